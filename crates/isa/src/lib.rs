@@ -1,0 +1,19 @@
+//! How to write an instruction set down once and read it every way.
+//!
+//! A machine's encoding stands in one place, as data:
+//!
+//! * [`word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
+//!   One block gives a plain struct, `pack`, `unpack` and the fields as data, which the text, the bit picture
+//!   of `explain`, the documentation and the exhaustive tests all walk.
+//! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as
+//!   data with a suggestion of what would fit.
+//! * [`program`]: machine code with what its container told about it; the type that containers produce and
+//!   machines consume.
+
+pub mod program;
+pub mod source;
+pub mod word;
+
+pub use program::{Image, Isa, Program};
+pub use source::{Diagnostic, Span};
+pub use word::{Field, FieldValue, Name, WordError, WordInfo};

@@ -1,0 +1,298 @@
+//! What an assembler needs whatever the machine: places in a text, a cursor over a line, and messages as data.
+//!
+//! A [`Diagnostic`] holds what was found, where, and what would fit; colour and layout belong to the front end.
+
+use std::fmt;
+
+/// A place in a source text, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The bytes from `start` up to, not including, `end`.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Span { start, end }
+    }
+
+    /// One-based line and column (in characters) of the span's start in `text`.
+    pub fn line_column(self, text: &str) -> (usize, usize) {
+        let before = &text[..self.start.min(text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The text has no meaning.
+    Error,
+    /// It has one, but probably not the intended one.
+    Warning,
+}
+
+/// A message about a place in a source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub level: Level,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What was found there; may be empty.
+    pub label: String,
+    /// What would fit, or what was probably meant.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { level: Level::Error, message: message.into(), span, label: String::new(), help: None }
+    }
+
+    /// A warning at `span`.
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
+    }
+
+    /// The same with a short text that stands at the place itself.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// The same with advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, " ({help})")?;
+        }
+        Ok(())
+    }
+}
+
+/// The candidate most like `word`, if one is near enough to be meant.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 2 && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Help text for an unknown `word`: what was probably meant, and what fits.
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let list: Vec<&str> = candidates.clone().into_iter().collect();
+    let fits = match list.as_slice() {
+        [] => "nothing fits here".to_owned(),
+        [one] => format!("`{one}` fits here"),
+        many if many.len() <= 24 => format!("one of {} fits here", many.join(", ")),
+        many => format!("one of {}, … fits here", many[..12].join(", ")),
+    };
+    match closest(word, candidates) {
+        Some(meant) => format!("did you mean `{meant}`? {fits}"),
+        None => fits,
+    }
+}
+
+/// A reader over one line (or part of one) that knows where in the whole text it stands.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    base: usize,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor over `text`, whose first byte is byte `base` of the source.
+    pub const fn new(text: &'a str, base: usize) -> Self {
+        Cursor { text, base, at: 0 }
+    }
+
+    /// What has not been read.
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Passes over spaces and tabs.
+    pub fn skip_space(&mut self) -> &mut Self {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        self
+    }
+
+    /// Whether nothing but space is left.
+    pub fn at_end(&self) -> bool {
+        self.rest().trim_start().is_empty()
+    }
+
+    /// The next character after any space, without reading it.
+    pub fn peek(&self) -> Option<char> {
+        self.rest().trim_start().chars().next()
+    }
+
+    /// Reads `text` if it comes next (after any space); says whether it did.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let start = self.at;
+        self.skip_space();
+        if self.rest().starts_with(text) {
+            self.at += text.len();
+            true
+        } else {
+            self.at = start;
+            false
+        }
+    }
+
+    /// Reads `word` if it comes next as a whole word: not followed by a letter, digit or `_`.
+    pub fn eat_word(&mut self, word: &str) -> bool {
+        let start = self.at;
+        if self.word() == word && !word.is_empty() {
+            true
+        } else {
+            self.at = start;
+            false
+        }
+    }
+
+    /// Reads letters, digits, `_` and `$` (possibly none) after any space.
+    pub fn word(&mut self) -> &'a str {
+        self.skip_space();
+        let rest = self.rest();
+        let len = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$'))
+            .unwrap_or(rest.len());
+        self.at += len;
+        &rest[..len]
+    }
+
+    /// Reads up to the next white space or the end.
+    pub fn token(&mut self) -> &'a str {
+        self.skip_space();
+        let rest = self.rest();
+        let len = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        self.at += len;
+        &rest[..len]
+    }
+
+    /// Reads an unsigned number, decimal or `0x…`, after any space. Reads nothing when there is none or it
+    /// needs more than 64 bits.
+    pub fn number(&mut self) -> Option<u64> {
+        let start = self.at;
+        let word = self.word();
+        let number = parse_number(word);
+        if number.is_none() {
+            self.at = start;
+        }
+        number
+    }
+
+    /// Byte offset in the source of the next thing to read (behind any space).
+    pub fn offset(&self) -> usize {
+        let rest = self.rest();
+        self.base + self.at + (rest.len() - rest.trim_start().len())
+    }
+
+    /// From `start` (an earlier [`offset`](Self::offset)) to what has been read so far.
+    pub fn since(&self, start: usize) -> Span {
+        Span::new(start, (self.base + self.at).max(start))
+    }
+
+    /// The next word or character, as a place to point at.
+    pub fn here(&self) -> Span {
+        let mut ahead = self.clone();
+        let start = ahead.offset();
+        if ahead.word().is_empty() {
+            let len = ahead.rest().chars().next().map_or(0, char::len_utf8);
+            return Span::new(start, start + len);
+        }
+        Span::new(start, ahead.base + ahead.at)
+    }
+}
+
+/// An unsigned number, decimal or `0x…`, of at most 64 bits; `_` may separate digits.
+pub fn parse_number(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) if !hex.is_empty() && !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),
+        Some(_) => None,
+        None if digits.starts_with(|c: char| c.is_ascii_digit()) => digits.parse().ok(),
+        None => None,
+    }
+}
+
+/// Splits a source into lines without their comment: `(byte offset, text)`, in order.
+///
+/// A comment starts at `;` or `//` and runs to the end of the line. None of the three machines' texts uses
+/// these characters otherwise.
+pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut offset = 0;
+    source.split('\n').map(move |line| {
+        let start = offset;
+        offset += line.len() + 1;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let cut = [line.find(';'), line.find("//")].into_iter().flatten().min();
+        (start, &line[..cut.unwrap_or(line.len())])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_knows_its_line_and_column() {
+        let text = "ab\ncde\nf";
+        assert_eq!(Span::new(4, 5).line_column(text), (2, 2));
+        assert_eq!(Span::new(7, 8).line_column(text), (3, 1));
+        assert_eq!(Span::new(99, 99).line_column(text), (3, 2));
+    }
+
+    #[test]
+    fn comments_are_cut_and_offsets_kept() {
+        let source = "add ; one\r\n// two\nsub // three";
+        let found: Vec<_> = lines(source).collect();
+        assert_eq!(found, [(0, "add "), (11, ""), (18, "sub ")]);
+    }
+
+    #[test]
+    fn a_near_miss_is_suggested() {
+        assert_eq!(closest("jmup", ["jump", "loop"]), Some("jump"));
+        assert_eq!(closest("xyzzy", ["jump", "loop"]), None);
+    }
+
+    #[test]
+    fn numbers_are_decimal_or_hexadecimal() {
+        assert_eq!(parse_number("12"), Some(12));
+        assert_eq!(parse_number("0x1_f"), Some(31));
+        for bad in ["", "0x", "12q", "-1", "+1", "0x+1", "99999999999999999999"] {
+            assert_eq!(parse_number(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_points_at_what_it_did_not_understand() {
+        let mut cursor = Cursor::new("  mov r1, ?", 100);
+        assert_eq!(cursor.word(), "mov");
+        assert_eq!(cursor.here(), Span::new(106, 108));
+        assert!(cursor.eat_word("r1") && cursor.eat(",") && !cursor.eat("x"));
+        assert_eq!(cursor.here(), Span::new(110, 111));
+    }
+}

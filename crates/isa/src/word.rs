@@ -1,0 +1,371 @@
+//! A word of named bit fields, written the way a register manual prints it.
+//!
+//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`, and keeps
+//! the same lines as data ([`Field`]) for everything that walks an encoding: text, bit pictures, documentation,
+//! sweeps. [`names!`](crate::names!) does the same for an enumerated field. Two fields that share a bit do not compile.
+//!
+//! ```
+//! use reconverge_isa::{names, word};
+//! names! {
+//!     /// What a flow-control instruction does.
+//!     pub enum Op(2) { JUMP = 0, LOOP = 1, ENDLOOP = 2 }
+//! }
+//! word! {
+//!     /// Flow control.
+//!     pub struct Flow(u32) = "US_FLOW" {
+//!         op:   Op [1:0],
+//!         any:  bool [5:5],
+//!         /// Slot to go on with.
+//!         addr: u16 [16:8],
+//!     }
+//! }
+//! let flow = Flow::unpack(0x0000_1221).unwrap();
+//! assert_eq!(flow, Flow { op: Op::LOOP, any: true, addr: 0x12 });
+//! assert_eq!(flow.pack(), 0x0000_1221);
+//! assert!(Flow::unpack(0x3).is_err()); // value 3 of `op` is not assigned
+//! assert!(Flow::unpack(0x80).is_err()); // bit 7 belongs to no field
+//! ```
+
+use thiserror::Error;
+
+/// One assigned value of an enumerated field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The manual's spelling.
+    pub text: &'static str,
+    /// The code, right-aligned.
+    pub value: u32,
+    /// What it means; may be empty.
+    pub doc: &'static str,
+}
+
+/// How the bits of a field are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One bit, yes or no.
+    Flag,
+    /// An unsigned number.
+    Number,
+    /// A two's-complement number.
+    Signed,
+    /// One of [`Field::names`].
+    Names,
+}
+
+/// A run of bits with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The manual's name in lower case.
+    pub name: &'static str,
+    /// Highest bit, inclusive.
+    pub hi: u8,
+    /// Lowest bit, inclusive.
+    pub lo: u8,
+    /// How to read it.
+    pub kind: Kind,
+    /// The assigned values, for [`Kind::Names`].
+    pub names: &'static [Name],
+    /// What it means; may be empty.
+    pub doc: &'static str,
+}
+
+impl Field {
+    /// Width in bits, 1 to 32.
+    pub const fn width(&self) -> u32 {
+        (self.hi - self.lo + 1) as u32
+    }
+
+    /// The largest value that fits.
+    pub const fn max(&self) -> u32 {
+        u32::MAX >> (32 - self.width())
+    }
+
+    /// The bits this field owns.
+    pub const fn mask(&self) -> u32 {
+        self.max() << self.lo
+    }
+
+    /// The field's value in `raw`, right-aligned.
+    pub const fn get(&self, raw: u32) -> u32 {
+        (raw >> self.lo) & self.max()
+    }
+
+    /// `raw` with this field replaced; bits of `value` that do not fit are dropped.
+    pub const fn set(&self, raw: u32, value: u32) -> u32 {
+        (raw & !self.mask()) | ((value << self.lo) & self.mask())
+    }
+
+    /// The assigned name of `value`, if it has one.
+    pub fn name_of(&self, value: u32) -> Option<&'static str> {
+        self.names.iter().find(|name| name.value == value).map(|name| name.text)
+    }
+
+    /// The value with this name (upper or lower case), if there is one.
+    pub fn value_of(&self, text: &str) -> Option<u32> {
+        self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
+    }
+
+    /// `value` as people write it: a name where one is assigned, otherwise a number.
+    pub fn show(&self, value: u32) -> String {
+        match self.kind {
+            Kind::Names => self.name_of(value).map_or_else(|| format!("{value} (unassigned)"), str::to_owned),
+            Kind::Signed => format!("{}", sign_extend(value, self.width())),
+            Kind::Flag | Kind::Number if value > 9 => format!("{value} ({value:#x})"),
+            Kind::Flag | Kind::Number => format!("{value}"),
+        }
+    }
+}
+
+/// `value`, a two's-complement number of `width` bits, as an `i32`.
+pub const fn sign_extend(value: u32, width: u32) -> i32 {
+    ((value << (32 - width)) as i32) >> (32 - width)
+}
+
+/// A word format as data: what [`word!`](crate::word!) wrote down.
+#[derive(Clone, Copy, Debug)]
+pub struct WordInfo {
+    /// The manual's name.
+    pub name: &'static str,
+    /// Where it is documented and what it is for.
+    pub doc: &'static str,
+    /// The fields in the manual's order.
+    pub fields: &'static [Field],
+    /// Every bit that belongs to a field.
+    pub owned: u32,
+}
+
+impl WordInfo {
+    /// The field with this name (upper or lower case).
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The field that owns `bit`.
+    pub fn field_at(&self, bit: u8) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.lo <= bit && bit <= field.hi)
+    }
+}
+
+/// Why a word could not be read as its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WordError {
+    /// Bits outside every field are set.
+    #[error("{word}: reserved bits {bits:#010x} are set")]
+    StrayBits {
+        /// The word format.
+        word: &'static str,
+        /// The reserved bits that are set.
+        bits: u32,
+    },
+    /// A field holds a code that has no meaning.
+    #[error("{word}.{field}: value {value} is not assigned")]
+    Unassigned {
+        /// The word format.
+        word: &'static str,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u32,
+    },
+}
+
+/// A Rust type that can stand for the bits of a field.
+pub trait FieldValue: Copy {
+    /// How the bits are read.
+    const KIND: Kind;
+    /// The widest field this type can hold.
+    const BITS: u32;
+    /// The assigned values of an enumeration.
+    const NAMES: &'static [Name] = &[];
+    /// The value of right-aligned `bits` of a field `width` bits wide; `None` when the code is not assigned.
+    fn from_bits(bits: u32, width: u32) -> Option<Self>;
+    /// The bits, right-aligned; a negative number may have bits above the field, which `pack` checks and drops.
+    fn to_bits(self) -> u32;
+}
+
+impl FieldValue for bool {
+    const KIND: Kind = Kind::Flag;
+    const BITS: u32 = 1;
+    fn from_bits(bits: u32, _: u32) -> Option<Self> {
+        Some(bits != 0)
+    }
+    fn to_bits(self) -> u32 {
+        self as u32
+    }
+}
+
+macro_rules! unsigned_field_value {
+    ($($ty:ty),*) => { $(
+        impl FieldValue for $ty {
+            const KIND: Kind = Kind::Number;
+            const BITS: u32 = <$ty>::BITS;
+            fn from_bits(bits: u32, _: u32) -> Option<Self> { Some(bits as $ty) }
+            fn to_bits(self) -> u32 { self as u32 }
+        }
+    )* };
+}
+unsigned_field_value!(u8, u16, u32);
+
+macro_rules! signed_field_value {
+    ($($ty:ty),*) => { $(
+        impl FieldValue for $ty {
+            const KIND: Kind = Kind::Signed;
+            const BITS: u32 = <$ty>::BITS;
+            fn from_bits(bits: u32, width: u32) -> Option<Self> { Some(sign_extend(bits, width) as $ty) }
+            fn to_bits(self) -> u32 { self as i32 as u32 }
+        }
+    )* };
+}
+signed_field_value!(i8, i16, i32);
+
+/// The bits of all `fields`; panics (at compile time, from [`word!`](crate::word!)) when two of them share a bit, one is upside
+/// down, or one is wider than the type that stands for it.
+pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
+    let mut owned = 0;
+    let mut index = 0;
+    while index < fields.len() {
+        let field = &fields[index];
+        assert!(field.lo <= field.hi && field.hi < 32, "a field's bits are [hi:lo] of a 32-bit word");
+        assert!(field.width() <= type_bits[index], "a field is wider than its type");
+        assert!(owned & field.mask() == 0, "two fields share a bit");
+        owned |= field.mask();
+        index += 1;
+    }
+    owned
+}
+
+/// Places `value` in `field`; a value that does not fit is a mistake of the caller.
+///
+/// # Panics
+/// When `value` needs more bits than the field has.
+pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
+    let bits = value.to_bits();
+    let fits = match T::KIND {
+        Kind::Signed => sign_extend(bits & field.max(), field.width()) as u32 == bits,
+        _ => bits <= field.max(),
+    };
+    assert!(fits, "{} does not fit into {} bits", field.name, field.width());
+    (bits & field.max()) << field.lo
+}
+
+/// Writes a word format down the way a register manual prints it.
+///
+/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` gives a plain struct with those fields and
+/// `INFO` (the same as data), `unpack` (stray bits and unassigned codes are errors), `unpack_lenient` (stray
+/// bits are ignored) and `pack`.
+#[macro_export]
+macro_rules! word {
+    ($(
+        $(#[doc = $about:literal])*
+        $vis:vis struct $Word:ident(u32) = $manual:literal {
+            $( $(#[doc = $doc:literal])* $name:ident : $ty:ty [$hi:literal : $lo:literal] ),* $(,)?
+        }
+    )*) => { $(
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        $vis struct $Word { $( $(#[doc = $doc])* pub $name: $ty ),* }
+
+        impl $Word {
+            /// The fields in the manual's order.
+            pub const FIELDS: &'static [$crate::word::Field] = &[ $( $crate::word::Field {
+                name: stringify!($name), hi: $hi, lo: $lo,
+                kind: <$ty as $crate::word::FieldValue>::KIND,
+                names: <$ty as $crate::word::FieldValue>::NAMES,
+                doc: concat!("", $($doc),*),
+            } ),* ];
+            /// Every bit that belongs to a field.
+            pub const OWNED: u32 =
+                $crate::word::owned(Self::FIELDS, &[$(<$ty as $crate::word::FieldValue>::BITS),*]);
+            /// The format as data.
+            pub const INFO: $crate::word::WordInfo = $crate::word::WordInfo {
+                name: $manual, doc: concat!("", $($about),*), fields: Self::FIELDS, owned: Self::OWNED,
+            };
+
+            /// The fields of `raw`.
+            ///
+            /// # Errors
+            /// Set bits that no field owns, or a code that is not assigned.
+            pub fn unpack(raw: u32) -> Result<Self, $crate::word::WordError> {
+                if raw & !Self::OWNED != 0 {
+                    return Err($crate::word::WordError::StrayBits { word: $manual, bits: raw & !Self::OWNED });
+                }
+                Self::unpack_lenient(raw)
+            }
+
+            /// The fields of `raw`; bits that no field owns are ignored, as hardware does.
+            ///
+            /// # Errors
+            /// A code that is not assigned.
+            pub fn unpack_lenient(raw: u32) -> Result<Self, $crate::word::WordError> {
+                Ok(Self { $( $name: {
+                    const FIELD: $crate::word::Field = $crate::word::Field {
+                        name: stringify!($name), hi: $hi, lo: $lo,
+                        kind: <$ty as $crate::word::FieldValue>::KIND, names: &[], doc: "",
+                    };
+                    <$ty as $crate::word::FieldValue>::from_bits(FIELD.get(raw), FIELD.width()).ok_or(
+                        $crate::word::WordError::Unassigned {
+                            word: $manual, field: stringify!($name), value: FIELD.get(raw),
+                        })?
+                } ),* })
+            }
+
+            /// The word with these fields; bits that no field owns are zero.
+            ///
+            /// # Panics
+            /// When a value does not fit its field.
+            pub fn pack(self) -> u32 {
+                let mut fields = Self::FIELDS.iter();
+                let mut raw = 0;
+                $( raw |= $crate::word::place(fields.next().expect("one field a name"), self.$name); )*
+                raw
+            }
+        }
+    )* };
+}
+
+/// Writes an enumerated field down: `pub enum Name(width) { MANUAL_NAME = code, … }`.
+///
+/// Codes that are not listed are not assigned: decoding them is an error that says so.
+#[macro_export]
+macro_rules! names {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis enum $Enum:ident($width:literal) {
+            $( $(#[doc = $doc:literal])* $Name:ident = $value:literal ),* $(,)?
+        }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, non_camel_case_types, clippy::upper_case_acronyms)]
+        $vis enum $Enum { $( $(#[doc = $doc])* $Name = $value ),* }
+
+        impl $Enum {
+            /// Every assigned value, in the manual's order.
+            pub const ALL: &'static [$Enum] = &[ $( $Enum::$Name ),* ];
+
+            /// The manual's spelling.
+            pub const fn name(self) -> &'static str {
+                match self { $( $Enum::$Name => stringify!($Name) ),* }
+            }
+        }
+
+        impl $crate::word::FieldValue for $Enum {
+            const KIND: $crate::word::Kind = $crate::word::Kind::Names;
+            const BITS: u32 = $width;
+            const NAMES: &'static [$crate::word::Name] = &[ $( $crate::word::Name {
+                text: stringify!($Name), value: $value, doc: concat!("", $($doc),*),
+            } ),* ];
+            #[inline]
+            fn from_bits(bits: u32, _: u32) -> Option<Self> {
+                match bits { $( $value => Some($Enum::$Name), )* _ => None }
+            }
+            #[inline]
+            fn to_bits(self) -> u32 { self as u32 }
+        }
+
+        impl ::core::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result { f.write_str(self.name()) }
+        }
+    )* };
+}

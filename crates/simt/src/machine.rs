@@ -1,0 +1,101 @@
+//! How a front end issues and looks, whatever the machine.
+
+use std::fmt;
+
+use crate::mask::{Lane, Mask};
+use crate::observe::Observer;
+
+/// What runs next, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Address in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
+    pub pc: u32,
+    /// The lanes that take part.
+    pub mask: Mask,
+}
+
+/// Why a lane is or is not running: the question a debugger asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It takes part in the next instruction.
+    Active,
+    /// A branch switched it off, `depth` constructs ago (0 is the innermost).
+    Branch {
+        /// How many constructs have been opened since.
+        depth: u32,
+    },
+    /// It left a loop early, or waits for the loop's next round.
+    LoopDone,
+    /// It waits at another address.
+    Parked {
+        /// Where it goes on.
+        pc: u32,
+    },
+    /// It lies outside the primitive or domain, or was killed.
+    Uncovered,
+    /// It has finished.
+    Exited,
+}
+
+/// One row of a machine's own bookkeeping, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackRow {
+    /// What the row is, in the manual's word.
+    pub kind: &'static str,
+    /// The address it holds, if any.
+    pub pc: Option<u32>,
+    /// The lanes it holds, if any.
+    pub mask: Option<Mask>,
+    /// The count it holds, if any.
+    pub count: Option<i64>,
+}
+
+/// What every flow machine can show.
+pub trait FlowView {
+    /// What would run next, and for whom; `None` when nobody is left.
+    fn issue(&self) -> Option<Issue>;
+    /// Why a lane is or is not running.
+    fn why(&self, lane: Lane) -> Why;
+    /// The machine's own bookkeeping as labelled rows, innermost first.
+    fn stack(&self) -> Vec<StackRow>;
+}
+
+/// Whether a machine has more to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is a next instruction.
+    Running,
+    /// The program has ended.
+    Done,
+}
+
+/// The program did what the hardware forbids or leaves undefined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trap<Cause> {
+    /// Address of the instruction, in the machine's own unit.
+    pub pc: u32,
+    /// The lanes concerned.
+    pub lanes: Mask,
+    /// What happened.
+    pub cause: Cause,
+}
+
+impl<Cause: fmt::Display> fmt::Display for Trap<Cause> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trap at {}, lanes {}: {}", self.pc, self.lanes, self.cause)
+    }
+}
+
+impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
+
+/// A group of lanes that share a program counter, with everything they own. A copy is a snapshot.
+pub trait Machine: Clone + FlowView {
+    /// What can go wrong in a program.
+    type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped; the machine stands at the instruction that did.
+    fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
+}

@@ -1,0 +1,182 @@
+//! Sets of lanes.
+
+use std::fmt;
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, Not, Sub};
+
+/// The number of a lane in its group, 0 to 63.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane(pub u8);
+
+impl Lane {
+    /// The lane as an index into a lane-wide array.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of at most 64 lanes; bit n is lane n.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Mask(pub u64);
+
+impl Mask {
+    /// No lane.
+    pub const NONE: Mask = Mask(0);
+
+    /// Lanes 0 to `count` - 1; all 64 when `count` is 64 or more.
+    pub const fn first(count: usize) -> Mask {
+        if count >= 64 { Mask(u64::MAX) } else { Mask((1 << count) - 1) }
+    }
+
+    /// Only `lane`.
+    pub const fn only(lane: Lane) -> Mask {
+        Mask(1 << lane.0)
+    }
+
+    /// The lanes below `count` for which `choose` says yes.
+    pub fn from_fn(count: usize, mut choose: impl FnMut(Lane) -> bool) -> Mask {
+        Mask((0..count).fold(0, |bits, lane| bits | (u64::from(choose(Lane(lane as u8))) << lane)))
+    }
+
+    /// Whether no lane is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether at least one lane is in the set.
+    pub const fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    /// How many lanes are in the set.
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether `lane` is in the set.
+    pub const fn has(self, lane: Lane) -> bool {
+        self.0 >> lane.0 & 1 != 0
+    }
+
+    /// Puts `lane` in, or takes it out.
+    pub fn set(&mut self, lane: Lane, member: bool) {
+        self.0 = self.0 & !(1 << lane.0) | (u64::from(member) << lane.0);
+    }
+
+    /// The lowest lane of the set.
+    pub const fn lowest(self) -> Option<Lane> {
+        if self.0 == 0 { None } else { Some(Lane(self.0.trailing_zeros() as u8)) }
+    }
+
+    /// The lanes of the set, lowest first.
+    pub fn lanes(self) -> impl Iterator<Item = Lane> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let lane = Mask(left).lowest()?;
+            left &= left - 1;
+            Some(lane)
+        })
+    }
+}
+
+impl BitAnd for Mask {
+    type Output = Mask;
+    fn bitand(self, other: Mask) -> Mask {
+        Mask(self.0 & other.0)
+    }
+}
+
+impl BitOr for Mask {
+    type Output = Mask;
+    fn bitor(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+}
+
+impl BitXor for Mask {
+    type Output = Mask;
+    fn bitxor(self, other: Mask) -> Mask {
+        Mask(self.0 ^ other.0)
+    }
+}
+
+/// Set difference: the lanes of the left set that are not in the right one.
+impl Sub for Mask {
+    type Output = Mask;
+    fn sub(self, other: Mask) -> Mask {
+        Mask(self.0 & !other.0)
+    }
+}
+
+/// All 64 lane numbers that are not in the set; intersect with the group's lanes.
+impl Not for Mask {
+    type Output = Mask;
+    fn not(self) -> Mask {
+        Mask(!self.0)
+    }
+}
+
+impl BitAndAssign for Mask {
+    fn bitand_assign(&mut self, other: Mask) {
+        self.0 &= other.0;
+    }
+}
+
+impl BitOrAssign for Mask {
+    fn bitor_assign(&mut self, other: Mask) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mask({self})")
+    }
+}
+
+/// Lane numbers with runs joined: `0-3,7`; `none` for the empty set.
+impl fmt::Display for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        let mut left = self.0;
+        let mut separator = "";
+        while left != 0 {
+            let start = left.trailing_zeros();
+            let run = (left >> start).trailing_ones();
+            write!(f, "{separator}{start}")?;
+            if run > 1 {
+                write!(f, "-{}", start + run - 1)?;
+            }
+            separator = ",";
+            left &= if start + run >= 64 { 0 } else { u64::MAX << (start + run) };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_lanes_are_joined_in_print() {
+        assert_eq!(Mask(0b1000_1111).to_string(), "0-3,7");
+        assert_eq!(Mask(u64::MAX).to_string(), "0-63");
+        assert_eq!(Mask(1 << 63 | 1).to_string(), "0,63");
+        assert_eq!(Mask::NONE.to_string(), "none");
+    }
+
+    #[test]
+    fn lanes_come_lowest_first() {
+        let lanes: Vec<u8> = Mask(1 << 63 | 0b101).lanes().map(|lane| lane.0).collect();
+        assert_eq!(lanes, [0, 2, 63]);
+    }
+
+    #[test]
+    fn difference_and_width() {
+        assert_eq!(Mask::first(8) - Mask::first(4), Mask(0xf0));
+        assert_eq!(Mask::first(64), Mask(u64::MAX));
+        assert_eq!(Mask::first(0), Mask::NONE);
+    }
+}
