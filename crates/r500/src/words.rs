@@ -1,0 +1,601 @@
+//! The instruction words and state registers, bit for bit.
+//!
+//! Source: "AMD R5xx 3D register reference" (REG), US, GA and FG register tables; CTM guide chapter 3. The two
+//! agree on every position; where Mesa's header differs (DY_ADDR_REL), REG is followed.
+//!
+//! | word | ALU, OUT            | TEX                | FC            |
+//! |------|---------------------|--------------------|---------------|
+//! | 0    | [`CmnInst`]         | [`CmnInst`]        | [`CmnInst`]   |
+//! | 1    | [`AluRgbAddr`]      | [`TexInst`]        | not used      |
+//! | 2    | [`AluAlphaAddr`]    | [`TexAddr`]        | [`FcInst`]    |
+//! | 3    | [`AluRgbInst`]      | [`TexAddrDxDy`]    | [`FcAddr`]    |
+//! | 4    | [`AluAlphaInst`]    | not used           | not used      |
+//! | 5    | [`AluRgbaInst`]     | not used           | not used      |
+
+use reconverge_isa::word::WordInfo;
+use reconverge_isa::{names, word};
+
+names! {
+    /// Instruction type. (US_CMN_INST.TYPE)
+    pub enum InstType(2) {
+        /// Arithmetic; may write temporaries, predicate bits and the ALU result.
+        ALU = 0,
+        /// Arithmetic; may write temporaries and output registers.
+        OUT = 1,
+        /// Flow control.
+        FC = 2,
+        /// Texture or memory read, or lane kill.
+        TEX = 3,
+    }
+
+    /// Which predicate bit gates a channel.
+    pub enum PredSel(3) {
+        /// No predication.
+        NONE = 0,
+        /// Each channel by its own bit.
+        RGBA = 1, RRRR = 2, GGGG = 3, BBBB = 4, AAAA = 5,
+    }
+
+    /// Channel that feeds the ALU result.
+    pub enum AluResultSel(1) { RED = 0, ALPHA = 1 }
+
+    /// Comparison with zero that makes the ALU result.
+    pub enum AluResultOp(2) { EQ = 0, LT = 1, GE = 2, NE = 3 }
+
+    /// What the presubtract unit makes of src0 and src1. (CTM guide: BIAS, SUB, ADD, INV)
+    pub enum SrcpOp(2) {
+        /// 1 - 2 * src0
+        NEG2 = 0,
+        /// src1 - src0
+        SUB = 1,
+        /// src1 + src0
+        ADD = 2,
+        /// 1 - src0
+        NEG = 3,
+    }
+
+    /// Source vector of an operand.
+    pub enum Sel(2) { SRC0 = 0, SRC1 = 1, SRC2 = 2, SRCP = 3 }
+
+    /// Channel or literal chosen for an operand channel; 7 is not assigned.
+    pub enum Swiz(3) { R = 0, G = 1, B = 2, A = 3, ZERO = 4, HALF = 5, ONE = 6 }
+
+    /// Input modifier, after the swizzle.
+    pub enum Imod(2) {
+        NOP = 0,
+        NEG = 1,
+        ABS = 2,
+        /// -|x|
+        NAB = 3,
+    }
+
+    /// Output modifier.
+    pub enum Omod(3) {
+        MUL_1 = 0, MUL_2 = 1, MUL_4 = 2, MUL_8 = 3, DIV_2 = 4, DIV_4 = 5, DIV_8 = 6,
+        /// Bits pass unchanged; only for MIN, MAX, CND, CMP.
+        DISABLED = 7,
+    }
+
+    /// OUT: render target. ALU: predicate comparison with zero (A: equal, B: less, C: not less, D: not equal).
+    pub enum Target(2) { A = 0, B = 1, C = 2, D = 3 }
+
+    /// Operation of the RGB unit; 6 and 13 to 15 are not assigned. (CTM guide p. 28)
+    pub enum RgbOp(4) {
+        /// A * B + C
+        MAD = 0,
+        /// Three-term dot product.
+        DP3 = 1,
+        /// Four-term dot product; the fourth term is the alpha unit's A * B.
+        DP4 = 2,
+        /// A.r * B.r + A.g * B.g + C.b
+        D2A = 3,
+        MIN = 4, MAX = 5,
+        /// C > 0.5 ? A : B
+        CND = 7,
+        /// C >= 0 ? A : B
+        CMP = 8,
+        /// A - floor(A)
+        FRC = 9,
+        /// The alpha unit's transcendental result.
+        SOP = 10,
+        /// Derivative between the columns of the quad.
+        MDH = 11,
+        /// Derivative between the rows of the quad.
+        MDV = 12,
+    }
+
+    /// Operation of the alpha unit; 4 is not assigned. (CTM guide p. 29)
+    pub enum AlphaOp(4) {
+        /// A * B + C
+        MAD = 0,
+        /// The RGB unit's dot product.
+        DP = 1,
+        MIN = 2, MAX = 3,
+        /// C > 0.5 ? A : B
+        CND = 5,
+        /// C >= 0 ? A : B
+        CMP = 6,
+        /// A - floor(A)
+        FRC = 7,
+        /// 2 to the power of A
+        EX2 = 8,
+        /// Base-two logarithm of A
+        LN2 = 9,
+        /// 1 / A
+        RCP = 10,
+        /// 1 / sqrt(A)
+        RSQ = 11,
+        /// sin(2 * pi * A)
+        SIN = 12,
+        /// cos(2 * pi * A)
+        COS = 13,
+        /// Derivative between the columns of the quad.
+        MDH = 14,
+        /// Derivative between the rows of the quad.
+        MDV = 15,
+    }
+
+    /// Texture operation; 7 is not assigned.
+    pub enum TexOp(3) {
+        /// No fetch, no write; may acquire the semaphore.
+        NOP = 0,
+        /// Plain fetch at S, T, R.
+        LD = 1,
+        /// Kills the lane when a component is negative.
+        TEXKILL = 2,
+        /// Fetch at S/Q, T/Q, R/Q.
+        PROJ = 3,
+        /// Fetch with the level of detail biased by Q.
+        LODBIAS = 4,
+        /// Fetch with the level of detail in Q.
+        LOD = 5,
+        /// Fetch with the level of detail from two derivative registers.
+        DXDY = 6,
+    }
+
+    /// Channel of a texture coordinate or result; no literals. (CTM guide p. 32)
+    pub enum TexSwiz(2) { R = 0, G = 1, B = 2, A = 3 }
+
+    /// Flow-control operation. (CTM guide p. 37)
+    pub enum FcOp(3) {
+        JUMP = 0, LOOP = 1, ENDLOOP = 2, REP = 3, ENDREP = 4, BREAKLOOP = 5, BREAKREP = 6, CONTINUE = 7,
+    }
+
+    /// What a taken jump does to the address stack; 3 is not assigned.
+    pub enum AOp(2) { NONE = 0, POP = 1, PUSH = 2 }
+
+    /// What happens to the branch counters; 3 is not assigned.
+    pub enum BOp(2) {
+        NONE = 0,
+        /// Subtract B_POP_CNT; lanes below zero wake.
+        DECR = 1,
+        /// Add one; active lanes that wanted otherwise go to sleep at zero.
+        INCR = 2,
+    }
+
+    /// Render target format; 14 and 22 to 31 are not assigned. (US_OUT_FMT)
+    pub enum OutFmt(5) {
+        C4_8 = 0, C4_10 = 1, C4_10_GAMMA = 2, C_16 = 3, C2_16 = 4, C4_16 = 5, C_16_MPEG = 6, C2_16_MPEG = 7,
+        C2_4 = 8, C_3_3_2 = 9, C_6_5_6 = 10, C_11_11_10 = 11, C_10_11_11 = 12, C_2_10_10_10 = 13,
+        UNUSED = 15, C_16_FP = 16, C2_16_FP = 17, C4_16_FP = 18, C_32_FP = 19, C2_32_FP = 20, C4_32_FP = 21,
+    }
+
+    /// Channel that feeds a component of a render target.
+    pub enum OutSel(2) { A = 0, R = 1, G = 2, B = 3 }
+
+    /// Rounding of a render target.
+    pub enum RoundAdj(1) { NORMAL = 0, MODIFIED = 1 }
+
+    /// Depth output format; 3 is not assigned.
+    pub enum WFmt(2) {
+        /// Always zero.
+        W0 = 0,
+        /// 24-bit fixed point.
+        W24 = 1,
+        /// 24-bit float that sorts as an integer.
+        W24_FP = 2,
+    }
+
+    /// Where depth comes from.
+    pub enum WSrc(1) { US = 0, RAS = 1 }
+
+    /// What a vector upload fills.
+    pub enum VecType(1) { INSTRUCTIONS = 0, CONSTANTS = 1 }
+
+    /// Zero times infinity or NaN.
+    pub enum ZeroMul(1) { IEEE = 0, ZERO_WINS = 1 }
+
+    /// How much flow control the thread has.
+    pub enum FcMode(1) {
+        /// Branches only, a shallow counter, twice the threads.
+        PARTIAL = 0,
+        /// Branches, loops and subroutines.
+        FULL = 1,
+    }
+
+    /// Where the depth test takes its value from.
+    pub enum DepthSrc(1) { SCAN = 0, SHADER = 1 }
+}
+
+word! {
+    /// What all instruction types have in common. (REG; CTM guide p. 24)
+    pub struct CmnInst(u32) = "US_CMN_INST" {
+        r#type:         InstType [1:0],
+        /// Not issued until the texture semaphore is free.
+        tex_sem_wait:   bool [2:2],
+        /// Predicate of the RGB channels; of an FC instruction, the predicate its JUMP_FUNC sees.
+        rgb_pred_sel:   PredSel [5:3],
+        /// Inverts that predicate.
+        rgb_pred_inv:   bool [6:6],
+        /// Inactive lanes are written too.
+        write_inactive: bool [7:7],
+        /// A hint that active lanes may stop here; stopping is not guaranteed.
+        last:           bool [8:8],
+        /// One idle issue slot follows.
+        nop:            bool [9:9],
+        /// Earlier ALU instructions complete first.
+        alu_wait:       bool [10:10],
+        /// Temporary write mask, bit 0 red.
+        rgb_wmask:      u8 [13:11],
+        /// Temporary write mask of alpha.
+        alpha_wmask:    bool [14:14],
+        /// OUT: output mask, bit 0 red. ALU: predicate bits to write.
+        rgb_omask:      u8 [17:15],
+        /// The same for alpha.
+        alpha_omask:    bool [18:18],
+        /// Clamps the RGB result to 0..1.
+        rgb_clamp:      bool [19:19],
+        /// Clamps the alpha result to 0..1.
+        alpha_clamp:    bool [20:20],
+        /// Channel that feeds the ALU result.
+        alu_result_sel: AluResultSel [21:21],
+        /// Inverts the alpha predicate.
+        alpha_pred_inv: bool [22:22],
+        /// Comparison with zero that makes the ALU result.
+        alu_result_op:  AluResultOp [24:23],
+        /// Predicate of the alpha channel.
+        alpha_pred_sel: PredSel [27:25],
+        /// Channels that count in a statistics counter; no effect on results.
+        stat_we:        u8 [31:28],
+    }
+
+    /// Sources whose RGB part is read. (REG; CTM guide p. 26)
+    pub struct AluRgbAddr(u32) = "US_ALU_RGB_ADDR" {
+        addr0:       u8 [7:0],
+        addr0_const: bool [8:8],
+        addr0_rel:   bool [9:9],
+        addr1:       u8 [17:10],
+        addr1_const: bool [18:18],
+        addr1_rel:   bool [19:19],
+        addr2:       u8 [27:20],
+        addr2_const: bool [28:28],
+        addr2_rel:   bool [29:29],
+        srcp_op:     SrcpOp [31:30],
+    }
+
+    /// Sources whose alpha part is read. (REG; CTM guide p. 26)
+    pub struct AluAlphaAddr(u32) = "US_ALU_ALPHA_ADDR" {
+        addr0:       u8 [7:0],
+        addr0_const: bool [8:8],
+        addr0_rel:   bool [9:9],
+        addr1:       u8 [17:10],
+        addr1_const: bool [18:18],
+        addr1_rel:   bool [19:19],
+        addr2:       u8 [27:20],
+        addr2_const: bool [28:28],
+        addr2_rel:   bool [29:29],
+        srcp_op:     SrcpOp [31:30],
+    }
+
+    /// RGB operands A and B, output modifier. (REG; CTM guide p. 27)
+    pub struct AluRgbInst(u32) = "US_ALU_RGB_INST" {
+        rgb_sel_a:    Sel [1:0],
+        red_swiz_a:   Swiz [4:2],
+        green_swiz_a: Swiz [7:5],
+        blue_swiz_a:  Swiz [10:8],
+        rgb_mod_a:    Imod [12:11],
+        rgb_sel_b:    Sel [14:13],
+        red_swiz_b:   Swiz [17:15],
+        green_swiz_b: Swiz [20:18],
+        blue_swiz_b:  Swiz [23:21],
+        rgb_mod_b:    Imod [25:24],
+        omod:         Omod [28:26],
+        /// OUT: render target; ALU: predicate comparison.
+        target:       Target [30:29],
+        /// Writes the ALU result.
+        alu_wmask:    bool [31:31],
+    }
+
+    /// Alpha operation, destination, operands A and B. (REG; CTM guide p. 29)
+    pub struct AluAlphaInst(u32) = "US_ALU_ALPHA_INST" {
+        alpha_op:        AlphaOp [3:0],
+        alpha_addrd:     u8 [10:4],
+        alpha_addrd_rel: bool [11:11],
+        alpha_sel_a:     Sel [13:12],
+        alpha_swiz_a:    Swiz [16:14],
+        alpha_mod_a:     Imod [18:17],
+        alpha_sel_b:     Sel [20:19],
+        alpha_swiz_b:    Swiz [23:21],
+        alpha_mod_b:     Imod [25:24],
+        omod:            Omod [28:26],
+        /// OUT: render target; ALU: predicate comparison.
+        target:          Target [30:29],
+        /// Writes the alpha result to the depth (W) output.
+        w_omask:         bool [31:31],
+    }
+
+    /// RGB operation and destination, operands C of both units. (REG; CTM guide p. 28)
+    pub struct AluRgbaInst(u32) = "US_ALU_RGBA_INST" {
+        rgb_op:        RgbOp [3:0],
+        rgb_addrd:     u8 [10:4],
+        rgb_addrd_rel: bool [11:11],
+        rgb_sel_c:     Sel [13:12],
+        red_swiz_c:    Swiz [16:14],
+        green_swiz_c:  Swiz [19:17],
+        blue_swiz_c:   Swiz [22:20],
+        rgb_mod_c:     Imod [24:23],
+        alpha_sel_c:   Sel [26:25],
+        alpha_swiz_c:  Swiz [29:27],
+        alpha_mod_c:   Imod [31:30],
+    }
+
+    /// Texture operation. (REG; CTM guide p. 32)
+    pub struct TexInst(u32) = "US_TEX_INST" {
+        tex_id:           u8 [19:16],
+        inst:             TexOp [24:22],
+        /// Holds the texture semaphore until the data has arrived.
+        tex_sem_acquire:  bool [25:25],
+        /// Uncovered lanes fetch nothing.
+        ignore_uncovered: bool [26:26],
+        /// Coordinates are in texels, not 0..1.
+        unscaled:         bool [27:27],
+    }
+
+    /// Texture coordinate and destination. (REG; CTM guide p. 32)
+    pub struct TexAddr(u32) = "US_TEX_ADDR" {
+        src_addr:     u8 [6:0],
+        src_addr_rel: bool [7:7],
+        src_s_swiz:   TexSwiz [9:8],
+        src_t_swiz:   TexSwiz [11:10],
+        src_r_swiz:   TexSwiz [13:12],
+        src_q_swiz:   TexSwiz [15:14],
+        dst_addr:     u8 [22:16],
+        dst_addr_rel: bool [23:23],
+        dst_r_swiz:   TexSwiz [25:24],
+        dst_g_swiz:   TexSwiz [27:26],
+        dst_b_swiz:   TexSwiz [29:28],
+        dst_a_swiz:   TexSwiz [31:30],
+    }
+
+    /// Derivative registers of DXDY. (REG; Mesa's header puts DY_ADDR_REL at bit 17, inside DY_ADDR)
+    pub struct TexAddrDxDy(u32) = "US_TEX_ADDR_DXDY" {
+        dx_addr:     u8 [6:0],
+        dx_addr_rel: bool [7:7],
+        dx_s_swiz:   TexSwiz [9:8],
+        dx_t_swiz:   TexSwiz [11:10],
+        dx_r_swiz:   TexSwiz [13:12],
+        dx_q_swiz:   TexSwiz [15:14],
+        dy_addr:     u8 [22:16],
+        dy_addr_rel: bool [23:23],
+        dy_s_swiz:   TexSwiz [25:24],
+        dy_t_swiz:   TexSwiz [27:26],
+        dy_r_swiz:   TexSwiz [29:28],
+        dy_q_swiz:   TexSwiz [31:30],
+    }
+
+    /// Flow control, first half. (REG; CTM guide p. 37)
+    pub struct FcInst(u32) = "US_FC_INST" {
+        op:               FcOp [2:0],
+        /// Swaps active lanes with branch-inactive lanes of counter 0 before anything else.
+        b_else:           bool [4:4],
+        /// Jumps when any voter wants to; otherwise only when all do.
+        jump_any:         bool [5:5],
+        a_op:             AOp [7:6],
+        /// Truth table over ALU result (4), predicate (2) and boolean (1).
+        jump_func:        u8 [15:8],
+        /// How many levels DECR takes off.
+        b_pop_cnt:        u8 [20:16],
+        /// Branch counters when the thread stays.
+        b_op0:            BOp [25:24],
+        /// Branch counters when the thread jumps.
+        b_op1:            BOp [27:26],
+        /// Uncovered lanes have no vote.
+        ignore_uncovered: bool [28:28],
+    }
+
+    /// Flow control, second half. (REG; CTM guide p. 38)
+    pub struct FcAddr(u32) = "US_FC_ADDR" {
+        bool_addr:   u8 [4:0],
+        int_addr:    u8 [12:8],
+        jump_addr:   u16 [24:16],
+        /// JUMP_ADDR is absolute; otherwise OFFSET_ADDR is added.
+        jump_global: bool [31:31],
+    }
+
+    /// Float mode. (REG 0x4600)
+    pub struct Config(u32) = "US_CONFIG" {
+        zero_times_anything_equals_zero: ZeroMul [1:1],
+    }
+
+    /// Temporaries allocated. (REG 0x4604)
+    pub struct PixSize(u32) = "US_PIXSIZE" {
+        /// Highest temporary index, that is frame size minus one.
+        pix_size: u8 [6:0],
+    }
+
+    /// Boolean constants. (REG 0x4620)
+    pub struct FcBoolConst(u32) = "US_FC_BOOL_CONST" {
+        kbool: u32 [31:0],
+    }
+
+    /// Flow-control mode. (REG 0x4624)
+    pub struct FcCtrl(u32) = "US_FC_CTRL" {
+        test_en:    bool [30:30],
+        full_fc_en: FcMode [31:31],
+    }
+
+    /// First and last instruction, relative to OFFSET_ADDR. (REG 0x4630)
+    pub struct CodeAddr(u32) = "US_CODE_ADDR" {
+        start_addr: u16 [8:0],
+        end_addr:   u16 [24:16],
+    }
+
+    /// Window of the instruction memory that the program may use. (REG 0x4634)
+    pub struct CodeRange(u32) = "US_CODE_RANGE" {
+        code_addr: u16 [8:0],
+        /// Size minus one.
+        code_size: u16 [24:16],
+    }
+
+    /// Added to addresses that are not global. (REG 0x4638)
+    pub struct CodeOffset(u32) = "US_CODE_OFFSET" {
+        offset_addr: u16 [8:0],
+    }
+
+    /// Size of a texture. (REG 0x4640 + 4n)
+    pub struct Format0(u32) = "US_FORMAT0" {
+        txwidth:  u16 [10:0],
+        txheight: u16 [21:11],
+        /// 13: width above 2048, 14: height above 2048, 15: both.
+        txdepth:  u8 [25:22],
+    }
+
+    /// Render target format. (REG 0x46a4 + 4n)
+    pub struct OutFmtReg(u32) = "US_OUT_FMT" {
+        out_fmt:   OutFmt [4:0],
+        c0_sel:    OutSel [9:8],
+        c1_sel:    OutSel [11:10],
+        c2_sel:    OutSel [13:12],
+        c3_sel:    OutSel [15:14],
+        out_sign:  u8 [19:16],
+        round_adj: RoundAdj [20:20],
+    }
+
+    /// Depth output. (REG 0x46b4)
+    pub struct WFmtReg(u32) = "US_W_FMT" {
+        w_fmt: WFmt [1:0],
+        w_src: WSrc [2:2],
+    }
+
+    /// Integer constant of a loop. (REG 0x4c00 + 4n)
+    pub struct FcIntConst(u32) = "US_FC_INT_CONST" {
+        /// Iteration count.
+        kr: u8 [7:0],
+        /// Initial aL.
+        kg: u8 [15:8],
+        /// aL step.
+        kb: i8 [23:16],
+    }
+
+    /// Where the next upload goes. (REG 0x4250)
+    pub struct VectorIndex(u32) = "GA_US_VECTOR_INDEX" {
+        index:    u16 [8:0],
+        vec_type: VecType [16:16],
+        /// Clamps uploaded constants to -1..1.
+        clamp:    bool [17:17],
+    }
+
+    /// One word of an upload. (REG 0x4254)
+    pub struct VectorData(u32) = "GA_US_VECTOR_DATA" {
+        data: u32 [31:0],
+    }
+
+    /// Where depth comes from. (REG 0x4bd8)
+    pub struct DepthSrcReg(u32) = "FG_DEPTH_SRC" {
+        depth_src: DepthSrc [0:0],
+    }
+}
+
+/// A word of the instruction memory that nothing reads.
+pub const UNUSED: WordInfo =
+    WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
+
+/// The formats of the six words of an instruction of type `kind`, in upload order. (REG; CTM guide p. 24)
+pub const fn layout(kind: InstType) -> [WordInfo; 6] {
+    match kind {
+        InstType::ALU | InstType::OUT => [
+            CmnInst::INFO,
+            AluRgbAddr::INFO,
+            AluAlphaAddr::INFO,
+            AluRgbInst::INFO,
+            AluAlphaInst::INFO,
+            AluRgbaInst::INFO,
+        ],
+        InstType::FC => [CmnInst::INFO, UNUSED, FcInst::INFO, FcAddr::INFO, UNUSED, UNUSED],
+        InstType::TEX => [CmnInst::INFO, TexInst::INFO, TexAddr::INFO, TexAddrDxDy::INFO, UNUSED, UNUSED],
+    }
+}
+
+/// A state register: its word format, where it stands, and how many of it there are.
+#[derive(Clone, Copy, Debug)]
+pub struct StateRegister {
+    /// The format.
+    pub word: WordInfo,
+    /// Byte address in the register space.
+    pub mmio: u32,
+    /// Number of registers, four bytes apart.
+    pub count: u32,
+}
+
+/// The state registers that a program needs around it. (REG)
+#[rustfmt::skip]
+pub const STATE: &[StateRegister] = &[
+    StateRegister { word: VectorIndex::INFO, mmio: 0x4250, count: 1 },
+    StateRegister { word: VectorData::INFO,  mmio: 0x4254, count: 1 },
+    StateRegister { word: Config::INFO,      mmio: 0x4600, count: 1 },
+    StateRegister { word: PixSize::INFO,     mmio: 0x4604, count: 1 },
+    StateRegister { word: FcBoolConst::INFO, mmio: 0x4620, count: 1 },
+    StateRegister { word: FcCtrl::INFO,      mmio: 0x4624, count: 1 },
+    StateRegister { word: CodeAddr::INFO,    mmio: 0x4630, count: 1 },
+    StateRegister { word: CodeRange::INFO,   mmio: 0x4634, count: 1 },
+    StateRegister { word: CodeOffset::INFO,  mmio: 0x4638, count: 1 },
+    StateRegister { word: Format0::INFO,     mmio: 0x4640, count: 16 },
+    StateRegister { word: OutFmtReg::INFO,   mmio: 0x46a4, count: 4 },
+    StateRegister { word: WFmtReg::INFO,     mmio: 0x46b4, count: 1 },
+    StateRegister { word: DepthSrcReg::INFO, mmio: 0x4bd8, count: 1 },
+    StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32 },
+];
+
+/// The state register with this name: the manual's for a single one, the manual's with `_n` for one of several.
+/// Gives the format and the number n.
+pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
+    STATE.iter().find_map(|register| {
+        let rest = name.strip_prefix(register.word.name)?;
+        match (rest.strip_prefix('_'), register.count) {
+            (None, 1) if rest.is_empty() => Some((register, 0)),
+            (Some(digits), count) if count > 1 => {
+                digits.parse().ok().filter(|n: &u32| *n < count && digits == n.to_string()).map(|n| (register, n))
+            }
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_registers_are_found_by_their_manual_name() {
+        assert_eq!(state_register("US_CONFIG").unwrap().0.mmio, 0x4600);
+        assert_eq!(state_register("US_FC_INT_CONST_31").unwrap().1, 31);
+        for wrong in ["US_FC_INT_CONST", "US_FC_INT_CONST_32", "US_FC_INT_CONST_01", "US_CONFIG_0", "US"] {
+            assert!(state_register(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    /// REG, "used bits" of each word.
+    #[test]
+    fn every_word_owns_the_documented_bits() {
+        let owned = |info: WordInfo| (info.name, info.owned);
+        assert_eq!(owned(CmnInst::INFO), ("US_CMN_INST", 0xffff_ffff));
+        assert_eq!(owned(TexInst::INFO), ("US_TEX_INST", 0x0fcf_0000));
+        assert_eq!(owned(FcInst::INFO), ("US_FC_INST", 0x1f1f_fff7));
+        assert_eq!(owned(FcAddr::INFO), ("US_FC_ADDR", 0x81ff_1f1f));
+        assert_eq!(owned(OutFmtReg::INFO), ("US_OUT_FMT", 0x001f_ff1f));
+        assert_eq!(owned(VectorIndex::INFO), ("GA_US_VECTOR_INDEX", 0x0003_01ff));
+        for info in [AluRgbAddr::INFO, AluAlphaAddr::INFO, AluRgbInst::INFO, AluAlphaInst::INFO] {
+            assert_eq!(info.owned, 0xffff_ffff, "{}", info.name);
+        }
+    }
+}
