@@ -1,1 +1,197 @@
-//! Placeholder.
+//! Every case schema, read and judged: what `check` runs.
+//!
+//! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
+//! * [`Case::judge`] runs one and says what came of it, a [`Verdict`].
+//! * [`summary`] adds verdicts up.
+//!
+//! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
+//! expectation), [`binary`] (bare words and containers, round trip). What is the same for several stands in
+//! [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+
+pub mod binary;
+pub mod corpus;
+pub mod expect;
+pub mod hex;
+pub mod listing;
+pub mod r500;
+pub mod summary;
+
+use std::io::Read;
+
+use reconverge_isa::Isa;
+use reconverge_simt::Mode;
+use thiserror::Error;
+
+pub use summary::{Outcome, Summary};
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything is as expected. `findings` are things a strict reading objects to all the same.
+    Passed {
+        /// One line each.
+        findings: Vec<String>,
+    },
+    /// Something is not as expected.
+    Failed(String),
+    /// The case needs something that is not implemented.
+    Unsupported(String),
+    /// There is nothing to judge here, for the reason given.
+    Skipped(String),
+}
+
+impl Verdict {
+    /// Passed, with nothing to add.
+    pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
+}
+
+/// How to judge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
+    pub mode: Option<Mode>,
+}
+
+/// One thing to judge.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The file it stands in.
+    pub file: String,
+    /// Its name in that file.
+    pub name: String,
+    /// What it is.
+    pub kind: CaseKind,
+}
+
+/// What a case is.
+#[derive(Clone, Debug)]
+pub enum CaseKind {
+    /// An R500 shader with expected lanes.
+    R500(Box<r500::R500Case>),
+    /// Words that must survive the round trip through text.
+    RoundTrip(Box<binary::RoundTrip>),
+    /// Nothing to judge, and why.
+    Skip(String),
+    /// Needs something that is not implemented.
+    Unsupported(String),
+}
+
+impl Case {
+    /// Runs the case.
+    pub fn judge(&self, settings: &Settings) -> Verdict {
+        match &self.kind {
+            CaseKind::R500(case) => case.judge(settings),
+            CaseKind::RoundTrip(program) => program.judge(),
+            CaseKind::Skip(why) => Verdict::Skipped(why.clone()),
+            CaseKind::Unsupported(why) => Verdict::Unsupported(why.clone()),
+        }
+    }
+}
+
+/// Files beside the one that is read, by path relative to it. Libraries do no file access themselves.
+pub trait Folder {
+    /// The bytes of a file, or `None` when there is none.
+    fn read(&self, relative: &str) -> Option<Vec<u8>>;
+    /// The path of the file being read, relative to the closest folder above it that holds `name`, with the
+    /// bytes of that `name`.
+    fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
+}
+
+/// No files beside.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFolder;
+
+impl Folder for NoFolder {
+    fn read(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
+        None
+    }
+}
+
+/// A file that is not what it seems to be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// Nothing here recognises the content.
+    #[error("{file}: not a case file, a run manifest, a vector table or a program that is recognised")]
+    Unknown {
+        /// The file.
+        file: String,
+    },
+    /// The file ends early, or its compression is damaged.
+    #[error("{file}: {why}")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A line is not a case.
+    #[error("{file}:{line}: {why}")]
+    Line {
+        /// The file.
+        file: String,
+        /// One-based.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Largest size a compressed file may unpack to. The largest known file has 60 MB.
+const UNPACKED_LIMIT: u64 = 1 << 30;
+
+/// The cases of a file. `path` is for messages; `isa` is what the caller knows about bare words.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
+    let unpacked;
+    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
+        unpacked = gunzip(path, bytes)?;
+        &unpacked[..]
+    } else {
+        bytes
+    };
+    let first_line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if let Ok(serde_json::Value::Object(first)) = serde_json::from_slice(first_line) {
+        if first.contains_key("program") && first.contains_key("runs") {
+            return corpus::read(path, bytes);
+        }
+        if first.contains_key("disasm") || first.contains_key("listing") {
+            return listing::read(path, bytes);
+        }
+    }
+    binary::read(path, bytes, folder, isa)
+}
+
+fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
+    let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
+    let mut unpacked = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes)
+        .take(UNPACKED_LIMIT + 1)
+        .read_to_end(&mut unpacked)
+        .map_err(|error| damaged(format!("damaged gzip data: {error}")))?;
+    if unpacked.len() as u64 > UNPACKED_LIMIT {
+        return Err(damaged(format!("unpacks to more than {UNPACKED_LIMIT} bytes")));
+    }
+    Ok(unpacked)
+}
+
+/// The lines of a JSON Lines file, numbered from 1, without empty ones.
+fn json_lines<'a, T: serde::Deserialize<'a>>(
+    path: &'a str,
+    bytes: &'a [u8],
+) -> impl Iterator<Item = Result<T, ReadError>> + 'a {
+    bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()).map(
+        move |(index, line)| {
+            serde_json::from_slice(line).map_err(|error| ReadError::Line {
+                file: path.to_owned(),
+                line: index + 1,
+                why: error.to_string(),
+            })
+        },
+    )
+}

@@ -98,6 +98,8 @@ pub struct Program {
     pub name: Option<String>,
     /// The code as 32-bit words in memory order.
     pub words: Vec<u32>,
+    /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
+    pub base: u32,
     /// State registers by their manual's name, in the container's order.
     pub state: Vec<(String, u32)>,
     /// Constants that come with the program.

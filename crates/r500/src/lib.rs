@@ -1,2 +1,25 @@
-//! The ATI R500 fragment processor ("US", unified shader; CTM calls it X1K FP) and the CTM model over it.
+//! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP) and the CTM model over it.
+//!
+//! Read in this order: [`words`] (every bit), [`inst`] (what decode makes of them), [`flow`] (how lanes diverge
+//! and come together: the heart), [`mod@lane`] (what one lane computes), [`mod@reference`] (the interpreter that puts
+//! them together), [`launch`] (what is true before the first instruction). [`ctm`] adds domains and memory,
+//! [`texture`] fetches.
+//!
+//! Documents, as cited in comments:
+//!
+//! | short | document |
+//! |-------|----------|
+//! | CTM guide p. N | "ATI CTM Guide, Technical Reference Manual", version 1.01, AMD 2006, printed page N |
+//! | REG | AMD R5xx 3D register reference, US, GA and FG tables |
+//! | Mesa | the r300 driver of Mesa 22.3.6 |
+//! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
+
+pub mod ctm;
+pub mod fidelity;
+pub mod flow;
+pub mod inst;
+pub mod lane;
+pub mod launch;
+pub mod reference;
+pub mod texture;
 pub mod words;

@@ -563,9 +563,11 @@ pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
         let rest = name.strip_prefix(register.word.name)?;
         match (rest.strip_prefix('_'), register.count) {
             (None, 1) if rest.is_empty() => Some((register, 0)),
-            (Some(digits), count) if count > 1 => {
-                digits.parse().ok().filter(|n: &u32| *n < count && digits == n.to_string()).map(|n| (register, n))
-            }
+            (Some(digits), count) if count > 1 => digits
+                .parse()
+                .ok()
+                .filter(|n: &u32| *n < count && digits == n.to_string())
+                .map(|n| (register, n)),
             _ => None,
         }
     })

@@ -49,7 +49,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         }
     }
     if head == 0.0 {
-        let all_negative = !terms.is_empty() && terms.iter().all(|term| *term == 0.0 && term.is_sign_negative());
+        let all_negative =
+            !terms.is_empty() && terms.iter().all(|term| *term == 0.0 && term.is_sign_negative());
         return if all_negative { -0.0 } else { 0.0 };
     }
     (round_to_odd(head, tail) * exp2i(scale)) as f32

@@ -7,11 +7,14 @@
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
+pub mod fidelity;
 pub mod float;
 pub mod machine;
 pub mod mask;
 pub mod observe;
+pub mod texture;
 
-pub use machine::{FlowView, Issue, Machine, StackRow, Step, Trap, Why};
+pub use fidelity::Fidelity;
+pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, Observer, Recorder, Silent, Statistics};

@@ -5,6 +5,16 @@ use std::fmt;
 use crate::mask::{Lane, Mask};
 use crate::observe::Observer;
 
+/// What a machine does where the documents leave behaviour undefined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It traps.
+    #[default]
+    Strict,
+    /// It does what the machine's reference recommends, noted at each place.
+    Lenient,
+}
+
 /// What runs next, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {

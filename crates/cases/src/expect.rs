@@ -1,0 +1,125 @@
+//! Comparing what lanes gave with what they must give. (Corpus description, "Expectation")
+
+use serde::Deserialize;
+
+use crate::hex::Quad;
+
+/// How to read the four output words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Out {
+    /// Numbers, -0 equal to +0.
+    #[default]
+    Float,
+    /// Bits.
+    Int,
+}
+
+/// What a run must give.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Expectation {
+    /// One entry a lane; `null` for a lane that must be discarded.
+    pub expect: Option<Vec<Option<Quad>>>,
+    /// Three or four components that the output, clamped to 0..1, must show within 0.01.
+    pub probe: Option<Vec<f32>>,
+}
+
+/// Tolerance of a probe for each component.
+const PROBE_TOLERANCE: f32 = 0.01;
+
+impl Expectation {
+    /// Compares with the lanes' outputs; `None` is a lane that was discarded.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    pub fn compare(&self, out: Out, lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
+        match (&self.expect, &self.probe) {
+            (Some(expected), _) => compare_lanes(expected, out, lanes),
+            (None, Some(probe)) => compare_probe(probe, lanes),
+            (None, None) => Err("the case states no expectation".to_owned()),
+        }
+    }
+}
+
+fn compare_lanes(expected: &[Option<Quad>], out: Out, lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
+    if expected.len() != lanes.len() {
+        return Err(format!("{} lanes expected, {} ran", expected.len(), lanes.len()));
+    }
+    for (lane, (expected, found)) in expected.iter().zip(lanes).enumerate() {
+        match (expected, found) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(format!("lane {lane} must be discarded but wrote")),
+            (Some(_), None) => return Err(format!("lane {lane} must write but was discarded")),
+            (Some(Quad(expected)), Some(found)) => {
+                let same = expected.iter().zip(found).all(|(expected, found)| same(out, *expected, *found));
+                if !same {
+                    return Err(format!("lane {lane}: expected {}, found {}", show(expected), show(found)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn same(out: Out, expected: u32, found: u32) -> bool {
+    let (x, y) = (f32::from_bits(expected), f32::from_bits(found));
+    expected == found || (out == Out::Float && x == y)
+}
+
+fn compare_probe(probe: &[f32], lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
+    for (lane, found) in lanes.iter().enumerate() {
+        let Some(found) = found else { return Err(format!("lane {lane} was discarded")) };
+        let shown = found.map(|bits| {
+            let value = f32::from_bits(bits);
+            if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
+        });
+        if probe.iter().zip(shown).any(|(expected, found)| (expected - found).abs() > PROBE_TOLERANCE) {
+            return Err(format!("lane {lane}: probe {probe:?}, found {}", show(found)));
+        }
+    }
+    Ok(())
+}
+
+/// Four words as bits and as numbers.
+fn show(words: &[u32; 4]) -> String {
+    let numbers = words.map(|bits| format!("{}", f32::from_bits(bits)));
+    format!("{} ({})", words.map(|bits| format!("{bits:08x}")).join(" "), numbers.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: u32 = 0x3f80_0000;
+
+    #[test]
+    fn floats_compare_as_numbers_and_ints_as_bits() {
+        let expectation = |words| Expectation { expect: Some(vec![Some(Quad(words))]), probe: None };
+        let negative_zero = [0x8000_0000, ONE, 0, 0];
+        assert!(expectation([0, ONE, 0, 0]).compare(Out::Float, &[Some(negative_zero)]).is_ok());
+        assert!(expectation([0, ONE, 0, 0]).compare(Out::Int, &[Some(negative_zero)]).is_err());
+        assert!(expectation([ONE; 4]).compare(Out::Float, &[Some([0; 4])]).is_err());
+    }
+
+    #[test]
+    fn discarded_lanes_must_be_discarded() {
+        let discard = Expectation { expect: Some(vec![None]), probe: None };
+        assert!(discard.compare(Out::Float, &[None]).is_ok());
+        assert!(discard.compare(Out::Float, &[Some([0; 4])]).is_err());
+        let write = Expectation { expect: Some(vec![Some(Quad([0; 4]))]), probe: None };
+        assert!(write.compare(Out::Float, &[None]).is_err());
+    }
+
+    #[test]
+    fn probes_are_clamped_and_allow_a_hundredth() {
+        let probe = Expectation { expect: None, probe: Some(vec![0.0, 1.0, 0.5]) };
+        let words = [-3.0f32, 7.0, 0.509, 9.0].map(f32::to_bits);
+        assert!(probe.compare(Out::Float, &[Some(words)]).is_ok());
+        assert!(probe.compare(Out::Float, &[Some([0.0f32, 1.0, 0.52, 1.0].map(f32::to_bits))]).is_err());
+    }
+
+    #[test]
+    fn a_case_without_expectation_cannot_pass() {
+        assert!(Expectation::default().compare(Out::Float, &[]).is_err());
+    }
+}

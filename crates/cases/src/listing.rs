@@ -1,0 +1,45 @@
+//! Words with a listing: the words must survive the round trip; a listing alone has nothing to judge.
+
+use reconverge_isa::{Isa, Program};
+use serde::Deserialize;
+
+use crate::binary::RoundTrip;
+use crate::hex::Words;
+use crate::{Case, CaseKind, ReadError, json_lines};
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(alias = "id")]
+    name: String,
+    arch: Option<String>,
+    chip: Option<String>,
+    words: Option<Words>,
+}
+
+/// The cases of a JSON Lines file.
+///
+/// # Errors
+/// A line that is not such a record.
+pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
+    json_lines::<Line>(path, bytes)
+        .map(|line| {
+            let line = line?;
+            let kind = match (line.words, line.arch.as_deref().map(str::parse::<Isa>)) {
+                (None, _) => {
+                    CaseKind::Skip("a listing without words: nothing to run or to round-trip".to_owned())
+                }
+                (Some(Words(words)), Some(Ok(isa))) => CaseKind::RoundTrip(Box::new(RoundTrip {
+                    isa,
+                    chip: line.chip,
+                    stage: None,
+                    program: Program::from_words(words),
+                })),
+                (Some(_), arch) => CaseKind::Skip(format!(
+                    "code for {}, which is none of the three machines",
+                    arch.and_then(Result::err).map_or("an unnamed machine".to_owned(), |unknown| unknown.0)
+                )),
+            };
+            Ok(Case { file: path.to_owned(), name: line.name, kind })
+        })
+        .collect()
+}

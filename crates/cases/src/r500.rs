@@ -1,0 +1,152 @@
+//! R500 shader cases.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reconverge_isa::{Isa, Program};
+use reconverge_r500::launch::{Input, Launch, Options, RunError, Setup, Texture, group_width, run};
+use reconverge_simt::Mode;
+use serde::Deserialize;
+
+use crate::corpus::{Run, ShaderCase, TextureCase};
+use crate::hex::{Quad, Word, Words};
+use crate::{Settings, Verdict};
+
+/// A case.
+pub type R500Case = ShaderCase<Code, InputCase, Constants>;
+
+/// Code and registers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Code {
+    code: Vec<Words>,
+    #[serde(default)]
+    code_base: u32,
+    #[serde(default)]
+    regs: BTreeMap<String, Word>,
+}
+
+/// An interpolated value.
+#[derive(Clone, Debug, Deserialize)]
+pub struct InputCase {
+    temp: u8,
+    lanes: Vec<Quad>,
+}
+
+/// Float constants by number.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Constants {
+    #[serde(default)]
+    r#const: BTreeMap<u8, Quad>,
+}
+
+impl Code {
+    fn program(&self) -> Program {
+        Program {
+            words: self.code.iter().flat_map(|record| record.0.iter().copied()).collect(),
+            base: self.code_base,
+            state: self.regs.iter().map(|(name, value)| (name.clone(), value.0)).collect(),
+            ..Program::default()
+        }
+    }
+}
+
+impl R500Case {
+    /// Round-trips the program and runs it, in both modes unless one is chosen.
+    pub fn judge(&self, settings: &Settings) -> Verdict {
+        let program = self.program.program();
+        if let Err(why) = reconverge_workbench::round_trip(Isa::R500, self.chip.as_deref(), None, &program) {
+            return Verdict::Failed(why);
+        }
+        let setup = match Setup::new(&program) {
+            Ok(setup) => Arc::new(setup),
+            Err(error) => return Verdict::Failed(error.to_string()),
+        };
+        let mut findings = Vec::new();
+        for (number, case_run) in self.runs.iter().enumerate() {
+            match self.judge_run(settings, &setup, case_run) {
+                Ok(None) => {}
+                Ok(Some(finding)) if findings.contains(&finding) => {}
+                Ok(Some(finding)) => findings.push(finding),
+                Err(why) if self.runs.len() == 1 => return Verdict::Failed(why),
+                Err(why) => return Verdict::Failed(format!("run {number}: {why}")),
+            }
+        }
+        Verdict::Passed { findings }
+    }
+
+    /// Gives the strict trap, if there was one that lenient mode does without.
+    fn judge_run(
+        &self,
+        settings: &Settings,
+        setup: &Arc<Setup>,
+        case_run: &Run<Constants>,
+    ) -> Result<Option<String>, String> {
+        let in_mode = |mode| -> Result<(), Trouble> {
+            let outcome = run(setup, &self.launch(case_run, mode)?)?;
+            let lanes: Vec<Option<[u32; 4]>> =
+                outcome.lanes.iter().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
+            case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
+        };
+        let finding = match settings.mode {
+            Some(Mode::Lenient) => None,
+            Some(Mode::Strict) => {
+                return in_mode(Mode::Strict).map(|()| None).map_err(|trouble| trouble.say());
+            }
+            None => match in_mode(Mode::Strict) {
+                Ok(()) => None,
+                Err(Trouble::Trap(trap)) => Some(trap),
+                Err(trouble) => return Err(trouble.say()),
+            },
+        };
+        in_mode(Mode::Lenient).map_err(|trouble| trouble.say())?;
+        Ok(finding)
+    }
+
+    fn launch(&self, case_run: &Run<Constants>, mode: Mode) -> Result<Launch, Trouble> {
+        let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
+        Ok(Launch {
+            lanes: self.lanes,
+            inputs: self
+                .inputs
+                .iter()
+                .map(|input| Input {
+                    temp: input.temp,
+                    values: input.lanes.iter().map(|quad| quad.0).collect(),
+                })
+                .collect(),
+            constants: case_run.constants.r#const.iter().map(|(number, quad)| (*number, quad.0)).collect(),
+            textures,
+            options: Options { mode, group_width: group_width(self.chip.as_deref()), ..Options::default() },
+        })
+    }
+}
+
+/// Why a run does not give what it should.
+enum Trouble {
+    Trap(String),
+    Wrong(String),
+}
+
+impl Trouble {
+    fn say(self) -> String {
+        match self {
+            Trouble::Trap(why) | Trouble::Wrong(why) => why,
+        }
+    }
+}
+
+impl From<RunError> for Trouble {
+    fn from(error: RunError) -> Trouble {
+        match error {
+            RunError::Trap { .. } => Trouble::Trap(error.to_string()),
+            RunError::Launch(_) => Trouble::Wrong(error.to_string()),
+        }
+    }
+}
+
+fn texture(case: &TextureCase) -> Result<(u8, Texture), Trouble> {
+    let unit = u8::try_from(case.unit).map_err(|_| Trouble::Wrong(format!("texture unit {}", case.unit)))?;
+    let (image, sampler) =
+        case.image().map_err(|error| Trouble::Wrong(format!("texture {unit}: {error}")))?;
+    Ok((unit, Texture { image: Arc::new(image), sampler }))
+}

@@ -1,0 +1,606 @@
+//! How R500 lanes diverge and come together again: branch counters, loop stack, address stack.
+//!
+//! All lanes of a thread share one program counter. There is no stack of masks: a lane that a branch switched
+//! off *counts*, for itself, how many constructs have been opened since, and wakes when that many have been
+//! closed. Loops keep a frame each; calls keep a return address each. (CTM guide 3.5, pp. 34-40; REG, US_FC_INST)
+//!
+//! ```text
+//!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that wanted to jump
+//!     if B      the same lanes:     counter 1         INCR adds one to everybody who is off
+//!     endif     the same lanes:     counter 0         DECR takes one off
+//!   else        counter 0 <-> active                  B_ELSE swaps
+//!   endif       below zero: active                    DECR wakes
+//! ```
+//!
+//! This file is pure: who *wants* to jump comes in as a mask, what happens comes back as a value. It knows
+//! neither registers nor memory. One instruction is [`Flow::execute`], whose steps are those of the manual.
+
+use reconverge_simt::{FlowView, Issue, Lane, Mask, Mode, StackRow, Why};
+use thiserror::Error;
+
+use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
+
+/// How much the stacks and counters hold.
+///
+/// CTM guide p. 35 says that the sizes depend on the flow-control mode and that over- and underflow are
+/// undefined; its table was not available. The defaults follow the limits that Shader Model 3 demands and the
+/// depths that Mesa relies on. (r500.md Q14)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The highest value of a branch counter; nesting is one more.
+    pub branch_counter: u8,
+    /// Frames of the loop stack.
+    pub loop_stack: usize,
+    /// Entries of the address stack.
+    pub address_stack: usize,
+}
+
+impl Limits {
+    /// The recommended sizes for a flow-control mode.
+    pub const fn recommended(mode: FcMode) -> Limits {
+        match mode {
+            FcMode::PARTIAL => Limits { branch_counter: 3, loop_stack: 0, address_stack: 0 },
+            FcMode::FULL => Limits { branch_counter: 31, loop_stack: 4, address_stack: 4 },
+        }
+    }
+}
+
+/// Which branch-inactive lanes keep a BREAK or CONTINUE from jumping. (r500.md Q15)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InhibitScope {
+    /// Those that were active when the innermost loop was entered: lanes that were off already cannot care.
+    #[default]
+    Frame,
+    /// All of them, the literal reading of CTM guide p. 37. Only walks more instructions with no lane active.
+    All,
+}
+
+/// An integer constant: iteration count, initial aL, aL step. (US_FC_INT_CONST)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoopConstant {
+    /// KR, the number of iterations.
+    pub count: u8,
+    /// KG, aL in the first iteration.
+    pub start: u8,
+    /// KB, added to aL after each.
+    pub step: i8,
+}
+
+/// A loop that has been entered and not left. (CTM guide p. 35: iteration count, aL and a lane mask)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Iterations left, this one included.
+    pub count: u8,
+    /// The loop register; REP has none.
+    pub al: Option<i32>,
+    /// Lanes that were active when the loop was entered.
+    pub mask: Mask,
+    /// Lanes that a BREAK switched off: they wake when the frame is popped.
+    pub broken: Mask,
+    /// Lanes that a CONTINUE switched off: they wake at the loop's end instruction.
+    pub continued: Mask,
+}
+
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Where the thread goes on.
+    pub return_to: u16,
+    /// Lanes that were active after the call. For the strict checks only; hardware keeps an address.
+    callers: Mask,
+    /// Of those, the ones that a conditional return has switched off.
+    returned: Mask,
+    /// Loop frames at the time of the call.
+    loop_depth: usize,
+}
+
+/// What the documents leave undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Undefined {
+    /// CTM guide p. 35. Lenient: the stack grows.
+    #[error("loop stack overflow: more than {limit} loops are open")]
+    LoopStackOverflow {
+        /// Frames it holds.
+        limit: usize,
+    },
+    /// CTM guide p. 35. Lenient: an end of loop goes on, a break jumps or stays without a frame.
+    #[error("{op} with an empty loop stack")]
+    LoopStackUnderflow {
+        /// The operation.
+        op: FcOp,
+    },
+    /// CTM guide p. 37: BREAKLOOP for LOOP, BREAKREP for REP. Lenient: the innermost frame, whatever its kind.
+    #[error("{op} inside a loop of the other kind")]
+    LoopKind {
+        /// The operation.
+        op: FcOp,
+    },
+    /// CTM guide p. 35. Lenient: the stack grows.
+    #[error("address stack overflow: more than {limit} calls are open")]
+    AddressStackOverflow {
+        /// Entries it holds.
+        limit: usize,
+    },
+    /// CTM guide p. 35. Lenient: JUMP_ADDR is the target.
+    #[error("return with an empty address stack")]
+    AddressStackUnderflow,
+    /// Nesting deeper than the counters go. Lenient: the counter keeps counting.
+    #[error("branch counter overflow: lanes {lanes} would count beyond {limit}")]
+    BranchCounterOverflow {
+        /// The lanes.
+        lanes: Mask,
+        /// The highest value.
+        limit: u8,
+    },
+    /// REG, US_FC_CTRL: partial mode has no loops and no subroutines. Lenient: executed as in full mode.
+    #[error("{what} needs full flow-control mode (US_FC_CTRL.FULL_FC_EN)")]
+    NeedsFullMode {
+        /// The operation or address-stack action.
+        what: &'static str,
+    },
+    /// CTM guide p. 36. Lenient: returns; lanes that are off stay off until a DECR wakes them.
+    #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
+    ReturnInsideBranch {
+        /// Lanes of the call that are switched off and would be left behind.
+        lanes: Mask,
+    },
+    /// CTM guide p. 36. Lenient: returns; the frames stay on the stack.
+    #[error("return inside a loop of the subroutine")]
+    ReturnInsideLoop,
+}
+
+/// Frames or addresses beyond which even lenient mode stops: a program that gets here never ends.
+const RUNAWAY: usize = 512;
+
+/// What an instruction did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The thread jumped.
+    pub jumped: bool,
+    /// Active lanes that wanted to jump, at the vote.
+    pub wanted: Mask,
+    /// Active lanes that wanted to stay, at the vote.
+    pub unwilling: Mask,
+}
+
+impl Decision {
+    /// Whether the active lanes did not agree.
+    pub fn diverged(&self) -> bool {
+        self.wanted.any() && self.unwilling.any()
+    }
+}
+
+/// The flow state of one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    pc: u16,
+    ended: bool,
+    /// Lanes that take part in the next instruction.
+    active: Mask,
+    /// Lanes that a branch switched off; their counters are in `counter`.
+    branch: Mask,
+    counter: [u8; 64],
+    /// Lanes inside the primitive or domain, and not killed.
+    covered: Mask,
+    loops: Vec<Frame>,
+    calls: Vec<Call>,
+    limits: Limits,
+    fc_mode: FcMode,
+    scope: InhibitScope,
+    mode: Mode,
+}
+
+/// JUMP_FUNC: for each lane, whether it wants to jump. Bit index = ALU result * 4 + predicate * 2 + boolean.
+/// (REG, US_FC_INST.JUMP_FUNC)
+pub fn wants(jump_func: u8, alu_result: Mask, predicate: Mask, boolean: bool) -> Mask {
+    let choose = |set: Mask, yes: bool| if yes { set } else { !set };
+    (0..8u8)
+        .filter(|index| jump_func >> index & 1 != 0 && (index & 1 != 0) == boolean)
+        .map(|index| choose(alu_result, index & 4 != 0) & choose(predicate, index & 2 != 0))
+        .fold(Mask::NONE, |all, some| all | some)
+}
+
+/// Whether a JUMP_FUNC looks at the ALU result at all.
+pub const fn reads_alu_result(jump_func: u8) -> bool {
+    jump_func >> 4 != jump_func & 0xf
+}
+
+impl Flow {
+    /// The start of a thread: every lane of `lanes` active (helper lanes too), stacks empty.
+    ///
+    /// `covered` are the lanes whose results count; the others run as helpers for derivatives.
+    pub fn new(start: u16, lanes: Mask, covered: Mask, fc_mode: FcMode, limits: Limits, mode: Mode) -> Flow {
+        Flow {
+            pc: start,
+            ended: false,
+            active: lanes,
+            branch: Mask::NONE,
+            counter: [0; 64],
+            covered: covered & lanes,
+            loops: Vec::new(),
+            calls: Vec::new(),
+            limits,
+            fc_mode,
+            scope: InhibitScope::default(),
+            mode,
+        }
+    }
+
+    /// The same with another reading of which lanes keep a BREAK or CONTINUE from jumping.
+    pub fn with_scope(mut self, scope: InhibitScope) -> Flow {
+        self.scope = scope;
+        self
+    }
+
+    /// The next instruction's slot.
+    pub fn pc(&self) -> u16 {
+        self.pc
+    }
+
+    /// Lanes that take part in the next instruction.
+    pub fn active(&self) -> Mask {
+        self.active
+    }
+
+    /// Lanes whose results count.
+    pub fn covered(&self) -> Mask {
+        self.covered
+    }
+
+    /// aL: the loop register of the innermost LOOP; REP frames are transparent. 0 outside any LOOP, where the
+    /// documents leave it undefined. (r500.md Q17)
+    pub fn al(&self) -> i32 {
+        self.loops.iter().rev().find_map(|frame| frame.al).unwrap_or(0)
+    }
+
+    /// Whether aL has a documented value.
+    pub fn has_al(&self) -> bool {
+        self.loops.iter().any(|frame| frame.al.is_some())
+    }
+
+    /// Goes on to the next slot, as every instruction but FC does.
+    pub fn advance(&mut self) {
+        self.pc += 1;
+    }
+
+    /// The thread has executed the instruction at END_ADDR.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Killed lanes go on as helpers: they are uncovered from here on. (r500.md Q2)
+    pub fn kill(&mut self, lanes: Mask) {
+        self.covered = self.covered - lanes;
+    }
+
+    /// Executes one flow-control instruction.
+    ///
+    /// `want` are the lanes whose JUMP_FUNC says jump (see [`wants`]), `constant` is the integer constant that
+    /// INT_ADDR names, and `offset` is US_CODE_OFFSET.
+    ///
+    /// # Errors
+    /// Strict mode: what [`Undefined`] lists; the state is then that at the moment of the finding. Lenient mode:
+    /// only a stack that has run away.
+    pub fn execute(
+        &mut self,
+        fc: &FcInst,
+        addr: &FcAddr,
+        want: Mask,
+        constant: LoopConstant,
+        offset: u16,
+    ) -> Result<Decision, Undefined> {
+        self.check_mode(fc)?;
+
+        // 1. The else operation comes before anything else. (REG, B_ELSE)
+        let off_by_else = if fc.b_else { self.swap_else() } else { Mask::NONE };
+
+        // 2. Lanes that continued rejoin at the end of their loop. (CTM guide p. 36)
+        if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP) {
+            if let Some(frame) = self.loops.last_mut() {
+                self.active |= std::mem::take(&mut frame.continued);
+            }
+        }
+
+        // 3. Votes. Lanes switched off by this instruction's own B_ELSE vote "jump". (CTM guide p. 37)
+        let want = want | off_by_else;
+        let mut voters = self.active | off_by_else;
+        if fc.ignore_uncovered {
+            voters = voters & self.covered;
+        }
+        let decision =
+            |jumped| Decision { jumped, wanted: self.active & want, unwilling: self.active - want };
+        let mut jump = if fc.jump_any { (voters & want).any() } else { (voters - want).is_empty() };
+
+        // 4. Lanes that still have to pass through the rest of the loop keep a break or continue from jumping.
+        if self.inhibited(fc, off_by_else) {
+            jump = false;
+        }
+
+        // 5. Counts overrule the votes. (CTM guide p. 37)
+        match fc.op {
+            FcOp::LOOP | FcOp::REP if constant.count == 0 => jump = true,
+            FcOp::ENDLOOP | FcOp::ENDREP => match self.loops.last_mut() {
+                Some(frame) => {
+                    frame.count = frame.count.saturating_sub(1);
+                    jump &= frame.count != 0;
+                }
+                None => jump = false,
+            },
+            _ => {}
+        }
+        let decision = decision(jump);
+
+        // 6. Loop stack.
+        self.loop_stack(fc.op, jump, want, constant)?;
+
+        // 7. Branch counters: B_OP0 when staying, B_OP1 when jumping.
+        match if jump { fc.b_op1 } else { fc.b_op0 } {
+            BOp::NONE => {}
+            BOp::DECR => self.decr(fc.b_pop_cnt),
+            BOp::INCR => self.incr(want, jump)?,
+        }
+        if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
+            // A conditional return that stays switches the lanes that returned off until a later one.
+            if let Some(call) = self.calls.last_mut() {
+                call.returned |= decision.wanted;
+            }
+        }
+
+        // 8. Next instruction. The address stack changes only on a jump. (CTM guide p. 37)
+        self.pc = if jump { self.target(fc, addr, offset)? } else { self.pc + 1 };
+        Ok(decision)
+    }
+
+    /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places. Gives the lanes that went off.
+    fn swap_else(&mut self) -> Mask {
+        let waking = Mask::from_fn(64, |lane| self.branch.has(lane) && self.counter[lane.index()] == 0);
+        let sleeping = self.active;
+        for lane in sleeping.lanes() {
+            self.counter[lane.index()] = 0;
+        }
+        self.active = waking;
+        self.branch = (self.branch - waking) | sleeping;
+        sleeping
+    }
+
+    /// CTM guide p. 37: a lane that a branch switched off stops a BREAK or CONTINUE from jumping; a lane that
+    /// waits for the innermost loop's next round stops a BREAK. Lanes that broke, or are off for other reasons,
+    /// do not. Inhibition wins over JUMP_ANY. (r500.md Q23)
+    fn inhibited(&self, fc: &FcInst, off_by_else: Mask) -> bool {
+        let is_break = matches!(fc.op, FcOp::BREAKLOOP | FcOp::BREAKREP);
+        if !is_break && fc.op != FcOp::CONTINUE {
+            return false;
+        }
+        let heard = if fc.ignore_uncovered { self.covered } else { Mask(u64::MAX) };
+        let in_scope = match (self.scope, self.loops.last()) {
+            (InhibitScope::Frame, Some(frame)) => frame.mask,
+            (InhibitScope::Frame, None) => Mask::NONE,
+            (InhibitScope::All, _) => Mask(u64::MAX),
+        };
+        let branched = (self.branch - off_by_else) & in_scope & heard;
+        let continued = self.loops.last().map_or(Mask::NONE, |frame| frame.continued) & heard;
+        branched.any() || (is_break && continued.any())
+    }
+
+    /// CTM guide p. 37, the table of operations.
+    fn loop_stack(
+        &mut self,
+        op: FcOp,
+        jump: bool,
+        want: Mask,
+        constant: LoopConstant,
+    ) -> Result<(), Undefined> {
+        match (op, jump) {
+            (FcOp::JUMP, _) | (FcOp::LOOP | FcOp::REP, true) => Ok(()),
+            (FcOp::LOOP | FcOp::REP, false) => self.push_frame(Frame {
+                count: constant.count,
+                al: (op == FcOp::LOOP).then_some(i32::from(constant.start)),
+                mask: self.active,
+                broken: Mask::NONE,
+                continued: Mask::NONE,
+            }),
+            (FcOp::ENDLOOP, true) => {
+                let frame = self.innermost(op)?;
+                if let Some(al) = frame.and_then(|frame| frame.al.as_mut()) {
+                    *al += i32::from(constant.step);
+                }
+                Ok(())
+            }
+            (FcOp::ENDREP, true) => self.innermost(op).map(|_| ()),
+            (FcOp::ENDLOOP | FcOp::ENDREP, false) | (FcOp::BREAKLOOP | FcOp::BREAKREP, true) => {
+                if self.innermost(op)?.is_some() {
+                    self.pop_frame();
+                }
+                Ok(())
+            }
+            (FcOp::BREAKLOOP | FcOp::BREAKREP | FcOp::CONTINUE, false) => {
+                let leaving = self.active & want;
+                if let Some(frame) = self.innermost(op)? {
+                    if op == FcOp::CONTINUE {
+                        frame.continued |= leaving;
+                    } else {
+                        frame.broken |= leaving;
+                    }
+                    self.active = self.active - leaving;
+                }
+                Ok(())
+            }
+            (FcOp::CONTINUE, true) => self.innermost(op).map(|_| ()),
+        }
+    }
+
+    fn push_frame(&mut self, frame: Frame) -> Result<(), Undefined> {
+        let limit = match self.mode {
+            Mode::Strict => self.limits.loop_stack,
+            Mode::Lenient => RUNAWAY,
+        };
+        if self.loops.len() >= limit {
+            return Err(Undefined::LoopStackOverflow { limit });
+        }
+        self.loops.push(frame);
+        Ok(())
+    }
+
+    /// The frame that `op` works on; `None` only in lenient mode.
+    fn innermost(&mut self, op: FcOp) -> Result<Option<&mut Frame>, Undefined> {
+        let strict = self.mode == Mode::Strict;
+        match self.loops.last_mut() {
+            None if strict => Err(Undefined::LoopStackUnderflow { op }),
+            None => Ok(None),
+            Some(frame) => {
+                let fits = match op {
+                    FcOp::ENDLOOP | FcOp::BREAKLOOP => frame.al.is_some(),
+                    FcOp::ENDREP | FcOp::BREAKREP => frame.al.is_none(),
+                    FcOp::JUMP | FcOp::LOOP | FcOp::REP | FcOp::CONTINUE => true,
+                };
+                if strict && !fits { Err(Undefined::LoopKind { op }) } else { Ok(Some(frame)) }
+            }
+        }
+    }
+
+    /// Lanes that broke or continued in this loop run again behind it.
+    fn pop_frame(&mut self) {
+        if let Some(frame) = self.loops.pop() {
+            self.active |= frame.broken | frame.continued;
+        }
+    }
+
+    /// DECR: every branch-inactive lane subtracts B_POP_CNT; those below zero become active.
+    fn decr(&mut self, b_pop_cnt: u8) {
+        for lane in self.branch.lanes() {
+            let counter = &mut self.counter[lane.index()];
+            match counter.checked_sub(b_pop_cnt) {
+                Some(left) => *counter = left,
+                None => {
+                    self.branch.set(lane, false);
+                    self.active.set(lane, true);
+                }
+            }
+        }
+    }
+
+    /// INCR: every branch-inactive lane adds one; every active lane whose wish differs from the decision goes to
+    /// sleep at zero.
+    fn incr(&mut self, want: Mask, jump: bool) -> Result<(), Undefined> {
+        let limit = match self.mode {
+            Mode::Strict => self.limits.branch_counter,
+            Mode::Lenient => u8::MAX,
+        };
+        let over = Mask::from_fn(64, |lane| self.branch.has(lane) && self.counter[lane.index()] >= limit);
+        if over.any() {
+            return Err(Undefined::BranchCounterOverflow { lanes: over, limit });
+        }
+        for lane in self.branch.lanes() {
+            self.counter[lane.index()] += 1;
+        }
+        let disagree = if jump { self.active - want } else { self.active & want };
+        for lane in disagree.lanes() {
+            self.counter[lane.index()] = 0;
+        }
+        self.branch |= disagree;
+        self.active = self.active - disagree;
+        Ok(())
+    }
+
+    /// Where a jump goes, with what it does to the address stack.
+    fn target(&mut self, fc: &FcInst, addr: &FcAddr, offset: u16) -> Result<u16, Undefined> {
+        let base = if addr.jump_global { 0 } else { offset };
+        let target = base + addr.jump_addr;
+        match fc.a_op {
+            AOp::NONE => Ok(target),
+            AOp::PUSH => {
+                let limit = match self.mode {
+                    Mode::Strict => self.limits.address_stack,
+                    Mode::Lenient => RUNAWAY,
+                };
+                if self.calls.len() >= limit {
+                    return Err(Undefined::AddressStackOverflow { limit });
+                }
+                self.calls.push(Call {
+                    return_to: return_address(self.pc),
+                    callers: self.active,
+                    returned: Mask::NONE,
+                    loop_depth: self.loops.len(),
+                });
+                Ok(target)
+            }
+            AOp::POP => match self.calls.pop() {
+                Some(call) => {
+                    if self.mode == Mode::Strict {
+                        self.check_return(&call)?;
+                    }
+                    Ok(call.return_to)
+                }
+                None if self.mode == Mode::Strict => Err(Undefined::AddressStackUnderflow),
+                None => Ok(target),
+            },
+        }
+    }
+
+    /// CTM guide p. 36: a return cannot stand inside a dynamic branch or a loop of its subroutine. Seen here as
+    /// lanes of the call that are still off after the return although no conditional return switched them off.
+    fn check_return(&self, call: &Call) -> Result<(), Undefined> {
+        if self.loops.len() != call.loop_depth {
+            return Err(Undefined::ReturnInsideLoop);
+        }
+        let lanes = (call.callers - call.returned) - self.active;
+        if lanes.any() { Err(Undefined::ReturnInsideBranch { lanes }) } else { Ok(()) }
+    }
+
+    fn check_mode(&self, fc: &FcInst) -> Result<(), Undefined> {
+        if self.mode == Mode::Lenient || self.fc_mode == FcMode::FULL {
+            return Ok(());
+        }
+        match (fc.op, fc.a_op) {
+            (FcOp::JUMP, AOp::NONE) => Ok(()),
+            (FcOp::JUMP, a_op) => Err(Undefined::NeedsFullMode { what: a_op.name() }),
+            (op, _) => Err(Undefined::NeedsFullMode { what: op.name() }),
+        }
+    }
+}
+
+/// What PUSH stores for a call at `pc`. REG says "the current address"; returning to the call itself would loop
+/// for ever, so either the next address is stored or POP adds one. (r500.md Q16)
+const fn return_address(pc: u16) -> u16 {
+    pc + 1
+}
+
+impl FlowView for Flow {
+    fn issue(&self) -> Option<Issue> {
+        (!self.ended).then_some(Issue { pc: u32::from(self.pc), mask: self.active })
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        if self.ended {
+            Why::Exited
+        } else if self.branch.has(lane) {
+            Why::Branch { depth: u32::from(self.counter[lane.index()]) }
+        } else if self.loops.iter().any(|frame| (frame.broken | frame.continued).has(lane)) {
+            Why::LoopDone
+        } else if !self.covered.has(lane) {
+            Why::Uncovered
+        } else {
+            Why::Active
+        }
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        let frames = self.loops.iter().rev().map(|frame| StackRow {
+            kind: if frame.al.is_some() { "LOOP" } else { "REP" },
+            pc: None,
+            mask: Some(frame.mask),
+            count: Some(i64::from(frame.count)),
+        });
+        let calls = self.calls.iter().rev().map(|call| StackRow {
+            kind: "return address",
+            pc: Some(u32::from(call.return_to)),
+            mask: None,
+            count: None,
+        });
+        frames.chain(calls).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "flow_tests.rs"]
+mod tests;

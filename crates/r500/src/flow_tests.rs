@@ -1,0 +1,623 @@
+//! The rules of flow control, one test each, in the words of the manual.
+//!
+//! Four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails; the
+//! instruction words are the canonical ones of r500.md 5.5.
+
+use reconverge_simt::{FlowView, Lane, Mask, Mode, Why};
+
+use super::{Decision, Flow, InhibitScope, Limits, LoopConstant, Undefined, reads_alu_result, wants};
+use crate::words::{FcAddr, FcInst, FcMode};
+
+const ALL: Mask = Mask(0b1111);
+const FULL: Limits = Limits::recommended(FcMode::FULL);
+
+fn flow() -> Flow {
+    Flow::new(10, ALL, ALL, FcMode::FULL, FULL, Mode::Strict)
+}
+
+fn lenient() -> Flow {
+    Flow::new(10, ALL, ALL, FcMode::FULL, FULL, Mode::Lenient)
+}
+
+const I3: LoopConstant = LoopConstant { count: 3, start: 5, step: 2 };
+
+/// Executes word 2 of an FC instruction with jump address 100 and `alu` as the ALU result.
+fn run_with(flow: &mut Flow, fc_inst: u32, alu: Mask, constant: LoopConstant) -> Result<Decision, Undefined> {
+    let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
+    let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+    flow.execute(&inst, &addr, wants(inst.jump_func, alu, Mask::NONE, false), constant, 0)
+}
+
+fn run(flow: &mut Flow, fc_inst: u32, alu: Mask) -> bool {
+    run_with(flow, fc_inst, alu, I3).expect("defined behaviour").jumped
+}
+
+const IF: u32 = 0x0200_0f00;
+const IF_ELSE: u32 = 0x0a00_0f00;
+const ELSE: u32 = 0x0401_0010;
+const ENDIF: u32 = 0x0101_0020;
+const LOOP: u32 = 0x0000_0021;
+const ENDLOOP: u32 = 0x0000_ff22;
+const REP: u32 = 0x0000_0023;
+const ENDREP: u32 = 0x0000_ff24;
+const BREAK_IF: u32 = 0x0000_f005;
+const BREAK_DEPTH_1: u32 = 0x0401_ff05;
+const CONTINUE_IF: u32 = 0x0000_f007;
+const CONTINUE_DEPTH_1: u32 = 0x0401_ff07;
+const CALL: u32 = 0x0800_ffa0;
+const CALL_IF: u32 = 0x0800_f0a0;
+const RETURN: u32 = 0x0401_ff40;
+const IGNORE_UNCOVERED: u32 = 1 << 28;
+
+// ---- JUMP_FUNC (REG)
+
+#[test]
+fn jump_func_is_indexed_by_alu_result_predicate_and_boolean() {
+    for (index, (alu, predicate, boolean)) in
+        (0..8).map(|index| (index, (index & 4 != 0, index & 2 != 0, index & 1 != 0)))
+    {
+        let mask = |yes: bool| if yes { ALL } else { Mask::NONE };
+        for func in 0..=255u8 {
+            let expected = mask(func >> index & 1 != 0);
+            let got = wants(func, mask(alu), mask(predicate), boolean) & ALL;
+            assert_eq!(got, expected, "JUMP_FUNC {func:#04x}, index {index}");
+        }
+    }
+}
+
+#[test]
+fn the_useful_jump_funcs_mean_what_the_reference_says() {
+    let (alu, predicate) = (Mask(0b0011), Mask(0b0101));
+    let want = |func, boolean| wants(func, alu, predicate, boolean) & ALL;
+    assert_eq!(want(0x00, false), Mask::NONE);
+    assert_eq!(want(0x0f, false), Mask(0b1100));
+    assert_eq!(want(0xf0, false), Mask(0b0011));
+    assert_eq!(want(0x33, false), Mask(0b1010));
+    assert_eq!(want(0xcc, false), Mask(0b0101));
+    assert_eq!((want(0x55, false), want(0x55, true)), (ALL, Mask::NONE));
+    assert_eq!((want(0xaa, false), want(0xaa, true)), (Mask::NONE, ALL));
+    assert_eq!(want(0xff, false), ALL);
+}
+
+#[test]
+fn only_some_jump_funcs_look_at_the_alu_result() {
+    for func in [0x00, 0x33, 0xcc, 0x55, 0xaa, 0xff] {
+        assert!(!reads_alu_result(func), "{func:#x}");
+    }
+    assert!(reads_alu_result(0x0f) && reads_alu_result(0xf0) && reads_alu_result(0x80));
+}
+
+// ---- Votes (REG, JUMP_ANY; CTM guide p. 37)
+
+#[test]
+fn all_jumps_when_every_voter_wants_to() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, 0x0000_f000, Mask(0b0111)));
+    assert_eq!(flow.pc(), 11);
+    assert!(run(&mut flow, 0x0000_f000, ALL));
+    assert_eq!(flow.pc(), 100);
+}
+
+#[test]
+fn any_jumps_when_one_voter_wants_to() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, 0x0000_f020, Mask::NONE));
+    assert!(run(&mut flow, 0x0000_f020, Mask(0b0100)));
+}
+
+#[test]
+fn without_voters_all_jumps_and_any_stays() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, BREAK_IF, Mask(0b0111));
+    run(&mut flow, BREAK_IF, ALL);
+    let mut nobody = Flow::new(10, ALL, Mask::NONE, FcMode::FULL, FULL, Mode::Strict);
+    assert!(run(&mut nobody, 0x0000_0000 | IGNORE_UNCOVERED, ALL), "ALL of nobody");
+    assert!(!run(&mut nobody, 0x0000_ff20 | IGNORE_UNCOVERED, ALL), "ANY of nobody");
+}
+
+#[test]
+fn ignore_uncovered_removes_uncovered_lanes_from_the_voters() {
+    let covered = Mask(0b0011);
+    let mut flow = Flow::new(10, ALL, covered, FcMode::FULL, FULL, Mode::Strict);
+    assert!(!run(&mut flow, 0x0000_f000, covered), "uncovered lanes vote to stay");
+    assert!(run(&mut flow, 0x0000_f000 | IGNORE_UNCOVERED, covered), "they have no vote");
+}
+
+#[test]
+fn uncovered_lanes_follow_the_branch_all_the_same() {
+    let mut flow = Flow::new(10, ALL, Mask(0b0011), FcMode::FULL, FULL, Mode::Strict);
+    assert!(!run(&mut flow, IF | IGNORE_UNCOVERED, Mask(0b0101)));
+    assert_eq!(flow.active(), Mask(0b0101));
+}
+
+#[test]
+fn a_killed_lane_is_uncovered_from_the_kill_on() {
+    let mut flow = flow();
+    flow.kill(Mask(0b0001));
+    assert_eq!(flow.covered(), Mask(0b1110));
+    assert_eq!(flow.active(), ALL, "it goes on as a helper");
+    assert_eq!(flow.why(Lane(0)), Why::Uncovered);
+}
+
+// ---- Branch counters (CTM guide p. 35; REG, B_OP0 and B_OP1)
+
+#[test]
+fn incr_on_stay_puts_lanes_that_wanted_to_jump_to_sleep_at_zero() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, IF, Mask(0b0011)));
+    assert_eq!(flow.active(), Mask(0b0011));
+    assert_eq!(flow.why(Lane(2)), Why::Branch { depth: 0 });
+}
+
+#[test]
+fn incr_on_jump_puts_lanes_that_wanted_to_stay_to_sleep() {
+    let mut flow = flow();
+    assert!(run(&mut flow, CALL_IF, Mask(0b0001)));
+    assert_eq!(flow.active(), Mask(0b0001));
+    assert_eq!(flow.why(Lane(1)), Why::Branch { depth: 0 });
+}
+
+#[test]
+fn incr_adds_one_to_every_sleeping_lane() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0111));
+    run(&mut flow, IF, Mask(0b0011));
+    run(&mut flow, IF, Mask(0b0001));
+    let depth = |lane| flow.why(Lane(lane));
+    assert_eq!(depth(3), Why::Branch { depth: 2 });
+    assert_eq!(depth(2), Why::Branch { depth: 1 });
+    assert_eq!(depth(1), Why::Branch { depth: 0 });
+}
+
+#[test]
+fn decr_wakes_lanes_below_zero() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0111));
+    run(&mut flow, IF, Mask(0b0011));
+    run(&mut flow, ENDIF, ALL);
+    assert_eq!(flow.active(), Mask(0b0111));
+    run(&mut flow, ENDIF, ALL);
+    assert_eq!(flow.active(), ALL);
+}
+
+/// CTM guide p. 40, merged ENDIFs.
+#[test]
+fn b_pop_cnt_closes_several_constructs_at_once() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0111));
+    run(&mut flow, IF, Mask(0b0011));
+    run(&mut flow, IF, Mask(0b0001));
+    run(&mut flow, 0x0100_0020 | 2 << 16, ALL);
+    assert_eq!(flow.active(), Mask(0b0111), "two levels closed, one open");
+    run(&mut flow, 0x0100_0020 | 1 << 16, ALL);
+    assert_eq!(flow.active(), ALL);
+}
+
+/// CTM guide p. 40: an inner if whose ENDIF is merged jumps over it and closes its levels itself.
+#[test]
+fn an_inner_if_with_a_merged_endif_decrements_when_it_jumps() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0011));
+    assert!(run(&mut flow, 0x0600_0f00 | 1 << 16, Mask::NONE));
+    assert_eq!(flow.active(), ALL, "the outer if has been closed by the jump");
+}
+
+#[test]
+fn a_branch_that_nobody_enters_is_jumped_over() {
+    let mut flow = flow();
+    assert!(run(&mut flow, IF, Mask::NONE));
+    assert_eq!((flow.pc(), flow.active()), (100, ALL));
+}
+
+// ---- B_ELSE (REG; CTM guide p. 37)
+
+#[test]
+fn else_wakes_only_the_innermost_lanes() {
+    let mut flow = flow();
+    run(&mut flow, IF_ELSE, Mask(0b0111));
+    run(&mut flow, IF_ELSE, Mask(0b0011));
+    assert!(!run(&mut flow, ELSE, ALL));
+    assert_eq!(flow.active(), Mask(0b0100));
+    assert_eq!(flow.why(Lane(3)), Why::Branch { depth: 1 });
+    assert_eq!(flow.why(Lane(0)), Why::Branch { depth: 0 });
+}
+
+#[test]
+fn lanes_switched_off_by_their_own_else_vote_to_jump() {
+    let mut flow = flow();
+    // All lanes enter the then-part: at the ELSE everybody is off and wants to jump, nobody wakes.
+    run(&mut flow, IF_ELSE, ALL);
+    assert!(run(&mut flow, ELSE, ALL));
+    assert_eq!(flow.active(), ALL, "the jump decrements: they wake behind the ENDIF");
+}
+
+/// r500.md 5.5: when all voters skip, the thread jumps over the ELSE too.
+#[test]
+fn a_skipped_if_with_else_counts_one_level_for_lanes_that_were_off() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0011));
+    assert!(run(&mut flow, IF_ELSE, Mask::NONE));
+    assert_eq!(flow.active(), Mask(0b0011), "the else part runs");
+    assert_eq!(flow.why(Lane(2)), Why::Branch { depth: 1 });
+    run(&mut flow, ENDIF, ALL);
+    assert_eq!(flow.why(Lane(2)), Why::Branch { depth: 0 });
+}
+
+/// r500.md 7, E14.
+#[test]
+fn if_else_endif_walks_as_in_the_worked_example() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, 0x1a00_0f00, Mask(0b0011)));
+    assert_eq!(flow.active(), Mask(0b0011));
+    assert!(!run(&mut flow, ELSE, ALL));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(!run(&mut flow, ENDIF, ALL));
+    assert_eq!(flow.active(), ALL);
+}
+
+/// r500.md Q22.
+#[test]
+fn incr_in_the_same_instruction_counts_lanes_that_its_else_switched_off() {
+    let mut flow = flow();
+    run(&mut flow, IF_ELSE, Mask(0b0011));
+    assert!(!run(&mut flow, 0x0200_0010, Mask::NONE));
+    assert_eq!(flow.why(Lane(0)), Why::Branch { depth: 1 });
+}
+
+// ---- Loops (CTM guide p. 37)
+
+#[test]
+fn a_loop_runs_as_often_as_its_count() {
+    let mut flow = flow();
+    let mut rounds = 0;
+    run(&mut flow, LOOP, ALL);
+    loop {
+        rounds += 1;
+        if !run(&mut flow, ENDLOOP, ALL) {
+            break;
+        }
+    }
+    assert_eq!(rounds, 3);
+    assert!(flow.stack().is_empty());
+}
+
+#[test]
+fn al_starts_at_kg_and_steps_by_kb() {
+    let mut flow = flow();
+    assert!(!flow.has_al());
+    run(&mut flow, LOOP, ALL);
+    assert_eq!(flow.al(), 5);
+    run(&mut flow, ENDLOOP, ALL);
+    assert_eq!(flow.al(), 7);
+}
+
+#[test]
+fn al_may_become_negative() {
+    let mut flow = flow();
+    let down = LoopConstant { count: 3, start: 1, step: -128 };
+    run_with(&mut flow, LOOP, ALL, down).unwrap();
+    run_with(&mut flow, ENDLOOP, ALL, down).unwrap();
+    assert_eq!(flow.al(), -127);
+}
+
+/// r500.md Q17.
+#[test]
+fn rep_leaves_the_al_of_the_loop_around_it_visible() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, REP, ALL);
+    assert_eq!(flow.al(), 5);
+    run(&mut flow, ENDREP, ALL);
+    assert_eq!(flow.al(), 5, "ENDREP does not step it");
+}
+
+#[test]
+fn a_count_of_zero_jumps_whatever_the_votes_say() {
+    for op in [LOOP, REP] {
+        let mut flow = flow();
+        let zero = LoopConstant { count: 0, ..I3 };
+        assert!(run_with(&mut flow, op, ALL, zero).unwrap().jumped);
+        assert!(flow.stack().is_empty(), "nothing is pushed");
+    }
+}
+
+#[test]
+fn the_last_iteration_does_not_jump_back_whatever_the_votes_say() {
+    let mut flow = flow();
+    let once = LoopConstant { count: 1, ..I3 };
+    run_with(&mut flow, REP, ALL, once).unwrap();
+    assert!(!run_with(&mut flow, ENDREP, ALL, once).unwrap().jumped);
+}
+
+// ---- BREAK and CONTINUE (CTM guide p. 37)
+
+#[test]
+fn a_break_that_all_want_jumps_and_pops() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    assert!(run(&mut flow, BREAK_IF, ALL));
+    assert!(flow.stack().is_empty());
+    assert_eq!((flow.pc(), flow.active()), (100, ALL));
+}
+
+#[test]
+fn a_break_that_some_want_switches_them_off_until_the_frame_is_popped() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    assert!(!run(&mut flow, BREAK_IF, Mask(0b0011)));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert_eq!(flow.why(Lane(0)), Why::LoopDone);
+    assert!(run(&mut flow, ENDLOOP, ALL), "the others iterate");
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(run(&mut flow, BREAK_IF, ALL), "lanes that broke have no influence");
+    assert_eq!(flow.active(), ALL);
+}
+
+#[test]
+fn a_lane_in_a_branch_of_the_loop_stops_a_break_from_jumping() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, Mask(0b0011));
+    assert!(!run(&mut flow, BREAK_DEPTH_1, ALL));
+    assert_eq!(flow.active(), Mask::NONE);
+    run(&mut flow, ENDIF, ALL);
+    assert_eq!(flow.active(), Mask(0b1100));
+}
+
+#[test]
+fn a_break_out_of_an_if_that_all_entered_unwinds_it() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0111));
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, ALL);
+    assert_eq!(flow.why(Lane(3)), Why::Branch { depth: 1 });
+    assert!(run(&mut flow, BREAK_DEPTH_1, ALL));
+    assert_eq!(flow.why(Lane(3)), Why::Branch { depth: 0 });
+    assert_eq!(flow.active(), Mask(0b0111));
+}
+
+/// r500.md Q15: the recommended scope is the innermost frame's lanes, the literal reading all lanes.
+#[test]
+fn lanes_that_were_off_before_the_loop_stop_a_break_only_in_the_literal_reading() {
+    for (scope, jumps) in [(InhibitScope::Frame, true), (InhibitScope::All, false)] {
+        let mut flow = flow().with_scope(scope);
+        run(&mut flow, IF, Mask(0b0111));
+        run(&mut flow, LOOP, ALL);
+        assert_eq!(run(&mut flow, BREAK_IF, ALL), jumps, "{scope:?}");
+    }
+}
+
+#[test]
+fn a_lane_that_continued_stops_a_break_but_not_another_continue() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    assert!(!run(&mut flow, CONTINUE_IF, Mask(0b0001)));
+    assert!(!run(&mut flow.clone(), BREAK_IF, ALL));
+    assert!(run(&mut flow, CONTINUE_IF, ALL));
+}
+
+#[test]
+fn uncovered_lanes_do_not_stop_a_break_that_ignores_them() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, Mask(0b0111));
+    flow.kill(Mask(0b1000));
+    assert!(!run(&mut flow.clone(), BREAK_DEPTH_1, ALL));
+    assert!(run(&mut flow, BREAK_DEPTH_1 | IGNORE_UNCOVERED, ALL));
+}
+
+/// r500.md Q23.
+#[test]
+fn inhibition_wins_over_jump_any() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, Mask(0b0111));
+    assert!(!run(&mut flow, BREAK_DEPTH_1 | 1 << 5, ALL));
+}
+
+#[test]
+fn lanes_that_continued_rejoin_at_the_loop_end() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, CONTINUE_IF, Mask(0b0011));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(run(&mut flow, ENDLOOP, ALL));
+    assert_eq!(flow.active(), ALL);
+}
+
+#[test]
+fn a_continue_that_all_want_jumps_and_unwinds_its_ifs() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, ALL);
+    assert!(run(&mut flow, CONTINUE_DEPTH_1, ALL));
+    assert_eq!((flow.pc(), flow.active()), (100, ALL));
+    assert_eq!(flow.stack().len(), 1, "the frame stays");
+}
+
+#[test]
+fn lanes_that_broke_out_of_an_inner_loop_wake_with_it_only() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, BREAK_IF, Mask(0b0001));
+    run(&mut flow, REP, ALL);
+    run(&mut flow, 0x0000_f006, Mask(0b0010));
+    assert!(run(&mut flow, 0x0000_f006, ALL));
+    assert_eq!(flow.active(), Mask(0b1110), "lane 0 waits for the outer loop");
+}
+
+/// r500.md Q24.
+#[test]
+fn a_conditional_loop_entry_that_stays_leaves_unwilling_lanes_active() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, 0x0000_0f01, Mask(0b0011)));
+    assert_eq!(flow.active(), ALL);
+}
+
+/// r500.md Q25.
+#[test]
+fn a_conditional_loop_end_that_jumps_keeps_unwilling_lanes_active() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    assert!(run(&mut flow, 0x0000_f022, Mask(0b0001)));
+    assert_eq!(flow.active(), ALL);
+}
+
+// ---- Calls (CTM guide pp. 36-37)
+
+#[test]
+fn a_call_returns_behind_itself() {
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    assert_eq!(flow.pc(), 100);
+    assert!(run(&mut flow, RETURN, ALL));
+    assert_eq!((flow.pc(), flow.active()), (11, ALL));
+}
+
+#[test]
+fn the_address_stack_changes_only_on_a_jump() {
+    let mut flow = flow();
+    assert!(!run(&mut flow, CALL_IF, Mask::NONE));
+    assert!(flow.stack().is_empty());
+}
+
+#[test]
+fn lanes_that_were_not_called_wake_on_return() {
+    let mut flow = flow();
+    run(&mut flow, IF, Mask(0b0111));
+    run(&mut flow, CALL_IF, Mask(0b0011));
+    assert_eq!(flow.active(), Mask(0b0011));
+    run(&mut flow, RETURN, ALL);
+    assert_eq!(flow.active(), Mask(0b0111), "but not those of the if around it");
+}
+
+/// CTM guide p. 36: INCR on stay makes a return conditional; a later one pops one more.
+#[test]
+fn a_conditional_return_waits_for_the_later_one() {
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    assert!(!run(&mut flow, 0x0601_f040, Mask(0b0001)), "return if, INCR on stay, DECR 1 on jump");
+    assert_eq!(flow.active(), Mask(0b1110));
+    assert!(run(&mut flow, 0x0402_ff40, ALL));
+    assert_eq!((flow.pc(), flow.active()), (11, ALL));
+}
+
+#[test]
+fn jump_addr_counts_from_the_offset_unless_global() {
+    for (jump_global, pc) in [(false, 107), (true, 100)] {
+        let mut flow = flow();
+        let inst = FcInst::unpack(0x0000_ff00).unwrap();
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global };
+        flow.execute(&inst, &addr, ALL, I3, 7).unwrap();
+        assert_eq!(flow.pc(), pc);
+    }
+}
+
+// ---- What is undefined: strict traps, lenient goes on
+
+fn strict_error(flow: &mut Flow, fc_inst: u32, alu: Mask) -> Undefined {
+    run_with(flow, fc_inst, alu, I3).expect_err("undefined behaviour")
+}
+
+#[test]
+fn a_fifth_open_loop_overflows_the_loop_stack() {
+    let mut strict = flow();
+    (0..4).for_each(|_| assert!(!run(&mut strict, LOOP, ALL)));
+    assert_eq!(strict_error(&mut strict, LOOP, ALL), Undefined::LoopStackOverflow { limit: 4 });
+    let mut grows = lenient();
+    (0..9).for_each(|_| assert!(!run(&mut grows, LOOP, ALL)));
+}
+
+#[test]
+fn an_end_of_loop_without_a_loop_underflows() {
+    for word in [ENDLOOP, ENDREP, BREAK_IF, CONTINUE_IF] {
+        let op = FcInst::unpack(word).unwrap().op;
+        assert_eq!(strict_error(&mut flow(), word, ALL), Undefined::LoopStackUnderflow { op });
+        assert!(run_with(&mut lenient(), word, ALL, I3).is_ok());
+    }
+}
+
+#[test]
+fn a_break_of_the_wrong_kind_is_undefined() {
+    let mut flow = flow();
+    run(&mut flow, REP, ALL);
+    let op = crate::words::FcOp::BREAKLOOP;
+    assert_eq!(strict_error(&mut flow, BREAK_IF, ALL), Undefined::LoopKind { op });
+}
+
+#[test]
+fn a_fifth_open_call_overflows_the_address_stack() {
+    let mut strict = flow();
+    (0..4).for_each(|_| assert!(run(&mut strict, CALL, ALL)));
+    assert_eq!(strict_error(&mut strict, CALL, ALL), Undefined::AddressStackOverflow { limit: 4 });
+}
+
+#[test]
+fn a_return_without_a_call_underflows() {
+    assert_eq!(strict_error(&mut flow(), RETURN, ALL), Undefined::AddressStackUnderflow);
+    let mut lenient = lenient();
+    assert!(run(&mut lenient, RETURN, ALL));
+    assert_eq!(lenient.pc(), 100, "JUMP_ADDR is the target");
+}
+
+#[test]
+fn even_lenient_stacks_stop_a_runaway() {
+    let mut flow = lenient();
+    let overflow = std::iter::repeat_with(|| run_with(&mut flow, CALL, ALL, I3)).find_map(Result::err);
+    assert_eq!(overflow, Some(Undefined::AddressStackOverflow { limit: 512 }));
+}
+
+/// r500.md Q14.
+#[test]
+fn the_branch_counter_holds_31_in_full_and_3_in_partial_mode() {
+    for (fc_mode, limit) in [(FcMode::FULL, 31), (FcMode::PARTIAL, 3)] {
+        let limits = Limits::recommended(fc_mode);
+        let mut flow = Flow::new(0, ALL, ALL, fc_mode, limits, Mode::Strict);
+        assert!(!run(&mut flow, IF, Mask(0b0111)));
+        (0..limit).for_each(|_| assert!(!run(&mut flow, IF, Mask(0b0111))));
+        let expected = Undefined::BranchCounterOverflow { lanes: Mask(0b1000), limit };
+        assert_eq!(strict_error(&mut flow, IF, Mask(0b0111)), expected);
+    }
+}
+
+/// REG, US_FC_CTRL.
+#[test]
+fn partial_mode_has_neither_loops_nor_subroutines() {
+    let partial = |mode| Flow::new(0, ALL, ALL, FcMode::PARTIAL, Limits::recommended(FcMode::PARTIAL), mode);
+    for (word, what) in [(LOOP, "LOOP"), (CONTINUE_IF, "CONTINUE"), (CALL, "PUSH"), (RETURN, "POP")] {
+        let error = strict_error(&mut partial(Mode::Strict), word, ALL);
+        assert_eq!(error, Undefined::NeedsFullMode { what });
+    }
+    assert!(!run(&mut partial(Mode::Strict), IF, Mask(0b0001)));
+    assert!(!run(&mut partial(Mode::Lenient), LOOP, ALL));
+}
+
+/// CTM guide p. 36.
+#[test]
+fn a_return_inside_a_dynamic_branch_leaves_lanes_behind() {
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    run(&mut flow, IF, Mask(0b0011));
+    let expected = Undefined::ReturnInsideBranch { lanes: Mask(0b1100) };
+    assert_eq!(strict_error(&mut flow, 0x0000_ff40, ALL), expected);
+}
+
+/// CTM guide p. 36.
+#[test]
+fn a_return_inside_a_loop_is_undefined() {
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    run(&mut flow, LOOP, ALL);
+    assert_eq!(strict_error(&mut flow, RETURN, ALL), Undefined::ReturnInsideLoop);
+}
+
+/// r500.md D5: Mesa's BGNLOOP jumps to its own ENDLOOP when no lane is active, which then pops a frame that was
+/// never pushed.
+#[test]
+fn a_mesa_loop_reached_by_nobody_underflows() {
+    let mut flow = Flow::new(10, ALL, Mask::NONE, FcMode::FULL, FULL, Mode::Strict);
+    assert!(run(&mut flow, 0x1000_0001, ALL), "ALL of nobody jumps to the ENDLOOP");
+    let op = crate::words::FcOp::ENDLOOP;
+    assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
+}

@@ -1,0 +1,482 @@
+//! A decoded instruction: what decode gives and everything that executes starts from.
+//!
+//! Decoding is strict about codes that have no meaning (nothing can execute them) and reports the rest as
+//! [`Violation`]s: things the documents forbid but that hardware would do something with. A strict machine traps
+//! on them when the instruction is reached; a lenient one does what is noted at each.
+
+use reconverge_isa::word::WordError;
+use thiserror::Error;
+
+use crate::words::*;
+
+/// Words an instruction, whatever its type. (CTM guide p. 23)
+pub const WORDS: usize = 6;
+/// Instruction slots of the chip. (CTM guide p. 23)
+pub const SLOTS: usize = 512;
+/// Temporaries of a lane.
+pub const TEMPORARIES: usize = 128;
+/// Float constants.
+pub const CONSTANTS: usize = 256;
+/// Integer constants, and boolean constants.
+pub const LOOP_CONSTANTS: usize = 32;
+/// Texture units, and CTM inputs. (CTM guide p. 6)
+pub const SAMPLERS: usize = 16;
+/// Render targets, and CTM outputs.
+pub const TARGETS: usize = 4;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inst {
+    /// Word 0.
+    pub common: CmnInst,
+    /// The rest, by type.
+    pub body: Body,
+}
+
+/// What an instruction is, beyond its common word.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Body {
+    /// ALU and OUT: both halves.
+    Alu(Alu),
+    /// Flow control.
+    Fc(Fc),
+    /// Texture.
+    Tex(Tex),
+}
+
+/// A flow-control instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fc {
+    /// Word 2.
+    pub inst: FcInst,
+    /// Word 3.
+    pub addr: FcAddr,
+}
+
+/// A texture instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tex {
+    /// Word 1.
+    pub inst: TexInst,
+    /// Word 2.
+    pub addr: TexAddr,
+    /// Word 3.
+    pub dxdy: TexAddrDxDy,
+}
+
+/// Both halves of an arithmetic instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alu {
+    /// Sources of the RGB part, and what presubtract makes of them.
+    pub rgb_sources: Sources,
+    /// Sources of the alpha part.
+    pub alpha_sources: Sources,
+    /// The RGB half.
+    pub rgb: RgbHalf,
+    /// The alpha half.
+    pub alpha: AlphaHalf,
+    /// Writes the ALU result.
+    pub alu_wmask: bool,
+    /// Writes the alpha result to the depth (W) output.
+    pub w_omask: bool,
+}
+
+/// Three sources and the presubtract of the first two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sources {
+    /// src0, src1, src2.
+    pub src: [Source; 3],
+    /// What srcp is.
+    pub srcp_op: SrcpOp,
+}
+
+/// Where a source comes from. (CTM guide p. 26)
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// A temporary, plus aL when `rel`.
+    Temp {
+        /// 0 to 127.
+        addr: u8,
+        /// Adds aL.
+        rel: bool,
+    },
+    /// A float constant, plus aL when `rel`.
+    Const {
+        /// 0 to 255.
+        addr: u8,
+        /// Adds aL.
+        rel: bool,
+    },
+    /// An inline constant.
+    Inline {
+        /// The seven-bit code.
+        code: u8,
+    },
+}
+
+/// An operand of the RGB unit: source, three channels, modifier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RgbOperand {
+    /// Source vector.
+    pub sel: Sel,
+    /// Channel for red, green, blue.
+    pub swiz: [Swiz; 3],
+    /// Modifier, after the swizzle.
+    pub modifier: Imod,
+}
+
+/// An operand of the alpha unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlphaOperand {
+    /// Source vector.
+    pub sel: Sel,
+    /// Channel.
+    pub swiz: Swiz,
+    /// Modifier, after the swizzle.
+    pub modifier: Imod,
+}
+
+/// The RGB half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RgbHalf {
+    /// Operation.
+    pub op: RgbOp,
+    /// Operands A, B, C.
+    pub operands: [RgbOperand; 3],
+    /// Output modifier.
+    pub omod: Omod,
+    /// Destination temporary.
+    pub addrd: u8,
+    /// Adds aL to it.
+    pub addrd_rel: bool,
+    /// Render target or predicate comparison.
+    pub target: Target,
+}
+
+/// The alpha half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlphaHalf {
+    /// Operation.
+    pub op: AlphaOp,
+    /// Operands A, B, C.
+    pub operands: [AlphaOperand; 3],
+    /// Output modifier.
+    pub omod: Omod,
+    /// Destination temporary.
+    pub addrd: u8,
+    /// Adds aL to it.
+    pub addrd_rel: bool,
+    /// Render target or predicate comparison.
+    pub target: Target,
+}
+
+/// Decodes six words in upload order. Reserved bits are ignored here and reported by [`violations`].
+///
+/// # Errors
+/// A field holds a code that has no meaning, so that nothing can execute the instruction.
+pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
+    let common = CmnInst::unpack_lenient(words[0])?;
+    let body = match common.r#type {
+        InstType::ALU | InstType::OUT => Body::Alu(decode_alu(words)?),
+        InstType::FC => {
+            Body::Fc(Fc { inst: FcInst::unpack_lenient(words[2])?, addr: FcAddr::unpack_lenient(words[3])? })
+        }
+        InstType::TEX => Body::Tex(Tex {
+            inst: TexInst::unpack_lenient(words[1])?,
+            addr: TexAddr::unpack_lenient(words[2])?,
+            dxdy: TexAddrDxDy::unpack_lenient(words[3])?,
+        }),
+    };
+    Ok(Inst { common, body })
+}
+
+fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
+    let rgb_addr = AluRgbAddr::unpack_lenient(words[1])?;
+    let alpha_addr = AluAlphaAddr::unpack_lenient(words[2])?;
+    let rgb = AluRgbInst::unpack_lenient(words[3])?;
+    let alpha = AluAlphaInst::unpack_lenient(words[4])?;
+    let rgba = AluRgbaInst::unpack_lenient(words[5])?;
+    Ok(Alu {
+        rgb_sources: Sources {
+            src: [
+                source(rgb_addr.addr0, rgb_addr.addr0_const, rgb_addr.addr0_rel),
+                source(rgb_addr.addr1, rgb_addr.addr1_const, rgb_addr.addr1_rel),
+                source(rgb_addr.addr2, rgb_addr.addr2_const, rgb_addr.addr2_rel),
+            ],
+            srcp_op: rgb_addr.srcp_op,
+        },
+        alpha_sources: Sources {
+            src: [
+                source(alpha_addr.addr0, alpha_addr.addr0_const, alpha_addr.addr0_rel),
+                source(alpha_addr.addr1, alpha_addr.addr1_const, alpha_addr.addr1_rel),
+                source(alpha_addr.addr2, alpha_addr.addr2_const, alpha_addr.addr2_rel),
+            ],
+            srcp_op: alpha_addr.srcp_op,
+        },
+        rgb: RgbHalf {
+            op: rgba.rgb_op,
+            operands: [
+                RgbOperand {
+                    sel: rgb.rgb_sel_a,
+                    swiz: [rgb.red_swiz_a, rgb.green_swiz_a, rgb.blue_swiz_a],
+                    modifier: rgb.rgb_mod_a,
+                },
+                RgbOperand {
+                    sel: rgb.rgb_sel_b,
+                    swiz: [rgb.red_swiz_b, rgb.green_swiz_b, rgb.blue_swiz_b],
+                    modifier: rgb.rgb_mod_b,
+                },
+                RgbOperand {
+                    sel: rgba.rgb_sel_c,
+                    swiz: [rgba.red_swiz_c, rgba.green_swiz_c, rgba.blue_swiz_c],
+                    modifier: rgba.rgb_mod_c,
+                },
+            ],
+            omod: rgb.omod,
+            addrd: rgba.rgb_addrd,
+            addrd_rel: rgba.rgb_addrd_rel,
+            target: rgb.target,
+        },
+        alpha: AlphaHalf {
+            op: alpha.alpha_op,
+            operands: [
+                AlphaOperand {
+                    sel: alpha.alpha_sel_a,
+                    swiz: alpha.alpha_swiz_a,
+                    modifier: alpha.alpha_mod_a,
+                },
+                AlphaOperand {
+                    sel: alpha.alpha_sel_b,
+                    swiz: alpha.alpha_swiz_b,
+                    modifier: alpha.alpha_mod_b,
+                },
+                AlphaOperand { sel: rgba.alpha_sel_c, swiz: rgba.alpha_swiz_c, modifier: rgba.alpha_mod_c },
+            ],
+            omod: alpha.omod,
+            addrd: alpha.alpha_addrd,
+            addrd_rel: alpha.alpha_addrd_rel,
+            target: alpha.target,
+        },
+        alu_wmask: rgb.alu_wmask,
+        w_omask: alpha.w_omask,
+    })
+}
+
+/// CTM guide p. 26. Bit 7 without CONST makes an inline constant, and REL is then invalid (ignored here, see
+/// [`Violation::RelativeInline`]).
+fn source(addr: u8, is_const: bool, rel: bool) -> Source {
+    match (is_const, addr & 0x80 != 0) {
+        (true, _) => Source::Const { addr, rel },
+        (false, false) => Source::Temp { addr, rel },
+        (false, true) => Source::Inline { code: addr & 0x7f },
+    }
+}
+
+/// Something the documents forbid in an encoding that can still be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// Reserved bits are set. Lenient: ignored.
+    #[error("reserved bits {bits:#010x} of word {word} are set")]
+    ReservedBits {
+        /// Word 0 to 5.
+        word: u8,
+        /// The bits.
+        bits: u32,
+    },
+    /// FC with RGB_PRED_SEL = RGBA: an FC instruction has one predicate. Lenient: red. (CTM guide p. 31)
+    #[error("an FC instruction cannot use RGB_PRED_SEL = RGBA: it has one predicate")]
+    FcPredicatePerChannel,
+    /// A write mask for outputs or predicates on TEX or FC. Lenient: ignored.
+    #[error("RGB_OMASK and ALPHA_OMASK mean nothing on TEX and FC instructions")]
+    OmaskOnTexOrFc,
+    /// SOP without a transcendental in the alpha unit. Lenient: forwards the alpha unit's value. (REG)
+    #[error("SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit")]
+    SopWithoutTranscendental,
+    /// DP without a dot product in the RGB unit. Lenient: forwards the red value. (REG)
+    #[error("alpha DP needs DP3, DP4 or D2A in the RGB unit")]
+    DpWithoutDotProduct,
+    /// OMOD disabled on an operation that computes. Lenient: the value passes unscaled. (CTM guide p. 29)
+    #[error("OMOD DISABLED is only valid for MIN, MAX, CND and CMP")]
+    OmodDisabledOnArithmetic,
+    /// An inline constant with REL. Lenient: REL is ignored. (CTM guide p. 26, table of operands)
+    #[error("an inline constant cannot be relative")]
+    RelativeInline,
+    /// ALU_WMASK on OUT. Lenient: the ALU result is not written. (CTM guide p. 35: "any ALU instruction")
+    #[error("ALU_WMASK is only valid on ALU instructions")]
+    AluResultOnOut,
+    /// W_OMASK on ALU. Lenient: ignored. (REG)
+    #[error("W_OMASK is only valid on OUT instructions")]
+    DepthOnAlu,
+}
+
+/// What the documents forbid about these words, in the order of the words.
+pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
+        // Words that nothing reads are "write 0" too, but no source says that hardware looks at them.
+        let bits = raw & !info.owned;
+        if bits != 0 && !info.fields.is_empty() {
+            found.push(Violation::ReservedBits { word: word as u8, bits });
+        }
+    }
+    let has_omask = inst.common.rgb_omask != 0 || inst.common.alpha_omask;
+    match &inst.body {
+        Body::Alu(alu) => alu_violations(words, inst.common.r#type, alu, &mut found),
+        Body::Fc(_) => {
+            if inst.common.rgb_pred_sel == PredSel::RGBA {
+                found.push(Violation::FcPredicatePerChannel);
+            }
+            if has_omask {
+                found.push(Violation::OmaskOnTexOrFc);
+            }
+        }
+        Body::Tex(_) if has_omask => found.push(Violation::OmaskOnTexOrFc),
+        Body::Tex(_) => {}
+    }
+    found
+}
+
+fn alu_violations(words: &[u32; WORDS], kind: InstType, alu: &Alu, found: &mut Vec<Violation>) {
+    if alu.rgb.op == RgbOp::SOP && !alu.alpha.op.is_transcendental() {
+        found.push(Violation::SopWithoutTranscendental);
+    }
+    if alu.alpha.op == AlphaOp::DP && !alu.rgb.op.is_dot_product() {
+        found.push(Violation::DpWithoutDotProduct);
+    }
+    if (alu.rgb.omod == Omod::DISABLED && !alu.rgb.op.passes_bits())
+        || (alu.alpha.omod == Omod::DISABLED && !alu.alpha.op.passes_bits())
+    {
+        found.push(Violation::OmodDisabledOnArithmetic);
+    }
+    for word in &words[1..3] {
+        for base in [0, 10, 20] {
+            if word >> base & 0x380 == 0x280 {
+                found.push(Violation::RelativeInline);
+            }
+        }
+    }
+    if kind == InstType::OUT && alu.alu_wmask {
+        found.push(Violation::AluResultOnOut);
+    }
+    if kind == InstType::ALU && alu.w_omask {
+        found.push(Violation::DepthOnAlu);
+    }
+}
+
+impl RgbOp {
+    /// Whether the result is one dot product in all channels.
+    pub const fn is_dot_product(self) -> bool {
+        matches!(self, RgbOp::DP3 | RgbOp::DP4 | RgbOp::D2A)
+    }
+
+    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
+    pub const fn passes_bits(self) -> bool {
+        matches!(self, RgbOp::MIN | RgbOp::MAX | RgbOp::CND | RgbOp::CMP)
+    }
+}
+
+impl AlphaOp {
+    /// Whether this is one of the operations that only the alpha unit has.
+    pub const fn is_transcendental(self) -> bool {
+        matches!(
+            self,
+            AlphaOp::EX2 | AlphaOp::LN2 | AlphaOp::RCP | AlphaOp::RSQ | AlphaOp::SIN | AlphaOp::COS
+        )
+    }
+
+    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
+    pub const fn passes_bits(self) -> bool {
+        matches!(self, AlphaOp::MIN | AlphaOp::MAX | AlphaOp::CND | AlphaOp::CMP)
+    }
+}
+
+/// The value of a seven-bit inline constant: exponent in bits 6:3 (bias 7), mantissa in bits 2:0 behind an implicit
+/// one, no sign, no infinities: 2^-7 to 480.
+///
+/// Sources disagree on exponent field 0 (r500.md D4). REG and the open R500 assembler call such codes denormal
+/// (mantissa / 8 * 2^-6, so that code 0 is zero); Mesa's encoder gives them the implicit one too, and emits code 0
+/// for 1/128. Compiled programs whose results are known hold only with Mesa's reading, so it is followed here.
+/// Codes 1 to 7 have not been seen in any program. To settle it on a card: multiply 1 by inline code 0.
+pub const fn inline_constant(code: u8) -> f32 {
+    let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
+    f32::from_bits((exponent + 120) << 23 | mantissa << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// r500.md 2.2, values of running programs.
+    #[test]
+    fn inline_constants_have_the_values_seen_in_running_programs() {
+        let seen = [
+            (40, 0.25),
+            (45, 0.40625),
+            (48, 0.5),
+            (49, 0.5625),
+            (56, 1.0),
+            (60, 1.5),
+            (64, 2.0),
+            (80, 8.0),
+            (96, 32.0),
+            (29, 0.1015625),
+        ];
+        for (code, value) in seen {
+            assert_eq!(inline_constant(code), value, "code {code}");
+        }
+        assert_eq!(inline_constant(127), 480.0);
+    }
+
+    /// Seen in compiled programs; REG says otherwise (r500.md D4).
+    #[test]
+    fn inline_code_zero_is_a_128th() {
+        assert_eq!(inline_constant(0), 1.0 / 128.0);
+        assert_eq!(inline_constant(7), 1.875 / 128.0);
+    }
+
+    /// r500.md 7, E5.
+    #[test]
+    fn sources_follow_the_operand_table() {
+        let words = [0x0008_7800, 0xc802_c001, 0x3c84_0c01, 0x0400_2223, 0x0068_c020, 0x3036_e020];
+        let Body::Alu(alu) = decode(&words).unwrap().body else { panic!("an ALU instruction") };
+        assert_eq!(
+            alu.rgb_sources.src,
+            [Source::Temp { addr: 1, rel: false }, Source::Inline { code: 48 }, Source::Inline { code: 0 }]
+        );
+        assert_eq!(
+            alu.alpha_sources.src,
+            [
+                Source::Temp { addr: 1, rel: false },
+                Source::Const { addr: 3, rel: false },
+                Source::Const { addr: 200, rel: true }
+            ]
+        );
+        assert_eq!(alu.rgb_sources.srcp_op, SrcpOp::NEG);
+        assert_eq!(alu.rgb.omod, Omod::MUL_2);
+    }
+
+    #[test]
+    fn forbidden_combinations_are_named() {
+        let check = |words: [u32; 6], expected: &[Violation]| {
+            assert_eq!(violations(&words, &decode(&words).unwrap()), expected);
+        };
+        check([0, 0x8_0200, 0x8_0200, 0, 0, 0], &[]);
+        check([0, 0x280, 0, 0, 0, 0], &[Violation::RelativeInline]);
+        check([0, 0, 0, 0, 0, 10], &[Violation::SopWithoutTranscendental]);
+        check([0, 0, 0, 0, 1, 0], &[Violation::DpWithoutDotProduct]);
+        check([0, 0, 0, 7 << 26, 0, 0], &[Violation::OmodDisabledOnArithmetic]);
+        check([1, 0, 0, 1 << 31, 0, 0], &[Violation::AluResultOnOut]);
+        check([0, 0, 0, 0, 1 << 31, 0], &[Violation::DepthOnAlu]);
+        check([2 | 1 << 3, 0, 0, 0, 0, 0], &[Violation::FcPredicatePerChannel]);
+        check([3 | 1 << 18, 0, 0, 0, 0, 0], &[Violation::OmaskOnTexOrFc]);
+        check([2, 0, 8, 0, 0, 0], &[Violation::ReservedBits { word: 2, bits: 8 }]);
+    }
+
+    #[test]
+    fn codes_without_a_meaning_do_not_decode() {
+        let rgb_op_6 = WordError::Unassigned { word: "US_ALU_RGBA_INST", field: "rgb_op", value: 6 };
+        assert_eq!(decode(&[0, 0, 0, 0, 0, 6]), Err(rgb_op_6));
+        let tex_op_7 = WordError::Unassigned { word: "US_TEX_INST", field: "inst", value: 7 };
+        assert_eq!(decode(&[3, 7 << 22, 0, 0, 0, 0]), Err(tex_op_7));
+    }
+}

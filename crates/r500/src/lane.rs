@@ -1,0 +1,396 @@
+//! What one lane computes: pure functions, one for each meaning.
+//!
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals and with a rounding that they call
+//! effectively random (CTM guide p. 41), so hardware rounding cannot be reproduced. These functions follow one
+//! deterministic profile, called R in this project:
+//!
+//! * denormal inputs and results are zeros of the same sign, except where OMOD is disabled ([`flush`]);
+//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows;
+//!   overflow gives infinity;
+//! * transcendentals are rounded, flushed, and only then scaled (CTM guide p. 42);
+//! * every NaN result is [`NAN`].
+
+use reconverge_simt::float::{flush, sum_rounded};
+
+use crate::words::{AluResultOp, Imod, Omod, SrcpOp, Target};
+
+/// The NaN that arithmetic gives. (CTM guide p. 29)
+pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
+
+/// One term of a sum: an exact product of two singles, or a single.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term(f64);
+
+impl Term {
+    /// A value to be added; denormals are flushed.
+    pub fn value(x: f32) -> Term {
+        Term(f64::from(flush(x)))
+    }
+
+    /// a * b, exactly. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO: zero times infinity or NaN is a
+    /// zero (REG) with the exclusive-or of the signs (recommended, r500.md 3.5); otherwise it is a NaN.
+    pub fn product(a: f32, b: f32, zero_wins: bool) -> Term {
+        let (a, b) = (flush(a), flush(b));
+        if zero_wins && (a == 0.0 || b == 0.0) {
+            let negative = a.is_sign_negative() != b.is_sign_negative();
+            return Term(if negative { -0.0 } else { 0.0 });
+        }
+        Term(f64::from(a) * f64::from(b))
+    }
+}
+
+/// The sum of `terms` with OMOD, rounded once. For MAD, MDH, MDV, FRC.
+pub fn sum(terms: &[Term], omod: Omod) -> f32 {
+    // Four terms at most: a dot product.
+    let mut values = [0.0; 4];
+    for (value, term) in values.iter_mut().zip(terms) {
+        *value = term.0;
+    }
+    let values = &values[..terms.len()];
+    if values.iter().all(|value| value.is_finite()) {
+        return flush(sum_rounded(values, scale(omod)));
+    }
+    let (mut up, mut down) = (false, false);
+    for value in values {
+        if value.is_nan() {
+            return NAN;
+        }
+        up |= *value == f64::INFINITY;
+        down |= *value == f64::NEG_INFINITY;
+    }
+    match (up, down) {
+        (true, true) => NAN,
+        (true, false) => f32::INFINITY,
+        (false, _) => f32::NEG_INFINITY,
+    }
+}
+
+/// The sum of the terms of DP3, DP4 or D2A.
+///
+/// Like [`sum`], with the one documented deviation: when the two largest terms cancel exactly and the next one
+/// is at least 2^25 times smaller than they were, the result is +0. (CTM guide p. 42)
+pub fn dot(terms: &[Term], omod: Omod) -> f32 {
+    let mut by_size = [0.0f64; 4];
+    for (value, term) in by_size.iter_mut().zip(terms) {
+        *value = term.0;
+    }
+    by_size.sort_by(|a, b| b.abs().total_cmp(&a.abs()));
+    let [first, second, third, _] = by_size;
+    if first.is_finite()
+        && first != 0.0
+        && first == -second
+        && third.abs() <= first.abs() * f64::from(1.0 / (1u32 << 25) as f32)
+    {
+        return 0.0;
+    }
+    sum(terms, omod)
+}
+
+/// A value that is already rounded, with OMOD: NaN becomes [`NAN`], denormals become zero. With OMOD disabled
+/// the bits pass. (CTM guide p. 29)
+pub fn scaled(x: f32, omod: Omod) -> f32 {
+    if omod == Omod::DISABLED {
+        return x;
+    }
+    if x.is_nan() {
+        return NAN;
+    }
+    // A double holds the exact product, so there is one rounding.
+    let exact = f64::from(flush(x)) * 2f64.powi(scale(omod));
+    flush(exact as f32)
+}
+
+/// The power of two that OMOD multiplies with.
+const fn scale(omod: Omod) -> i32 {
+    match omod {
+        Omod::MUL_1 | Omod::DISABLED => 0,
+        Omod::MUL_2 => 1,
+        Omod::MUL_4 => 2,
+        Omod::MUL_8 => 3,
+        Omod::DIV_2 => -1,
+        Omod::DIV_4 => -2,
+        Omod::DIV_8 => -3,
+    }
+}
+
+/// Clamps to 0..1. NaN gives +0: the maximum with zero returns its second operand. (Recommended, r500.md Q8)
+pub fn clamp(x: f32) -> f32 {
+    max(x, 0.0).min(1.0)
+}
+
+/// Input modifier: acts on the sign bit alone, so it changes NaNs too. (CTM guide p. 27)
+pub fn modify(x: f32, modifier: Imod) -> f32 {
+    match modifier {
+        Imod::NOP => x,
+        Imod::NEG => f32::from_bits(x.to_bits() ^ 0x8000_0000),
+        Imod::ABS => f32::from_bits(x.to_bits() & 0x7fff_ffff),
+        Imod::NAB => f32::from_bits(x.to_bits() | 0x8000_0000),
+    }
+}
+
+/// Presubtract of one channel, on unswizzled and unmodified sources. (CTM guide p. 26)
+pub fn presubtract(op: SrcpOp, src0: f32, src1: f32) -> f32 {
+    let one = Term::value(1.0);
+    let negative = |x: f32| Term::value(-x);
+    match op {
+        SrcpOp::NEG2 => sum(&[one, Term::product(-2.0, src0, false)], Omod::MUL_1),
+        SrcpOp::SUB => sum(&[Term::value(src1), negative(src0)], Omod::MUL_1),
+        SrcpOp::ADD => sum(&[Term::value(src1), Term::value(src0)], Omod::MUL_1),
+        SrcpOp::NEG => sum(&[one, negative(src0)], Omod::MUL_1),
+    }
+}
+
+/// A < B ? A : B. B when either is a NaN, and when both are zeros. (CTM guide p. 42)
+pub fn min(a: f32, b: f32) -> f32 {
+    if flush(a) < flush(b) { a } else { b }
+}
+
+/// A >= B ? A : B, but B when either is a NaN and when both are zeros: the opcode table (CTM guide p. 28) says A
+/// for two zeros, the floating-point note (p. 42) says the second operand, and is followed.
+pub fn max(a: f32, b: f32) -> f32 {
+    let (x, y) = (flush(a), flush(b));
+    if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
+}
+
+/// C > 0.5 ? A : B. (CTM guide p. 28; NaN: p. 42)
+pub fn cnd(a: f32, b: f32, c: f32) -> f32 {
+    if c > 0.5 { a } else { b }
+}
+
+/// C >= 0 ? A : B; -0 and denormals count as zero. (CTM guide p. 28; p. 42)
+pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
+    if flush(c) >= 0.0 { a } else { b }
+}
+
+/// A - floor(A), rounded once: a tiny negative number may give 1. FRC of an infinity is a NaN. (r500.md 3.5)
+pub fn frc(a: f32, omod: Omod) -> f32 {
+    let a = flush(a);
+    if !a.is_finite() {
+        return NAN;
+    }
+    sum(&[Term::value(a), Term::value(-libm::floorf(a))], omod)
+}
+
+/// 2 to the power of A. Recommended at the ends: 0 at -infinity, infinity at +infinity. (r500.md Q10)
+pub fn ex2(a: f32) -> f32 {
+    rounded(libm::exp2(f64::from(flush(a))))
+}
+
+/// Base-two logarithm. Recommended: -infinity at zeros, NaN below. (r500.md Q10)
+pub fn ln2(a: f32) -> f32 {
+    let a = flush(a);
+    if a == 0.0 { f32::NEG_INFINITY } else { rounded(libm::log2(f64::from(a))) }
+}
+
+/// 1 / A. Recommended: infinity of the same sign at zeros. (r500.md Q10)
+pub fn rcp(a: f32) -> f32 {
+    rounded(1.0 / f64::from(flush(a)))
+}
+
+/// 1 / sqrt(A), without an absolute value. Recommended: +-infinity at +-0, NaN below. (r500.md Q10)
+pub fn rsq(a: f32) -> f32 {
+    let a = flush(a);
+    if a == 0.0 { f32::INFINITY.copysign(a) } else { rounded(1.0 / libm::sqrt(f64::from(a))) }
+}
+
+/// sin(2 pi A), after reducing A modulo 1. Outside about -0.5..1 the accuracy of the hardware is not documented.
+pub fn sin(a: f32) -> f32 {
+    sin_of_turns(flush(a), 0)
+}
+
+/// cos(2 pi A), after reducing A modulo 1.
+pub fn cos(a: f32) -> f32 {
+    sin_of_turns(flush(a), 1)
+}
+
+/// sin(2 pi (a + quarters / 4)), exact at multiples of a quarter.
+fn sin_of_turns(a: f32, quarters: i64) -> f32 {
+    if !a.is_finite() {
+        return NAN;
+    }
+    let turns = f64::from(a) - libm::floor(f64::from(a));
+    let nearest = libm::rint(turns * 4.0);
+    let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
+    let value = match (nearest as i64 + quarters).rem_euclid(4) {
+        0 => libm::sin(angle),
+        1 => libm::cos(angle),
+        2 => -libm::sin(angle),
+        _ => -libm::cos(angle),
+    };
+    // A zero is +0 whichever quarter it came from.
+    rounded(value + 0.0)
+}
+
+fn rounded(x: f64) -> f32 {
+    if x.is_nan() { NAN } else { flush(x as f32) }
+}
+
+/// Comparison of a result with zero for a predicate bit. (US_ALU_*_INST.TARGET of an ALU instruction)
+pub fn predicate(x: f32, target: Target) -> bool {
+    match target {
+        Target::A => compare(x, AluResultOp::EQ),
+        Target::B => compare(x, AluResultOp::LT),
+        Target::C => compare(x, AluResultOp::GE),
+        Target::D => compare(x, AluResultOp::NE),
+    }
+}
+
+/// Comparison with zero; denormals count as zero, and of a NaN only "not equal" holds. (r500.md Q11)
+pub fn compare(x: f32, op: AluResultOp) -> bool {
+    let x = flush(x);
+    match op {
+        AluResultOp::EQ => x == 0.0,
+        AluResultOp::LT => x < 0.0,
+        AluResultOp::GE => x >= 0.0,
+        AluResultOp::NE => x != 0.0,
+    }
+}
+
+/// Whether a component kills its lane: the sign bit, so that -0 kills too. (Seen on R500 parts, recorded in Mesa;
+/// r500.md Q12)
+pub fn texkill(component: f32) -> bool {
+    component.is_sign_negative()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INF: f32 = f32::INFINITY;
+
+    fn mad(a: f32, b: f32, c: f32) -> f32 {
+        sum(&[Term::product(a, b, false), Term::value(c)], Omod::MUL_1)
+    }
+
+    fn bits(x: f32) -> u32 {
+        x.to_bits()
+    }
+
+    /// REG, US_CONFIG.
+    #[test]
+    fn zero_times_anything_is_zero_only_when_configured() {
+        assert_eq!(bits(mad(0.0, INF, 1.0)), bits(NAN));
+        for (a, b) in [(0.0, INF), (f32::NAN, 0.0), (1e-40, INF)] {
+            let product = Term::product(a, b, true);
+            assert_eq!(sum(&[product, Term::value(1.0)], Omod::MUL_1), 1.0, "{a} * {b}");
+        }
+        assert_eq!(bits(sum(&[Term::product(-0.0, INF, true)], Omod::MUL_1)), bits(-0.0));
+    }
+
+    /// CTM guide p. 41.
+    #[test]
+    fn only_two_negative_zeros_add_to_negative_zero() {
+        assert_eq!(bits(mad(1.0, 0.0, -0.0)), 0);
+        assert_eq!(bits(mad(-0.0, 0.0, -0.0)), bits(-0.0));
+        assert_eq!(bits(mad(-0.0, 0.0, 3.0)), bits(3.0));
+    }
+
+    /// CTM guide p. 42 and IEEE.
+    #[test]
+    fn infinities_and_nans_in_sums() {
+        assert_eq!(bits(mad(INF, 1.0, -INF)), bits(NAN));
+        assert_eq!(mad(INF, 1.0, -1.0), INF);
+        assert_eq!(bits(mad(1.0, 1.0, f32::from_bits(0xffc0_1234))), 0x7fff_ffff);
+    }
+
+    /// CTM guide p. 42.
+    #[test]
+    fn min_and_max_give_the_second_operand_for_nans_and_zeros() {
+        for op in [min, max] {
+            assert_eq!(op(f32::NAN, 2.0), 2.0);
+            assert!(op(2.0, f32::NAN).is_nan());
+            assert_eq!(bits(op(0.0, -0.0)), bits(-0.0));
+            assert_eq!(bits(op(-0.0, 0.0)), 0);
+        }
+        assert_eq!(max(3.0, 3.0), 3.0);
+        // Operands keep their bits; a denormal compares as zero.
+        assert_eq!(bits(max(1e-40, -1.0)), bits(1e-40));
+    }
+
+    /// CTM guide p. 42.
+    #[test]
+    fn conditional_moves_take_the_second_operand_for_nan() {
+        assert_eq!(cmp(1.0, 2.0, f32::NAN), 2.0);
+        assert_eq!(cnd(1.0, 2.0, f32::NAN), 2.0);
+        assert_eq!(cmp(1.0, 2.0, -0.0), 1.0);
+        assert_eq!(cmp(1.0, 2.0, -1e-40), 1.0);
+        assert_eq!(cnd(1.0, 2.0, 0.5), 2.0);
+    }
+
+    /// CTM guide p. 29.
+    #[test]
+    fn disabled_omod_passes_bits_and_any_other_normalises() {
+        let denormal = f32::from_bits(0x8000_0001);
+        assert_eq!(bits(scaled(denormal, Omod::DISABLED)), 0x8000_0001);
+        assert_eq!(bits(scaled(denormal, Omod::MUL_1)), 0x8000_0000);
+        assert_eq!(bits(scaled(f32::from_bits(0xff80_0001), Omod::MUL_1)), 0x7fff_ffff);
+        assert_eq!(bits(scaled(f32::from_bits(0xff80_0001), Omod::DISABLED)), 0xff80_0001);
+        assert_eq!(scaled(3.0, Omod::DIV_8), 0.375);
+    }
+
+    #[test]
+    fn omod_scales_before_the_rounding_of_a_sum() {
+        let half_of_overflow = sum(&[Term::product(f32::MAX, 2.0, false), Term::value(0.0)], Omod::DIV_2);
+        assert_eq!(half_of_overflow, f32::MAX);
+    }
+
+    /// CTM guide p. 42.
+    #[test]
+    fn cancelled_dot_products_drop_what_is_far_smaller() {
+        let terms = |small: f32| [Term::value(1024.0), Term::value(-1024.0), Term::value(small)];
+        let limit = 1024.0 / (1u32 << 25) as f32;
+        assert_eq!(dot(&terms(limit), Omod::MUL_1), 0.0);
+        assert_eq!(dot(&terms(limit * 2.0), Omod::MUL_1), limit * 2.0);
+        assert_eq!(sum(&terms(limit), Omod::MUL_1), limit);
+    }
+
+    #[test]
+    fn clamp_of_nan_is_zero() {
+        assert_eq!(bits(clamp(f32::NAN)), 0);
+        assert_eq!((clamp(-1.0), clamp(0.25), clamp(7.0)), (0.0, 0.25, 1.0));
+        assert_eq!(bits(clamp(-0.0)), 0);
+    }
+
+    /// CTM guide p. 26.
+    #[test]
+    fn presubtract_operations() {
+        let results =
+            [SrcpOp::NEG2, SrcpOp::SUB, SrcpOp::ADD, SrcpOp::NEG].map(|op| presubtract(op, 3.0, 5.0));
+        assert_eq!(results, [-5.0, 2.0, 8.0, -2.0]);
+    }
+
+    #[test]
+    fn sine_is_exact_at_quarters_and_periodic() {
+        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(sin), [0.0, 1.0, 0.0, -1.0, 0.0]);
+        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(cos), [1.0, 0.0, -1.0, 0.0, 1.0]);
+        assert_eq!(sin(-0.25), -1.0);
+        assert_eq!(sin(1.0 / 12.0), 0.5);
+        assert_eq!(bits(sin(INF)), bits(NAN));
+    }
+
+    /// r500.md 3.5, recommended values.
+    #[test]
+    fn transcendentals_at_the_ends() {
+        assert_eq!((ex2(f32::NEG_INFINITY), ex2(INF), ex2(3.0)), (0.0, INF, 8.0));
+        assert_eq!((ln2(0.0), ln2(-0.0), ln2(INF), ln2(8.0)), (-INF, -INF, INF, 3.0));
+        assert_eq!((rcp(-0.0), rcp(INF), rcp(4.0)), (-INF, 0.0, 0.25));
+        assert_eq!((rsq(0.0), rsq(-0.0), rsq(INF), rsq(4.0)), (INF, -INF, 0.0, 0.5));
+        for nan in [ln2(-1.0), rsq(-1.0), ex2(f32::NAN), frc(INF, Omod::MUL_1)] {
+            assert_eq!(bits(nan), bits(NAN));
+        }
+        // A denormal result of an exponential is flushed.
+        assert_eq!(bits(ex2(-127.0)), 0);
+    }
+
+    #[test]
+    fn fraction_is_rounded_once() {
+        assert_eq!(frc(-0.25, Omod::MUL_1), 0.75);
+        assert_eq!(frc(2.5, Omod::MUL_2), 1.0);
+        assert_eq!(frc(-1e-30, Omod::MUL_1), 1.0);
+    }
+
+    #[test]
+    fn kill_looks_at_the_sign_bit() {
+        assert!(texkill(-0.0) && texkill(-1.0) && !texkill(0.0));
+    }
+}

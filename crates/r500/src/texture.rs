@@ -1,0 +1,172 @@
+//! Texture fetches: what the TEX operations make of their coordinates. (CTM guide p. 33; REG, US_TEX_INST)
+
+use reconverge_simt::texture::{Face, Image, Position, Sampler, Shape, lod_of_gradients, sample};
+use thiserror::Error;
+
+use crate::launch::Texture;
+use crate::words::TexOp;
+
+/// A fetch that has no documented meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// R500 has no array textures.
+    #[error("R500 cannot read a {0:?} texture: 1D, 2D, 3D and cube only")]
+    Shape(Shape),
+}
+
+/// Where a lane fetches, with what its level of detail may depend on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coordinates {
+    /// S, T, R, Q of the lane.
+    pub position: [f32; 4],
+    /// The same for the four lanes of its quad: top left, top right, bottom left, bottom right.
+    pub quad: [[f32; 4]; 4],
+    /// Derivatives by x, for DXDY.
+    pub dx: Option<[f32; 4]>,
+    /// Derivatives by y, for DXDY.
+    pub dy: Option<[f32; 4]>,
+    /// Coordinates are in texels, not 0..1.
+    pub unscaled: bool,
+}
+
+/// Fetches for one lane: bits of the four channels.
+///
+/// The index is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail of LD, PROJ and
+/// LODBIAS comes from the differences of the quad's coordinates, that of LOD from Q, that of DXDY from the two
+/// derivative registers.
+///
+/// # Errors
+/// Textures that the machine does not have.
+pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4], Error> {
+    let image: &Image = &texture.image;
+    if matches!(image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
+        return Err(Error::Shape(image.shape()));
+    }
+    let sampler = Sampler { unnormalised: at.unscaled || texture.sampler.unnormalised, ..texture.sampler };
+    let plain = |[s, t, r, _]: [f32; 4]| [s, t, r];
+    let projected = |[s, t, r, q]: [f32; 4]| [s / q, t / q, r / q];
+    let coordinates = |lane| if op == TexOp::PROJ { projected(lane) } else { plain(lane) };
+    let position = coordinates(at.position);
+    let of_quad = || {
+        let [here, right, below] = [0, 1, 2].map(|lane| coordinates(at.quad[lane]));
+        lod(image, &sampler, here, right, below)
+    };
+    let lod = match op {
+        TexOp::LD | TexOp::PROJ => of_quad(),
+        TexOp::LODBIAS => of_quad() + at.position[3],
+        TexOp::LOD => at.position[3],
+        TexOp::DXDY => {
+            let step = |by: Option<[f32; 4]>| {
+                let by = plain(by.unwrap_or_default());
+                [0, 1, 2].map(|axis| position[axis] + by[axis])
+            };
+            lod(image, &sampler, position, step(at.dx), step(at.dy))
+        }
+        TexOp::NOP | TexOp::TEXKILL => return Ok([0; 4]),
+    };
+    Ok(sample(image, &sampler, &Position { coordinates: position, lod, ..Position::default() }))
+}
+
+/// Level of detail between a point and its neighbours; on a cube, on the face of the point.
+fn lod(image: &Image, sampler: &Sampler, here: [f32; 3], right: [f32; 3], below: [f32; 3]) -> f32 {
+    let [here, right, below] = match image.shape() {
+        Shape::Cube => {
+            let face = Face::of(here);
+            [here, right, below].map(|direction| {
+                let [s, t] = face.project(direction);
+                [s, t, 0.0]
+            })
+        }
+        _ => [here, right, below],
+    };
+    let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - here[axis]);
+    lod_of_gradients(image, sampler, change(right), change(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use reconverge_simt::texture::{Filter, Level, MipFilter, Wrap};
+
+    use super::*;
+
+    /// 8 x 8 with three more levels; each level holds its number.
+    fn levels() -> Texture {
+        let level = |n: u32| {
+            let size = 8 >> n;
+            let texels = vec![[(n as f32).to_bits(); 4]; (size * size) as usize];
+            Level { width: size, height: size, depth: 1, texels }
+        };
+        let image = Arc::new(Image::new(Shape::D2, (0..4).map(level).collect()).unwrap());
+        Texture { image, sampler: Sampler { mip: MipFilter::Nearest, ..Sampler::default() } }
+    }
+
+    fn at(step: f32, q: f32) -> Coordinates {
+        let quad = [[0.5, 0.5], [0.5 + step, 0.5], [0.5, 0.5 + step], [0.5 + step, 0.5 + step]];
+        Coordinates {
+            position: [0.5, 0.5, 0.0, q],
+            quad: quad.map(|[s, t]| [s, t, 0.0, q]),
+            dx: None,
+            dy: None,
+            unscaled: false,
+        }
+    }
+
+    fn level(op: TexOp, at: &Coordinates) -> f32 {
+        f32::from_bits(fetch(&levels(), op, at).unwrap()[0])
+    }
+
+    #[test]
+    fn ld_takes_the_level_from_the_quad() {
+        assert_eq!(level(TexOp::LD, &at(0.125, 9.0)), 0.0);
+        assert_eq!(level(TexOp::LD, &at(0.25, 9.0)), 1.0);
+        assert_eq!(level(TexOp::LD, &at(0.5, 9.0)), 2.0);
+    }
+
+    #[test]
+    fn lodbias_adds_q_and_lod_is_q() {
+        assert_eq!(level(TexOp::LODBIAS, &at(0.25, 1.0)), 2.0);
+        assert_eq!(level(TexOp::LOD, &at(0.25, 3.0)), 3.0);
+    }
+
+    #[test]
+    fn proj_divides_by_q_before_everything() {
+        let at = at(0.5, 2.0);
+        assert_eq!(level(TexOp::PROJ, &at), 1.0, "half the step, one level less");
+    }
+
+    #[test]
+    fn dxdy_takes_the_level_from_its_registers() {
+        let at = Coordinates { dx: Some([0.5, 0.0, 0.0, 0.0]), dy: Some([0.0; 4]), ..at(0.0, 1.0) };
+        assert_eq!(level(TexOp::DXDY, &at), 2.0);
+    }
+
+    #[test]
+    fn unscaled_coordinates_are_floored() {
+        let texels = (0..6).map(|n| [(n as f32).to_bits(); 4]).collect();
+        let sampler = Sampler { wrap: [Wrap::ClampToEdge; 3], mag: Filter::Nearest, ..Sampler::default() };
+        let texture = Texture { image: Arc::new(Image::flat(3, 2, texels).unwrap()), sampler };
+        let read = |s: f32, t: f32| {
+            let at = Coordinates {
+                position: [s, t, 0.0, 1.0],
+                quad: [[s, t, 0.0, 1.0]; 4],
+                dx: None,
+                dy: None,
+                unscaled: true,
+            };
+            f32::from_bits(fetch(&texture, TexOp::LD, &at).unwrap()[0])
+        };
+        assert_eq!([read(0.0, 0.0), read(2.9, 0.0), read(1.0, 1.0)], [0.0, 2.0, 4.0]);
+    }
+
+    #[test]
+    fn arrays_are_refused_by_name() {
+        let image = Image::new(
+            Shape::D2Array,
+            vec![Level { width: 1, height: 1, depth: 2, texels: vec![[0; 4]; 2] }],
+        );
+        let texture = Texture { image: Arc::new(image.unwrap()), sampler: Sampler::default() };
+        assert_eq!(fetch(&texture, TexOp::LD, &at(0.0, 1.0)), Err(Error::Shape(Shape::D2Array)));
+    }
+}

@@ -1,0 +1,69 @@
+//! How exact each executed instruction was.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How far a result can be trusted, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fidelity {
+    /// Equal to a hardware-validated model or to exact arithmetic.
+    Exact,
+    /// As documented, not validated.
+    Specified,
+    /// The value is within a stated tolerance.
+    Approximate,
+    /// Documents are silent; a recommended reading is followed.
+    Recommended,
+}
+
+impl Fidelity {
+    /// All grades, best first.
+    pub const ALL: [Fidelity; 4] =
+        [Fidelity::Exact, Fidelity::Specified, Fidelity::Approximate, Fidelity::Recommended];
+
+    /// The grade in one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fidelity::Exact => "exact",
+            Fidelity::Specified => "specified",
+            Fidelity::Approximate => "approximate",
+            Fidelity::Recommended => "recommended",
+        }
+    }
+}
+
+impl fmt::Display for Fidelity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a run executed: for each operation how exact it is and how often it was issued.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// By the operation's name.
+    pub operations: BTreeMap<&'static str, (Fidelity, u64)>,
+}
+
+impl Report {
+    /// Counts `times` issues of `operation`; an operation seen with several grades keeps the worst.
+    pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
+        if times > 0 {
+            let entry = self.operations.entry(operation).or_insert((fidelity, 0));
+            entry.0 = entry.0.max(fidelity);
+            entry.1 += times;
+        }
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Report) {
+        for (operation, (fidelity, times)) in &other.operations {
+            self.count(operation, *fidelity, *times);
+        }
+    }
+
+    /// The worst grade that occurred; `None` when nothing ran.
+    pub fn worst(&self) -> Option<Fidelity> {
+        self.operations.values().map(|(fidelity, _)| *fidelity).max()
+    }
+}

@@ -1,0 +1,569 @@
+//! Typed arrays from and to files: `.npy`, JSON, raw bytes, ranges and lists written on the command line.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Type of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dtype {
+    /// Unsigned 8 bit.
+    U8,
+    /// Unsigned 16 bit.
+    U16,
+    /// Unsigned 32 bit.
+    U32,
+    /// Unsigned 64 bit.
+    U64,
+    /// Signed 8 bit.
+    I8,
+    /// Signed 16 bit.
+    I16,
+    /// Signed 32 bit.
+    I32,
+    /// Signed 64 bit.
+    I64,
+    /// Binary32.
+    F32,
+    /// Binary64.
+    F64,
+}
+
+impl Dtype {
+    const ALL: [Dtype; 10] = [
+        Dtype::U8,
+        Dtype::U16,
+        Dtype::U32,
+        Dtype::U64,
+        Dtype::I8,
+        Dtype::I16,
+        Dtype::I32,
+        Dtype::I64,
+        Dtype::F32,
+        Dtype::F64,
+    ];
+
+    /// The name used on the command line: `u8` … `f64`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dtype::U8 => "u8",
+            Dtype::U16 => "u16",
+            Dtype::U32 => "u32",
+            Dtype::U64 => "u64",
+            Dtype::I8 => "i8",
+            Dtype::I16 => "i16",
+            Dtype::I32 => "i32",
+            Dtype::I64 => "i64",
+            Dtype::F32 => "f32",
+            Dtype::F64 => "f64",
+        }
+    }
+
+    /// The type with this name.
+    pub fn from_name(name: &str) -> Option<Dtype> {
+        Dtype::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Dtype::U8 | Dtype::I8 => 1,
+            Dtype::U16 | Dtype::I16 => 2,
+            Dtype::U32 | Dtype::I32 | Dtype::F32 => 4,
+            Dtype::U64 | Dtype::I64 | Dtype::F64 => 8,
+        }
+    }
+
+    /// Whether elements are floating-point numbers.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Dtype::F32 | Dtype::F64)
+    }
+
+    /// numpy's little-endian type string.
+    const fn npy(self) -> &'static str {
+        match self {
+            Dtype::U8 => "|u1",
+            Dtype::U16 => "<u2",
+            Dtype::U32 => "<u4",
+            Dtype::U64 => "<u8",
+            Dtype::I8 => "|i1",
+            Dtype::I16 => "<i2",
+            Dtype::I32 => "<i4",
+            Dtype::I64 => "<i8",
+            Dtype::F32 => "<f4",
+            Dtype::F64 => "<f8",
+        }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An array in row-major order, little endian.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Length of each dimension, outermost first.
+    pub shape: Vec<usize>,
+    /// The elements.
+    pub bytes: Vec<u8>,
+}
+
+/// What is wrong with an array.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArrayError {
+    /// The bytes are not a `.npy` file.
+    #[error("not an .npy file: {0}")]
+    NotNpy(&'static str),
+    /// A `.npy` element type that is not supported.
+    #[error(
+        ".npy element type `{0}` is not supported: use one of u1 u2 u4 u8 i1 i2 i4 i8 f4 f8, little endian"
+    )]
+    NpyType(String),
+    /// Column-major order.
+    #[error("the .npy file is in Fortran order: save it with numpy.ascontiguousarray")]
+    FortranOrder,
+    /// The data ends early, or goes on.
+    #[error("{found} bytes of data where shape and type need {wanted}")]
+    Length {
+        /// Bytes needed.
+        wanted: u128,
+        /// Bytes there.
+        found: usize,
+    },
+    /// Not valid JSON, or not nested lists of numbers.
+    #[error("JSON: {0}")]
+    Json(String),
+    /// A list whose parts differ in length.
+    #[error("JSON: the lists are not all of one length")]
+    Ragged,
+    /// A NaN where an integer is wanted.
+    #[error(
+        "element {index} is NaN, which {wanted} cannot hold: give an array of {wanted}, or replace the NaN"
+    )]
+    NotANumber {
+        /// Position in row-major order.
+        index: usize,
+        /// The type wanted.
+        wanted: Dtype,
+    },
+    /// A number that the wanted type cannot hold.
+    #[error("element {index} is {value}, which {wanted} cannot hold exactly: give an array of {wanted}")]
+    DoesNotFit {
+        /// Position in row-major order.
+        index: usize,
+        /// The number.
+        value: String,
+        /// The type wanted.
+        wanted: Dtype,
+    },
+    /// A range or list that is not understood.
+    #[error("`{0}` is not a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64])")]
+    Literal(String),
+    /// More elements than a literal may make.
+    #[error("`{0}` has more than {LITERAL_LIMIT} elements: put it into a file")]
+    TooLong(String),
+}
+
+/// Elements that a range or size on the command line may have: 2^28.
+const LITERAL_LIMIT: usize = 1 << 28;
+
+/// An element, as the widest type of its kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Element {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Array {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len() / self.dtype.bytes()
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// An array of 32-bit words.
+    pub fn from_words(dtype: Dtype, shape: Vec<usize>, words: impl IntoIterator<Item = u32>) -> Array {
+        let bytes = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        Array { dtype, shape, bytes }
+    }
+
+    /// The elements as 32-bit words; only for four-byte types.
+    pub fn words(&self) -> impl Iterator<Item = u32> {
+        self.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word))
+    }
+
+    /// The same numbers as another type.
+    ///
+    /// # Errors
+    /// The first element that the type cannot hold exactly. To `f32`, numbers round as in any program; NaN stays.
+    pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
+        if self.dtype == wanted {
+            return Ok(self.clone());
+        }
+        let mut bytes = Vec::with_capacity(self.len() * wanted.bytes());
+        for index in 0..self.len() {
+            push(&mut bytes, wanted, self.element(index), index)?;
+        }
+        Ok(Array { dtype: wanted, shape: self.shape.clone(), bytes })
+    }
+
+    fn element(&self, index: usize) -> Element {
+        let size = self.dtype.bytes();
+        let mut raw = [0; 8];
+        raw[..size].copy_from_slice(&self.bytes[index * size..(index + 1) * size]);
+        let bits = u64::from_le_bytes(raw);
+        match self.dtype {
+            Dtype::U8 | Dtype::U16 | Dtype::U32 | Dtype::U64 => Element::Integer(i128::from(bits)),
+            Dtype::I8 => Element::Integer(i128::from(bits as i8)),
+            Dtype::I16 => Element::Integer(i128::from(bits as i16)),
+            Dtype::I32 => Element::Integer(i128::from(bits as i32)),
+            Dtype::I64 => Element::Integer(i128::from(bits as i64)),
+            Dtype::F32 => Element::Float(f64::from(f32::from_bits(bits as u32))),
+            Dtype::F64 => Element::Float(f64::from_bits(bits)),
+        }
+    }
+
+    /// The elements as JSON numbers; a NaN or infinity as a string, since JSON has no such numbers.
+    pub fn to_json(&self) -> serde_json::Value {
+        let number = |index| match self.element(index) {
+            Element::Integer(value) => serde_json::json!(value as i64),
+            Element::Float(value) if value.is_finite() => serde_json::json!(value),
+            Element::Float(value) => serde_json::json!(value.to_string()),
+        };
+        let mut level: Vec<serde_json::Value> = (0..self.len()).map(number).collect();
+        for length in self.shape.iter().skip(1).rev() {
+            level = level.chunks((*length).max(1)).map(|part| serde_json::json!(part)).collect();
+        }
+        serde_json::json!(level)
+    }
+
+    /// Reads a `.npy` file.
+    ///
+    /// # Errors
+    /// See [`ArrayError`].
+    pub fn from_npy(file: &[u8]) -> Result<Array, ArrayError> {
+        let rest =
+            file.strip_prefix(b"\x93NUMPY").ok_or(ArrayError::NotNpy("the magic number is missing"))?;
+        let cut = ArrayError::NotNpy("the header is cut short");
+        let (length_bytes, at) = match rest.first() {
+            Some(1) => (2, 2),
+            Some(2 | 3) => (4, 2),
+            Some(_) => return Err(ArrayError::NotNpy("unknown version")),
+            None => return Err(cut),
+        };
+        let mut raw = [0; 4];
+        raw[..length_bytes].copy_from_slice(rest.get(at..at + length_bytes).ok_or(cut.clone())?);
+        let start = at + length_bytes;
+        let end = start + u32::from_le_bytes(raw) as usize;
+        let header = rest.get(start..end).and_then(|text| std::str::from_utf8(text).ok()).ok_or(cut)?;
+        let data = &rest[end..];
+
+        let value_of = |key: &str| {
+            header
+                .split_once(&format!("'{key}':"))
+                .map(|(_, rest)| rest.trim_start())
+                .ok_or(ArrayError::NotNpy("the header lacks descr, fortran_order or shape"))
+        };
+        if value_of("fortran_order")?.starts_with("True") {
+            return Err(ArrayError::FortranOrder);
+        }
+        let descr = value_of("descr")?.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
+        let (descr, _) = descr.ok_or(ArrayError::NpyType(value_of("descr")?.chars().take(20).collect()))?;
+        let dtype = Dtype::ALL
+            .into_iter()
+            .find(|dtype| {
+                dtype.npy() == descr
+                    || (dtype.bytes() == 1 && dtype.npy()[1..] == descr[1.min(descr.len())..])
+            })
+            .ok_or_else(|| ArrayError::NpyType(descr.to_owned()))?;
+        let shape = value_of("shape")?
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'))
+            .and_then(|(list, _)| {
+                let sizes = list.split(',').map(str::trim).filter(|size| !size.is_empty());
+                sizes.map(|size| size.parse().ok()).collect::<Option<Vec<usize>>>()
+            })
+            .ok_or(ArrayError::NotNpy("the shape is not a tuple of sizes"))?;
+        let wanted =
+            shape.iter().fold(dtype.bytes() as u128, |size, side| size.saturating_mul(*side as u128));
+        if wanted != data.len() as u128 {
+            return Err(ArrayError::Length { wanted, found: data.len() });
+        }
+        Ok(Array { dtype, shape, bytes: data.to_vec() })
+    }
+
+    /// The array as a `.npy` file, version 1.0.
+    pub fn to_npy(&self) -> Vec<u8> {
+        let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
+        let header =
+            format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}", self.dtype.npy());
+        // Magic, version and length take ten bytes; data starts at a multiple of 64.
+        let total = (10 + header.len() + 1).next_multiple_of(64);
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend(((total - 10) as u16).to_le_bytes());
+        file.extend(format!("{header:<width$}\n", width = total - 11).bytes());
+        file.extend(&self.bytes);
+        file
+    }
+
+    /// Reads nested JSON lists of numbers: integers as `i64` (or `u64`), anything with a fraction as `f64`.
+    ///
+    /// # Errors
+    /// See [`ArrayError`].
+    pub fn from_json(text: &[u8]) -> Result<Array, ArrayError> {
+        let value: serde_json::Value =
+            serde_json::from_slice(text).map_err(|error| ArrayError::Json(error.to_string()))?;
+        Array::from_json_value(&value)
+    }
+
+    /// The same from a value.
+    ///
+    /// # Errors
+    /// See [`ArrayError`].
+    pub fn from_json_value(value: &serde_json::Value) -> Result<Array, ArrayError> {
+        let mut shape = Vec::new();
+        let mut inner = value;
+        while let serde_json::Value::Array(items) = inner {
+            shape.push(items.len());
+            match items.first() {
+                Some(first) => inner = first,
+                None => break,
+            }
+        }
+        let mut elements = Vec::new();
+        flatten(value, &shape, &mut elements)?;
+        let dtype = if elements.iter().any(|element| matches!(element, Element::Float(_))) {
+            Dtype::F64
+        } else if elements
+            .iter()
+            .any(|element| matches!(element, Element::Integer(i) if *i > i128::from(i64::MAX)))
+        {
+            Dtype::U64
+        } else {
+            Dtype::I64
+        };
+        let mut bytes = Vec::new();
+        for (index, element) in elements.into_iter().enumerate() {
+            push(&mut bytes, dtype, element, index)?;
+        }
+        Ok(Array { dtype, shape, bytes })
+    }
+
+    /// Reads what may stand on a command line instead of a file: a list `1,2.5,-3`, a range `0..64` or
+    /// `0..1..0.125` (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
+    ///
+    /// # Errors
+    /// Anything else, and more than 2^28 elements.
+    pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
+        let unknown = || ArrayError::Literal(text.to_owned());
+        if let Some((name, sizes)) = text.split_once('[') {
+            let dtype = Dtype::from_name(name).ok_or_else(unknown)?;
+            let sizes = sizes.strip_suffix(']').ok_or_else(unknown)?;
+            let shape: Vec<usize> = sizes
+                .split(',')
+                .map(|size| size.trim().parse())
+                .collect::<Result<_, _>>()
+                .map_err(|_| unknown())?;
+            let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
+            let count =
+                count.filter(|count| *count <= LITERAL_LIMIT).ok_or(ArrayError::TooLong(text.to_owned()))?;
+            return Ok(Array { dtype, shape, bytes: vec![0; count * dtype.bytes()] });
+        }
+        if text.contains("..") {
+            return range(text).ok_or_else(unknown)?.ok_or(ArrayError::TooLong(text.to_owned()));
+        }
+        let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
+        Ok(from_numbers(&numbers))
+    }
+}
+
+fn from_numbers(numbers: &[Element]) -> Array {
+    let floats = numbers.iter().any(|number| matches!(number, Element::Float(_)));
+    let bytes = numbers
+        .iter()
+        .flat_map(|number| match number {
+            Element::Integer(value) if floats => (*value as f64).to_le_bytes(),
+            Element::Integer(value) => (*value as i64).to_le_bytes(),
+            Element::Float(value) => value.to_le_bytes(),
+        })
+        .collect();
+    Array { dtype: if floats { Dtype::F64 } else { Dtype::I64 }, shape: vec![numbers.len()], bytes }
+}
+
+/// `None`: not a range; `Some(None)`: too long.
+fn range(text: &str) -> Option<Option<Array>> {
+    let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>()?;
+    let value = |element: Element| match element {
+        Element::Integer(value) => value as f64,
+        Element::Float(value) => value,
+    };
+    let (first, end, step) = match parts[..] {
+        [first, end] => (first, end, Element::Integer(1)),
+        [first, end, step] => (first, end, step),
+        _ => return None,
+    };
+    let whole = parts.iter().all(|part| matches!(part, Element::Integer(_)));
+    let (first, end, step) = (value(first), value(end), value(step));
+    let count = ((end - first) / step).ceil();
+    if !count.is_finite() || step == 0.0 {
+        return None;
+    }
+    if count > LITERAL_LIMIT as f64 {
+        return Some(None);
+    }
+    let numbers: Vec<Element> = (0..count.max(0.0) as usize)
+        .map(|index| first + step * index as f64)
+        .map(|value| if whole { Element::Integer(value as i128) } else { Element::Float(value) })
+        .collect();
+    Some(Some(from_numbers(&numbers)))
+}
+
+fn number(text: &str) -> Option<Element> {
+    let text = text.trim();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    if let Some(value) = reconverge_isa::source::parse_number(digits) {
+        let value = i128::from(value);
+        let value = if negative { -value } else { value };
+        return i64::try_from(value).ok().map(|value| Element::Integer(i128::from(value)));
+    }
+    text.parse().ok().map(Element::Float)
+}
+
+fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -> Result<(), ArrayError> {
+    match (value, shape) {
+        (serde_json::Value::Array(items), [length, rest @ ..]) => {
+            if items.len() != *length {
+                return Err(ArrayError::Ragged);
+            }
+            items.iter().try_for_each(|item| flatten(item, rest, out))
+        }
+        (serde_json::Value::Number(number), []) => {
+            let integer = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+            out.push(match integer {
+                Some(value) => Element::Integer(value),
+                None => Element::Float(number.as_f64().unwrap_or(f64::NAN)),
+            });
+            Ok(())
+        }
+        (serde_json::Value::Bool(value), []) => {
+            out.push(Element::Integer(i128::from(*value)));
+            Ok(())
+        }
+        // What `to_json` writes for numbers that JSON does not have.
+        (serde_json::Value::String(text), []) if matches!(text.as_str(), "NaN" | "inf" | "-inf") => {
+            out.push(Element::Float(text.parse().unwrap_or(f64::NAN)));
+            Ok(())
+        }
+        (serde_json::Value::Array(_), []) | (serde_json::Value::Number(_), _) => Err(ArrayError::Ragged),
+        (other, _) => Err(ArrayError::Json(format!("`{other}` is not a number"))),
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, wanted: Dtype, element: Element, index: usize) -> Result<(), ArrayError> {
+    let does_not_fit = |value: String| ArrayError::DoesNotFit { index, value, wanted };
+    if wanted == Dtype::F32 || wanted == Dtype::F64 {
+        let value = match element {
+            Element::Integer(value) => value as f64,
+            Element::Float(value) => value,
+        };
+        match wanted {
+            Dtype::F32 => bytes.extend((value as f32).to_le_bytes()),
+            _ => bytes.extend(value.to_le_bytes()),
+        }
+        return Ok(());
+    }
+    let value = match element {
+        Element::Integer(value) => value,
+        Element::Float(value) if value.is_nan() => return Err(ArrayError::NotANumber { index, wanted }),
+        Element::Float(value) if value.fract() != 0.0 || value.abs() >= 2f64.powi(64) => {
+            return Err(does_not_fit(value.to_string()));
+        }
+        Element::Float(value) => value as i128,
+    };
+    let bits = 8 * wanted.bytes() as u32;
+    let signed = matches!(wanted, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64);
+    let (low, high) =
+        if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    if !(low..=high).contains(&value) {
+        return Err(does_not_fit(value.to_string()));
+    }
+    bytes.extend(&value.to_le_bytes()[..wanted.bytes()]);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn npy_files_survive_the_round_trip() {
+        for dtype in Dtype::ALL {
+            let array = Array { dtype, shape: vec![2, 3], bytes: (0..6 * dtype.bytes() as u8).collect() };
+            let file = array.to_npy();
+            assert_eq!(Array::from_npy(&file), Ok(array), "{dtype}");
+            assert_eq!(file.len() % 64, 6 * dtype.bytes() % 64, "data is aligned");
+        }
+    }
+
+    #[test]
+    fn damaged_npy_files_are_refused() {
+        let good = Array { dtype: Dtype::F32, shape: vec![3], bytes: vec![0; 12] }.to_npy();
+        for end in 0..good.len() {
+            assert!(Array::from_npy(&good[..end]).is_err(), "cut at {end}");
+        }
+        let text = String::from_utf8_lossy(&good).replace("False", "True ");
+        assert!(Array::from_npy(&[b"\x93", &text.as_bytes()[3..]].concat()).is_err());
+    }
+
+    #[test]
+    fn nan_does_not_become_an_integer() {
+        let array = Array::from_words(Dtype::F32, vec![3], [1.0f32, 2.0, f32::NAN].map(f32::to_bits));
+        let error = array.convert(Dtype::U8).unwrap_err();
+        assert_eq!(error, ArrayError::NotANumber { index: 2, wanted: Dtype::U8 });
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused() {
+        let literal = |text| Array::from_literal(text).unwrap();
+        assert!(literal("255").convert(Dtype::U8).is_ok());
+        assert!(literal("256").convert(Dtype::U8).is_err());
+        assert!(literal("-1").convert(Dtype::U32).is_err());
+        assert!(literal("0.5").convert(Dtype::I32).is_err());
+        assert_eq!(literal("-128").convert(Dtype::I8).unwrap().bytes, [0x80]);
+    }
+
+    #[test]
+    fn literals_are_lists_ranges_and_sizes() {
+        let numbers = |text| Array::from_literal(text).unwrap().to_json().to_string();
+        assert_eq!(numbers("1,0x10,-3"), "[1,16,-3]");
+        assert_eq!(numbers("0..4"), "[0,1,2,3]");
+        assert_eq!(numbers("0..1..0.25"), "[0.0,0.25,0.5,0.75]");
+        assert_eq!(numbers("4..0..-2"), "[4,2]");
+        assert_eq!(numbers("u8[2,2]"), "[[0,0],[0,0]]");
+        for bad in ["", "a..b", "0..1..0", "f33[2]", "f32[", "1,,2", "0..inf"] {
+            assert!(Array::from_literal(bad).is_err(), "{bad}");
+        }
+        assert!(matches!(Array::from_literal("u8[99999999999]"), Err(ArrayError::TooLong(_))));
+    }
+
+    #[test]
+    fn json_lists_nest() {
+        let array = Array::from_json(b"[[1, 2], [3, 4.5]]").unwrap();
+        assert_eq!((array.dtype, &array.shape[..]), (Dtype::F64, &[2, 2][..]));
+        for bad in ["[[1],[2,3]]", "[1,[2]]", "{}", "[\"x\"]", "[1"] {
+            assert!(Array::from_json(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}
