@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 /// The folder of shared data, or `None` (with a message) where it is not there and CI does not insist.
-pub fn shared() -> Option<PathBuf> {
+pub(crate) fn shared() -> Option<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
     if folder.is_dir() {
         return Some(folder);
@@ -21,32 +21,32 @@ pub fn shared() -> Option<PathBuf> {
 
 /// A section to be.
 #[derive(Clone)]
-pub struct Sec {
-    pub name: &'static str,
-    pub kind: u32,
-    pub flags: u64,
-    pub link: u32,
-    pub info: u32,
-    pub data: Vec<u8>,
+pub(crate) struct Sec {
+    pub(crate) name: &'static str,
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) link: u32,
+    pub(crate) info: u32,
+    pub(crate) data: Vec<u8>,
     /// Size to claim instead of the data's.
-    pub size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 /// A PROGBITS section.
-pub fn sec(name: &'static str, data: &[u8]) -> Sec {
+pub(crate) fn sec(name: &'static str, data: &[u8]) -> Sec {
     Sec { name, kind: 1, flags: 0, link: 0, info: 0, data: data.to_vec(), size: None }
 }
 
-pub struct Elf {
-    pub wide: bool,
-    pub machine: u16,
-    pub flags: u32,
-    pub sections: Vec<Sec>,
+pub(crate) struct Elf {
+    pub(crate) wide: bool,
+    pub(crate) machine: u16,
+    pub(crate) flags: u32,
+    pub(crate) sections: Vec<Sec>,
 }
 
 impl Elf {
     /// The file: header, section contents (not aligned), `.shstrtab`, section headers.
-    pub fn build(&self) -> Vec<u8> {
+    pub(crate) fn build(&self) -> Vec<u8> {
         let (header, entry) = if self.wide { (64, 64) } else { (52, 40) };
         let mut out = vec![0; header];
         let mut names = vec![0];
@@ -101,10 +101,10 @@ impl Elf {
 }
 
 /// A symbol to be: name, type, section, value, size.
-pub type Sym = (&'static str, u8, u16, u64, u64);
+pub(crate) type Sym = (&'static str, u8, u16, u64, u64);
 
 /// `.symtab` (whose strings are the section of index `strings`) and `.strtab`; symbol 0 is empty.
-pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
+pub(crate) fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     let mut names = vec![0];
     let mut table = vec![0; if wide { 24 } else { 16 }];
     for (name, kind, section, value, size) in symbols {
@@ -128,13 +128,13 @@ pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
 }
 
 /// Words as little-endian bytes.
-pub fn words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A cubin with everything that one can have. Sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
 /// 7 relocations of c14, 8 global data, 9 c0, 10 symbols, 11 their names.
-pub fn cubin(wide: bool) -> Elf {
+pub(crate) fn cubin(wide: bool) -> Elf {
     let rel = if wide {
         [8u64.to_le_bytes(), (1u64 << 32 | 2).to_le_bytes()].concat()
     } else {
@@ -167,7 +167,7 @@ pub fn cubin(wide: bool) -> Elf {
 }
 
 /// An object as LLVM's R600 target makes them, with two functions.
-pub fn r600() -> Elf {
+pub(crate) fn r600() -> Elf {
     let [symtab, strtab] = symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 8, 16)]);
     let config = words(&[0x28850, 0x0203, 0x2880c, 0x40, 0x28868, 0x0104, 0x2880c, 0]);
     let sections =
@@ -176,7 +176,7 @@ pub fn r600() -> Elf {
 }
 
 /// A fat binary of the given members: kind, sm, flags, payload.
-pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, sm, flags, payload) in members {
         body.extend(kind.to_le_bytes());
@@ -195,7 +195,7 @@ pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// A Wii U file with one pixel program.
-pub fn gsh(program: &[u32]) -> Vec<u8> {
+pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
     let be = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
     let mut registers = vec![0; 58];
     registers[0] = 0x0203;
