@@ -4,7 +4,7 @@
 //! layout was described by gdev for later chips and agrees with twelve files of nvcc 3.0 to 6.5. Not seen in
 //! any of those files, and so believed only: relocations, `.nv.global`, `.nv.local`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Stage, Variable};
 use reconverge_isa::{Image, Isa, Program};
@@ -310,7 +310,6 @@ fn attribute_of_kernel(
 /// words that get the address of the latter.
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
-    let mut names = HashSet::new();
     let mut variables = Vec::new();
     // Contents are copied: objects that share them more than once over are damage.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
@@ -343,9 +342,6 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
         } else {
             continue;
         };
-        if !names.insert(symbol.name) {
-            return Err(Error::Duplicate { what: "variable", name: symbol.name.to_owned() });
-        }
         variables.push(Variable { name: symbol.name.to_owned(), bytes, place });
     }
     Ok(variables)
@@ -357,6 +353,13 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
 /// section and the symbol in global memory.
 fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
     let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
+    let objects: BTreeMap<(u16, u64), usize> = elf
+        .symbols
+        .iter()
+        .enumerate()
+        .filter(|(_, symbol)| symbol.kind == elf::OBJECT)
+        .map(|(index, symbol)| ((symbol.section, symbol.value), index))
+        .collect();
     for section in elf.sections.iter().filter(|section| matches!(section.kind, elf::REL | elf::RELA)) {
         let target = elf.sections.get(section.info as usize);
         let why = match target {
@@ -368,6 +371,10 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                 "section {} applies to relocation section {}: relocations may not form a chain or a cycle",
                 section.name, target.name
             )),
+            // What is not loaded (debug information) needs no addresses.
+            Some(target) if target.name.starts_with(".debug") || target.name.starts_with(".nv_debug") => {
+                continue;
+            }
             Some(target) if !target.name.starts_with(".nv.constant") => Some(format!(
                 "section {} applies to {}: only those of constant banks are known",
                 section.name, target.name
@@ -416,8 +423,19 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             // Without an addend of its own, the word that is there now is added.
             let there = Bytes(target.data).u32("a relocated word", record.offset).unwrap_or(0);
             let addend = record.addend.map_or(there, |addend| addend as u32);
-            let slot = Slot { bank, offset: record.offset as u32, addend };
-            slots.entry(record.symbol as usize).or_default().push(slot);
+            let mut slot = Slot { bank, offset: record.offset as u32, addend };
+            let mut index = record.symbol as usize;
+            if symbol.kind == elf::SECTION {
+                // The section's symbol stands for its first byte: find the object that the addend reaches.
+                let reached = symbol.value.saturating_add(u64::from(addend));
+                let before = (symbol.section, 0)..=(symbol.section, reached);
+                let Some((place, object)) = objects.range(before).next_back() else {
+                    return bad(format!("reaches byte {reached:#x} of {}, where no object is", home.name));
+                };
+                slot.addend = (reached - place.1) as u32;
+                index = *object;
+            }
+            slots.entry(index).or_default().push(slot);
         }
     }
     Ok(slots)

@@ -28,6 +28,7 @@ pub(crate) const PT_NOTE: u32 = 4;
 /// Symbol types.
 pub(crate) const OBJECT: u8 = 1;
 pub(crate) const FUNC: u8 = 2;
+pub(crate) const SECTION: u8 = 3;
 
 /// A section with its bytes (none for NOBITS).
 #[derive(Clone, Copy, Debug)]

@@ -95,6 +95,23 @@ fn an_elf_cubin_of_either_width_says_all_it_has() {
 }
 
 #[test]
+fn a_relocation_against_a_section_finds_the_object_that_is_meant() {
+    let mut elf = cubin(true);
+    let [symtab, strtab] = support::symbols(
+        true,
+        11,
+        &[("", 3, 8, 0, 0), ("first", 1, 8, 0, 4), ("tex", 10, 0, 0, 0), ("second", 1, 8, 4, 4)],
+    );
+    (elf.sections[9], elf.sections[10]) = (symtab, strtab);
+    // The word that is there is the addend: six bytes into the section, two into the second object.
+    elf.sections[5].data = words(&[0, 0, 6, 0]);
+    let image = read(&elf.build());
+    let second = image.modules[0].variables.iter().find(|variable| variable.name == "second").unwrap();
+    let slots = vec![Slot { bank: 14, offset: 8, addend: 2 }];
+    assert_eq!(second.place, Place::Global { slots, init: words(&[99]) });
+}
+
+#[test]
 fn a_fat_binary_gives_every_cubin_a_module_of_its_own() {
     let text = b"architecture {sm_10}\ncode { name = old bincode { 0x1 } }".to_vec();
     let file =
