@@ -176,8 +176,9 @@ impl<'a> Cursor<'a> {
     pub fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
-        let len =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+        let len = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$'))
+            .unwrap_or(rest.len());
         self.at += len;
         &rest[..len]
     }
