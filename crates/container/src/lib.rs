@@ -1,1 +1,272 @@
-//! Placeholder.
+//! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
+//!
+//! Start at [`load`]: it recognises a file by its content and calls the module of its format. Each module has
+//! a `load`, and a `write` where the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
+//! [`formats`] lists them for help texts.
+//!
+//! All input is taken as hostile: every length and offset is checked against what is there, nothing is
+//! allocated beyond a small multiple of the file's size, and nothing panics. What a file says and nobody
+//! understands is passed over with a note in [`Image::notes`].
+//!
+//! The crate does no file access; bytes in, values out.
+
+pub mod bin;
+mod bytes;
+pub mod c_array;
+pub mod ctm_elf;
+pub mod cubin_elf;
+pub mod cubin_text;
+mod elf;
+mod error;
+pub mod fatbin;
+pub mod gsh;
+pub mod hex;
+mod limits;
+pub mod r600_elf;
+
+use std::fmt;
+use std::str::FromStr;
+
+use reconverge_isa::{Image, Isa};
+
+use crate::bytes::Bytes;
+pub use crate::error::Error;
+
+/// The formats that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Words as text.
+    Hex32,
+    /// Words as bytes.
+    Bin,
+    /// CUDA 1.x and 2.x.
+    CubinText,
+    /// CUDA 3.x to 6.x, 32 bits.
+    CubinElf32,
+    /// CUDA 3.x to 6.x, 64 bits.
+    CubinElf64,
+    /// CUDA's archive of cubins.
+    Fatbin,
+    /// C source with a dumped file in an array.
+    CArray,
+    /// What LLVM's R600 target makes.
+    R600Elf,
+    /// Wii U.
+    Gsh,
+    /// ATI CTM executable.
+    CtmElf,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 10] = [
+        Format::Hex32,
+        Format::Bin,
+        Format::CubinText,
+        Format::CubinElf32,
+        Format::CubinElf64,
+        Format::Fatbin,
+        Format::CArray,
+        Format::R600Elf,
+        Format::Gsh,
+        Format::CtmElf,
+    ];
+
+    /// The name used on the command line and in [`Image::format`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Hex32 => "hex32",
+            Format::Bin => "bin",
+            Format::CubinText => "cubin-text",
+            Format::CubinElf32 => "cubin-elf32",
+            Format::CubinElf64 => "cubin-elf64",
+            Format::Fatbin => "fatbin",
+            Format::CArray => "c-array",
+            Format::R600Elf => "r600-elf",
+            Format::Gsh => "gsh",
+            Format::CtmElf => "ctm-elf",
+        }
+    }
+
+    /// One line about it.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Format::Hex32 => "text, 32-bit words of eight hexadecimal digits, # starts a comment",
+            Format::Bin => "raw 32-bit words, little endian",
+            Format::CubinText => "text cubin of CUDA 1.x and 2.x (sm_10 to sm_13)",
+            Format::CubinElf32 => "32-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
+            Format::CubinElf64 => "64-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
+            Format::Fatbin => "CUDA fat binary with uncompressed cubins",
+            Format::CArray => "C or C++ source with one of the other formats in integer arrays",
+            Format::R600Elf => "ELF object of LLVM's R600 target (R600, R700)",
+            Format::Gsh => "Wii U shader file (Gfx2 container)",
+            Format::CtmElf => "ATI CTM executable (R500)",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.name() == text)
+            .ok_or_else(|| Error::UnknownFormat(text.to_owned()))
+    }
+}
+
+/// Name and one-line description of every format, for help texts.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Format::ALL.into_iter().map(|format| (format.name(), format.description()))
+}
+
+/// What the caller knows about a file; for what the file does not tell itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Take the file as this format instead of recognising it.
+    pub format: Option<Format>,
+    /// The machine, for formats that do not tell.
+    pub isa: Option<Isa>,
+    /// The chip, for formats that do not tell.
+    pub chip: Option<String>,
+}
+
+/// Something written, with notes about what its format has no place for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written<T> {
+    /// The file.
+    pub content: T,
+    /// What was left out, for a person to read.
+    pub notes: Vec<String>,
+}
+
+/// The format of a file, by its content.
+///
+/// Magic numbers and first tokens decide; any other text is [`Format::Hex32`], anything else [`Format::Bin`],
+/// which accept or refuse it when loading. An ELF file of a machine that is not ours is an error.
+pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
+    if bytes.is_empty() {
+        return Err(Error::Empty);
+    }
+    if let Some(format) = recognise_marked(bytes)? {
+        return Ok(format);
+    }
+    Ok(match as_text(bytes) {
+        Some(text) if hex::starts_like(text) => Format::Hex32,
+        Some(text) if c_array::looks_like(text) => Format::CArray,
+        Some(_) => Format::Hex32,
+        None => Format::Bin,
+    })
+}
+
+/// The format, if the content itself leaves no doubt: a magic number or a cubin's first tokens.
+fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
+    if bytes.starts_with(b"\x7fELF") {
+        return elf::recognise(bytes).map(Some);
+    }
+    if fatbin::starts_like(bytes) {
+        return Ok(Some(Format::Fatbin));
+    }
+    if bytes.starts_with(gsh::MAGIC) {
+        return Ok(Some(Format::Gsh));
+    }
+    Ok(as_text(bytes).filter(|text| cubin_text::starts_like(text)).map(|_| Format::CubinText))
+}
+
+/// The bytes as text, without zero bytes at the end (arrays of a C dump are padded with them).
+fn as_text(bytes: &[u8]) -> Option<&str> {
+    let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let text = std::str::from_utf8(&bytes[..len]).ok().filter(|text| !text.is_empty())?;
+    let plain = !text.contains(|c: char| c.is_control() && !c.is_ascii_whitespace());
+    plain.then_some(text)
+}
+
+/// Reads a file of any format.
+///
+/// `hints` decide what the file itself does not tell. A hint that contradicts the file is ignored with a note.
+pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
+    let format = match hints.format {
+        Some(format) => format,
+        None => recognise(bytes)?,
+    };
+    let mut image = load_as(bytes, format)?;
+    match (image.isa, hints.isa) {
+        (None, isa) => image.isa = isa,
+        (Some(told), Some(hint)) if told != hint => {
+            image.notes.push(format!("the file says it is for {told}; the given {hint} is ignored"));
+        }
+        (Some(_), _) => {}
+    }
+    match (&image.chip, &hints.chip) {
+        (None, chip) if image.modules.iter().all(|module| module.chip.is_none()) => {
+            image.chip.clone_from(chip)
+        }
+        (Some(told), Some(hint)) if told != hint => {
+            image.notes.push(format!("the file says it is for {told}; the given {hint} is ignored"));
+        }
+        (_, _) => {}
+    }
+    Ok(image)
+}
+
+fn load_as(bytes: &[u8], format: Format) -> Result<Image, Error> {
+    match format {
+        Format::Hex32 => hex::load(need_text(bytes)?),
+        Format::Bin => bin::load(bytes),
+        Format::CubinText => cubin_text::load(need_text(bytes)?),
+        Format::CubinElf32 | Format::CubinElf64 => cubin_elf::load(bytes),
+        Format::Fatbin => fatbin::load(bytes),
+        Format::CArray => c_array::load(need_text(bytes)?),
+        Format::R600Elf => r600_elf::load(bytes),
+        Format::Gsh => gsh::load(bytes),
+        Format::CtmElf => ctm_elf::load(bytes),
+    }
+}
+
+/// The bytes as text, or an error that points at the first byte that is not.
+fn need_text(bytes: &[u8]) -> Result<&str, Error> {
+    if bytes.is_empty() {
+        return Err(Error::Empty);
+    }
+    let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    std::str::from_utf8(&bytes[..len]).map_err(|error| {
+        let at = error.valid_up_to() as u64;
+        let found = u64::from(Bytes(bytes).u8("text", at).unwrap_or(0));
+        Error::Value {
+            what: "a byte of a text",
+            at,
+            found,
+            expected: "UTF-8 text: is the format right?".to_owned(),
+        }
+    })
+}
+
+/// Adds a member's programs and modules to the image of the container around it.
+fn merge(image: &mut Image, name: &str, mut member: Image) {
+    let first = image.modules.len();
+    if member.modules.is_empty() {
+        // So that the programs do not point at another member's module.
+        member
+            .modules
+            .push(reconverge_isa::program::Module { chip: member.chip.clone(), ..Default::default() });
+    }
+    for module in &mut member.modules {
+        module.name.get_or_insert_with(|| name.to_owned());
+    }
+    for program in &mut member.programs {
+        program.module += first;
+    }
+    let was_empty = image.programs.is_empty();
+    image.isa = if was_empty || image.isa == member.isa { member.isa } else { None };
+    image.chip = if was_empty || image.chip == member.chip { member.chip } else { None };
+    image.modules.append(&mut member.modules);
+    image.programs.append(&mut member.programs);
+    image.notes.extend(member.notes.iter().map(|note| format!("{name}: {note}")));
+}

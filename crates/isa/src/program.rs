@@ -91,11 +91,81 @@ pub struct Resources {
     pub param_bytes: Option<u32>,
 }
 
+/// Which step of the pipeline a program serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// A kernel.
+    Compute,
+    /// Vertex program.
+    Vertex,
+    /// Geometry program.
+    Geometry,
+    /// The program that copies a geometry program's output (R600, R700).
+    GsCopy,
+    /// Pixel program (ATI and AMD's word).
+    Pixel,
+    /// Fragment program (the same step in NVIDIA's and OpenGL's word).
+    Fragment,
+    /// Vertex fetch program (R600, R700).
+    Fetch,
+}
+
+impl Stage {
+    /// The name used in case files and in `index.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Compute => "compute",
+            Stage::Vertex => "vertex",
+            Stage::Geometry => "geometry",
+            Stage::GsCopy => "gs-copy",
+            Stage::Pixel => "pixel",
+            Stage::Fragment => "fragment",
+            Stage::Fetch => "fetch",
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A named texture or sampler unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sampler {
+    /// The texture reference's name.
+    pub name: String,
+    /// Its unit.
+    pub unit: u32,
+}
+
+/// What a container says a program touches (notes of a CTM executable). `None` where it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Inputs used, by index.
+    pub inputs: Option<Vec<u32>>,
+    /// Outputs used, by index.
+    pub outputs: Option<Vec<u32>>,
+    /// Whether the conditional output is written.
+    pub conditional_output: Option<bool>,
+    /// Float constants used, by index.
+    pub float_constants: Option<Vec<u32>>,
+    /// Integer constants used, by index.
+    pub integer_constants: Option<Vec<u32>>,
+    /// Whether the program can end before its last instruction.
+    pub early_exit: Option<bool>,
+}
+
 /// One program of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Kernel name, where there is one.
     pub name: Option<String>,
+    /// The pipeline step, where the container tells.
+    pub stage: Option<Stage>,
+    /// Index of the program's module in [`Image::modules`]; meaningless when the image has none.
+    pub module: usize,
     /// The code as 32-bit words in memory order.
     pub words: Vec<u32>,
     /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
@@ -106,8 +176,12 @@ pub struct Program {
     pub constants: Vec<ConstantBlock>,
     /// Parameters, in order of their offset.
     pub params: Vec<Param>,
+    /// Textures that this program uses, where the container lists them a program.
+    pub samplers: Vec<Sampler>,
     /// What the program needs.
     pub resources: Resources,
+    /// What the program touches.
+    pub usage: Usage,
 }
 
 impl Program {
@@ -122,6 +196,64 @@ impl Program {
     }
 }
 
+/// A word of a constant bank that the loader fills with a variable's address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Constant bank.
+    pub bank: u32,
+    /// Byte in the bank.
+    pub offset: u32,
+    /// Added to the address.
+    pub addend: u32,
+}
+
+/// Where a module's variable lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a constant bank; its contents, where the module has them, are in [`Module::constants`].
+    Constant {
+        /// Bank.
+        bank: u32,
+        /// First byte in the bank.
+        offset: u32,
+    },
+    /// In global memory, at an address that the loader chooses and writes into the slots.
+    Global {
+        /// Who gets the address.
+        slots: Vec<Slot>,
+        /// First contents; may be shorter than the variable, the rest is zero.
+        init: Vec<u8>,
+    },
+}
+
+/// A variable that a module declares outside its kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// Where it lives.
+    pub place: Place,
+}
+
+/// What programs that were compiled together share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// Its name, where it has one (`modname` of a text cubin, the member's name in an archive).
+    pub name: Option<String>,
+    /// The chip or architecture it was compiled for, where the container tells.
+    pub chip: Option<String>,
+    /// `abiversion` of a text cubin.
+    pub abi_version: Option<u32>,
+    /// Constants that all its programs see.
+    pub constants: Vec<ConstantBlock>,
+    /// Textures declared for all its programs.
+    pub samplers: Vec<Sampler>,
+    /// Variables declared for all its programs.
+    pub variables: Vec<Variable>,
+}
+
 /// The content of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
@@ -129,10 +261,24 @@ pub struct Image {
     pub format: &'static str,
     /// The machine, where the container tells.
     pub isa: Option<Isa>,
-    /// The chip or architecture name, where the container tells.
+    /// The chip or architecture name, where the container tells and all modules agree.
     pub chip: Option<String>,
+    /// What programs share; [`Program::module`] points here. Empty for formats without such facts.
+    pub modules: Vec<Module>,
     /// The programs, in the file's order.
     pub programs: Vec<Program>,
     /// Things a person should know: sections passed over, fields of unknown meaning.
     pub notes: Vec<String>,
+}
+
+impl Image {
+    /// What `program` shares with others, where the container has such facts.
+    pub fn module_of(&self, program: &Program) -> Option<&Module> {
+        self.modules.get(program.module)
+    }
+
+    /// All constants that `program` starts with: those of its module, then its own.
+    pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
+        self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
+    }
 }

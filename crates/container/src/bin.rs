@@ -1,0 +1,37 @@
+//! Raw words: little endian, nothing else. The machine must come from elsewhere.
+
+use reconverge_isa::{Image, Program};
+
+use crate::bytes::{to_bytes, words};
+use crate::{Error, Format};
+
+/// One nameless program of the file's words. A length that is no multiple of four is an error.
+pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+    if bytes.is_empty() {
+        return Err(Error::Empty);
+    }
+    let program = Program::from_words(words("the file", 0, bytes)?);
+    Ok(Image { format: Format::Bin.name(), programs: vec![program], ..Image::default() })
+}
+
+/// The words as a file.
+pub fn write(words: &[u32]) -> Vec<u8> {
+    to_bytes(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_little_endian() {
+        assert_eq!(load(&[1, 0, 0, 0x80]).unwrap().programs[0].words, [0x8000_0001]);
+        assert_eq!(write(&[0x8000_0001]), [1, 0, 0, 0x80]);
+    }
+
+    #[test]
+    fn a_length_that_is_no_multiple_of_four_is_an_error() {
+        assert_eq!(load(&[0; 7]), Err(Error::Uneven { what: "the file", at: 0, bytes: 7, multiple: 4 }));
+        assert_eq!(load(&[]), Err(Error::Empty));
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading from bytes that may end anywhere: every access is checked against the length first.
+
+use crate::Error;
+
+/// A file (or member) of which parts are read by offset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// `wanted` bytes from `at`.
+    pub(crate) fn slice(self, what: &'static str, at: u64, wanted: u64) -> Result<&'a [u8], Error> {
+        let cut = Error::Truncated { what, at, wanted, size: self.0.len() as u64 };
+        let end = at.checked_add(wanted).filter(|end| *end <= self.0.len() as u64);
+        match end {
+            Some(end) => Ok(&self.0[at as usize..end as usize]),
+            None => Err(cut),
+        }
+    }
+
+    fn array<const N: usize>(self, what: &'static str, at: u64) -> Result<[u8; N], Error> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.slice(what, at, N as u64)?);
+        Ok(array)
+    }
+
+    /// A byte.
+    pub(crate) fn u8(self, what: &'static str, at: u64) -> Result<u8, Error> {
+        Ok(u8::from_le_bytes(self.array(what, at)?))
+    }
+
+    /// Two bytes, little endian.
+    pub(crate) fn u16(self, what: &'static str, at: u64) -> Result<u16, Error> {
+        Ok(u16::from_le_bytes(self.array(what, at)?))
+    }
+
+    /// Four bytes, little endian.
+    pub(crate) fn u32(self, what: &'static str, at: u64) -> Result<u32, Error> {
+        Ok(u32::from_le_bytes(self.array(what, at)?))
+    }
+
+    /// Four bytes, big endian.
+    pub(crate) fn u32_be(self, what: &'static str, at: u64) -> Result<u32, Error> {
+        Ok(u32::from_be_bytes(self.array(what, at)?))
+    }
+
+    /// Eight bytes, little endian.
+    pub(crate) fn u64(self, what: &'static str, at: u64) -> Result<u64, Error> {
+        Ok(u64::from_le_bytes(self.array(what, at)?))
+    }
+
+    /// The text from `at` up to a zero byte.
+    pub(crate) fn name(self, what: &'static str, at: u64) -> Result<&'a str, Error> {
+        const LIMIT: u64 = 4096;
+        let bad = Error::Name { what, at, limit: LIMIT };
+        let Some(rest) = usize::try_from(at).ok().and_then(|at| self.0.get(at..)) else { return Err(bad) };
+        let near = &rest[..rest.len().min(LIMIT as usize + 1)];
+        let Some(len) = near.iter().position(|byte| *byte == 0) else { return Err(bad) };
+        std::str::from_utf8(&near[..len]).map_err(|_| bad)
+    }
+}
+
+/// `bytes`, which stand at `at`, as little-endian words.
+pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32>, Error> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(Error::Uneven { what, at, bytes: bytes.len() as u64, multiple: 4 });
+    }
+    Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// Words as little-endian bytes.
+pub(crate) fn to_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}

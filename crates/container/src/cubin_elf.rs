@@ -1,0 +1,442 @@
+//! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, 32 and 64 bits.
+//!
+//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`); their
+//! layout was described by gdev for later chips and agrees with twelve files of nvcc 3.0 to 6.5. Not seen in
+//! any of those files, and so believed only: relocations, `.nv.global`, `.nv.local`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Stage, Variable};
+use reconverge_isa::{Image, Isa, Program};
+
+use crate::bytes::{Bytes, words};
+use crate::elf::{self, Elf, Section};
+use crate::{Error, Format, limits};
+
+/// The relocation that writes a 32-bit address; the only one whose meaning is known here.
+const ABSOLUTE_32: u32 = 2;
+
+/// Attributes that are a number, kept as state of the program under the name `cuobjdump` prints.
+#[rustfmt::skip]
+const NUMBERS: [(u8, &str); 8] = [
+    (0x04, "EIATTR_CTAIDZ_USED"),
+    (0x0a, "EIATTR_PARAM_CBANK"),
+    (0x11, "EIATTR_FRAME_SIZE"),
+    (0x12, "EIATTR_MIN_STACK_SIZE"),
+    (0x13, "EIATTR_SAMPLER_FORCE_UNNORMALIZED"),
+    (0x19, "EIATTR_CBANK_PARAM_SIZE"),
+    (0x1b, "EIATTR_MAXREG_COUNT"),
+    (0x1e, "EIATTR_CRS_STACK_SIZE"),
+];
+
+/// Attributes that hold three numbers, x, y and z.
+const TRIPLES: [(u8, &str); 2] = [(0x05, "EIATTR_MAX_THREADS"), (0x10, "EIATTR_REQNTID")];
+
+/// Reads an ELF cubin of either width.
+///
+/// The image has one module; its programs are the `.text.NAME` sections in the file's order.
+pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+    let elf = elf::read(bytes, elf::MACHINE_CUDA)?;
+    let format = if elf.wide { Format::CubinElf64 } else { Format::CubinElf32 };
+    // e_flags bits 7:0: the SM version of the code.
+    let chip = match elf.flags & 0xff {
+        sm @ 10..=13 => format!("sm_{sm}"),
+        sm => {
+            return Err(Error::OtherChip {
+                found: format!("sm_{sm}"),
+                expected: "sm_10, sm_11, sm_12 or sm_13",
+            });
+        }
+    };
+    let mut image =
+        Image { format: format.name(), isa: Some(Isa::Tesla), chip: Some(chip.clone()), ..Image::default() };
+    let mut module = Module { chip: Some(chip), ..Module::default() };
+    let mut kernels: HashMap<&str, usize> = HashMap::new();
+    for section in &elf.sections {
+        let Some(name) = section.name.strip_prefix(".text.") else { continue };
+        if kernels.insert(name, image.programs.len()).is_some() {
+            return Err(Error::Duplicate { what: "kernel", name: name.to_owned() });
+        }
+        image.programs.push(kernel(name, section)?);
+    }
+    if image.programs.is_empty() {
+        return Err(Error::Missing {
+            what: "a kernel",
+            remedy: "expected a section named .text.NAME".to_owned(),
+        });
+    }
+    for section in &elf.sections {
+        let name = section.name;
+        let owner = |rest: &str| kernels.get(rest).copied();
+        if let Some(rest) = name.strip_prefix(".nv.constant") {
+            let (bank, rest) = rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count());
+            let bank = constant_bank(bank, section)?;
+            limits::at_most(
+                "the size of a constant section",
+                section.offset,
+                section.size,
+                limits::BANK_BYTES,
+            )?;
+            let block = (!section.data.is_empty()).then(|| ConstantBlock {
+                bank,
+                offset: 0,
+                bytes: section.data.to_vec(),
+            });
+            match (rest.strip_prefix('.'), rest.strip_prefix('.').and_then(owner)) {
+                (_, Some(kernel)) => image.programs[kernel].constants.extend(block),
+                (None, None) if rest.is_empty() => module.constants.extend(block),
+                (_, None) => image.notes.push(nobody(section)),
+            }
+        } else if let Some(rest) = name.strip_prefix(".nv.shared.") {
+            match owner(rest) {
+                Some(kernel) => {
+                    let bytes = limits::at_most(
+                        "the size of shared memory",
+                        section.offset,
+                        section.size,
+                        limits::SHARED_BYTES,
+                    )?;
+                    image.programs[kernel].resources.shared_bytes = Some(bytes);
+                }
+                None => image.notes.push(nobody(section)),
+            }
+        } else if let Some(rest) = name.strip_prefix(".nv.local.") {
+            match owner(rest) {
+                Some(kernel) => {
+                    let bytes = limits::at_most(
+                        "the size of local memory",
+                        section.offset,
+                        section.size,
+                        limits::LOCAL_BYTES,
+                    )?;
+                    image.programs[kernel].resources.local_bytes = Some(bytes);
+                }
+                None => image.notes.push(nobody(section)),
+            }
+        } else if let Some(rest) = name.strip_prefix(".nv.info.") {
+            match owner(rest) {
+                Some(kernel) => {
+                    attributes(&elf, section, Some(&mut image.programs[kernel]), &mut image.notes)?
+                }
+                None => image.notes.push(nobody(section)),
+            }
+        } else if name == ".nv.info" {
+            attributes(&elf, section, None, &mut image.notes)?;
+        } else if !is_plumbing(section) {
+            image.notes.push(format!("section {name} has no known meaning and was passed over"));
+        }
+    }
+    module.variables = variables(&elf)?;
+    image.modules.push(module);
+    Ok(image)
+}
+
+fn nobody(section: &Section<'_>) -> String {
+    format!("section {} belongs to a kernel that is not there and was passed over", section.name)
+}
+
+/// Sections that are read elsewhere or carry nothing of the program.
+fn is_plumbing(section: &Section<'_>) -> bool {
+    let name = section.name;
+    name.is_empty()
+        || name.starts_with(".text.")
+        || name.starts_with(".rel")
+        || [".shstrtab", ".strtab", ".symtab", ".nv.global", ".nv.global.init"].contains(&name)
+}
+
+fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
+    // No digits, or more than a number holds, are no bank either.
+    let bank = digits.parse().unwrap_or(u64::MAX);
+    limits::at_most("the bank of a constant section", section.offset, bank, limits::LAST_BANK)
+}
+
+fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
+    if section.kind != elf::PROGBITS {
+        let expected = format!("{} (PROGBITS)", elf::PROGBITS);
+        let found = u64::from(section.kind);
+        return Err(Error::Value {
+            what: "the type of a .text section",
+            at: section.offset,
+            found,
+            expected,
+        });
+    }
+    let mut program = Program::from_words(words("a .text section", section.offset, section.data)?);
+    program.name = Some(name.to_owned());
+    program.stage = Some(Stage::Compute);
+    // sh_info bits 31:24: registers; sh_flags bits 26:20: barriers.
+    let registers = u64::from(section.info >> 24);
+    program.resources.registers = Some(limits::at_most(
+        "the register count of a kernel",
+        section.offset,
+        registers,
+        limits::REGISTERS,
+    )?);
+    let barriers = section.flags >> 20 & 0x7f;
+    program.resources.barriers =
+        Some(limits::at_most("the barrier count of a kernel", section.offset, barriers, limits::BARRIERS)?);
+    Ok(program)
+}
+
+/// Reads a list of attribute records: format, attribute, then a value (formats 1 to 3) or the length of a
+/// value that follows (format 4).
+fn attributes(
+    elf: &Elf<'_>,
+    section: &Section<'_>,
+    mut program: Option<&mut Program>,
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    const RECORD: &str = "an attribute record";
+    let shifted = |error| match error {
+        Error::Truncated { what, at, wanted, .. } => {
+            Error::Truncated { what, at: section.offset + at, wanted, size: section.offset + section.size }
+        }
+        other => other,
+    };
+    let data = Bytes(section.data);
+    let mut at = 0;
+    let mut unknown = Vec::new();
+    while at < section.data.len() as u64 {
+        let format = data.u8(RECORD, at).map_err(shifted)?;
+        let attribute = data.u8(RECORD, at + 1).map_err(shifted)?;
+        let short = data.u16(RECORD, at + 2).map_err(shifted)?;
+        let start = section.offset + at;
+        at += 4;
+        let immediate;
+        let value: &[u8] = match format {
+            1..=3 => {
+                immediate = short.to_le_bytes();
+                &immediate
+            }
+            4 => {
+                let value = data.slice(RECORD, at, u64::from(short)).map_err(shifted)?;
+                at += u64::from(short);
+                value
+            }
+            found => {
+                let expected = "1 to 4".to_owned();
+                return Err(Error::Value {
+                    what: "the format of an attribute",
+                    at: start,
+                    found: u64::from(found),
+                    expected,
+                });
+            }
+        };
+        let known = match &mut program {
+            Some(program) => attribute_of_kernel(elf, program, attribute, value, start)?,
+            None => false,
+        };
+        if !known && unknown.len() < 32 && !unknown.contains(&attribute) {
+            unknown.push(attribute);
+        }
+    }
+    if let Some(program) = program {
+        program.params.sort_by_key(|param| param.offset);
+    }
+    if !unknown.is_empty() {
+        let list: Vec<String> = unknown.iter().map(|attribute| format!("{attribute:#04x}")).collect();
+        notes.push(format!("{}: attributes {} were passed over", section.name, list.join(", ")));
+    }
+    Ok(())
+}
+
+/// Takes one attribute into the program; says whether it was understood.
+fn attribute_of_kernel(
+    elf: &Elf<'_>,
+    program: &mut Program,
+    attribute: u8,
+    value: &[u8],
+    at: u64,
+) -> Result<bool, Error> {
+    let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let number = match value {
+        [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
+        // A frame size names its function first.
+        _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
+        _ => None,
+    };
+    match attribute {
+        // EIATTR_IMAGE_SLOT: symbol of the texture reference, unit.
+        0x02 => {
+            let [symbol, unit] = words[..] else { return Ok(false) };
+            let Some(symbol) = elf.symbols.get(symbol as usize) else {
+                let expected = format!("the index of a symbol, below {}", elf.symbols.len());
+                return Err(Error::Value {
+                    what: "the symbol of a texture",
+                    at,
+                    found: u64::from(symbol),
+                    expected,
+                });
+            };
+            program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
+            Ok(true)
+        }
+        // EIATTR_SMEM_PARAM_OFFSETS says again what KPARAM_INFO says.
+        0x0b => Ok(true),
+        // EIATTR_KPARAM_INFO: -1 or 0, index (16 bits) and offset (16 bits), size << 18 | flags.
+        0x17 => {
+            let [_, place, size] = words[..] else { return Ok(false) };
+            program.params.push(Param { name: None, offset: place >> 16, bytes: size >> 18 });
+            Ok(true)
+        }
+        // EIATTR_SMEM_PARAM_SIZE.
+        0x18 => {
+            let Some(number) = number else { return Ok(false) };
+            program.resources.param_bytes = Some(number);
+            Ok(true)
+        }
+        _ => {
+            if let (Some((_, name)), Some(number)) =
+                (NUMBERS.iter().find(|(known, _)| *known == attribute), number)
+            {
+                program.state.push(((*name).to_owned(), number));
+                return Ok(true);
+            }
+            if let (Some((_, name)), [x, y, z]) =
+                (TRIPLES.iter().find(|(known, _)| *known == attribute), &words[..])
+            {
+                for (axis, value) in ["X", "Y", "Z"].iter().zip([x, y, z]) {
+                    program.state.push((format!("{name}_{axis}"), *value));
+                }
+                return Ok(true);
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// The variables of the module: named objects in constant banks and in global memory, with the constant
+/// words that get the address of the latter.
+fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
+    let mut slots = address_slots(elf)?;
+    let mut variables = Vec::new();
+    // Contents are copied: objects that share them more than once over are damage.
+    let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
+    for (index, symbol) in elf.symbols.iter().enumerate() {
+        if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
+            continue;
+        }
+        let Some(section) = elf.sections.get(usize::from(symbol.section)) else { continue };
+        let end = symbol.value.checked_add(symbol.size);
+        let (Some(end), Ok(bytes)) = (end.filter(|end| *end <= section.size), u32::try_from(symbol.size))
+        else {
+            return Err(Error::Truncated {
+                what: "an object of the symbol table",
+                at: section.offset.saturating_add(symbol.value),
+                wanted: symbol.size,
+                size: section.offset.saturating_add(section.size),
+            });
+        };
+        let place = if let Some(bank) = section.name.strip_prefix(".nv.constant") {
+            let digits = bank.split('.').next().unwrap_or("");
+            Place::Constant { bank: constant_bank(digits, section)?, offset: symbol.value as u32 }
+        } else if section.name.starts_with(".nv.global") {
+            let init = section.data.get(symbol.value as usize..end as usize).unwrap_or(&[]);
+            left = left.checked_sub(init.len() as u64).ok_or_else(|| Error::Overlap {
+                first: "objects of the symbol table".to_owned(),
+                second: format!("object `{}`", symbol.name),
+                at: section.offset.saturating_add(symbol.value),
+            })?;
+            Place::Global { slots: slots.remove(&index).unwrap_or_default(), init: init.to_vec() }
+        } else {
+            continue;
+        };
+        variables.push(Variable { name: symbol.name.to_owned(), bytes, place });
+    }
+    Ok(variables)
+}
+
+/// The words of constant banks that get a symbol's address, by the symbol's index.
+///
+/// A record is carried out by writing an address, so none may lead to another: the word must be in a constant
+/// section and the symbol in global memory.
+fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
+    let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
+    let objects: BTreeMap<(u16, u64), usize> = elf
+        .symbols
+        .iter()
+        .enumerate()
+        .filter(|(_, symbol)| symbol.kind == elf::OBJECT)
+        .map(|(index, symbol)| ((symbol.section, symbol.value), index))
+        .collect();
+    for section in elf.sections.iter().filter(|section| matches!(section.kind, elf::REL | elf::RELA)) {
+        let target = elf.sections.get(section.info as usize);
+        let why = match target {
+            None => Some(format!(
+                "section {} applies to section {}, which is not there",
+                section.name, section.info
+            )),
+            Some(target) if matches!(target.kind, elf::REL | elf::RELA) => Some(format!(
+                "section {} applies to relocation section {}: relocations may not form a chain or a cycle",
+                section.name, target.name
+            )),
+            // What is not loaded (debug information) needs no addresses.
+            Some(target) if target.name.starts_with(".debug") || target.name.starts_with(".nv_debug") => {
+                continue;
+            }
+            Some(target) if !target.name.starts_with(".nv.constant") => Some(format!(
+                "section {} applies to {}: only those of constant banks are known",
+                section.name, target.name
+            )),
+            Some(_) => None,
+        };
+        if let Some(why) = why {
+            return Err(Error::Relocation { at: section.offset, why });
+        }
+        let Some(target) = target else { continue };
+        let digits = target.name.trim_start_matches(".nv.constant").split('.').next().unwrap_or("");
+        let bank = constant_bank(digits, target)?;
+        for record in elf.relocations(section)? {
+            let bad = |why: String| Err(Error::Relocation { at: record.at, why });
+            if record.kind != ABSOLUTE_32 {
+                return bad(format!(
+                    "has type {}: only type {ABSOLUTE_32} (32-bit address) is known",
+                    record.kind
+                ));
+            }
+            let Some(symbol) = elf.symbols.get(record.symbol as usize) else {
+                return bad(format!("names symbol {}, but there are {}", record.symbol, elf.symbols.len()));
+            };
+            let Some(home) = elf.sections.get(usize::from(symbol.section)).filter(|_| symbol.section != 0)
+            else {
+                return bad(format!("names symbol `{}`, which is not defined in this file", symbol.name));
+            };
+            if home.name.starts_with(".nv.constant") {
+                return bad(format!(
+                    "puts the address of `{}` of {} into {}: a cycle, expected a symbol of global memory",
+                    symbol.name, home.name, target.name
+                ));
+            }
+            if !home.name.starts_with(".nv.global") {
+                return bad(format!(
+                    "names symbol `{}` of {}, expected one of .nv.global",
+                    symbol.name, home.name
+                ));
+            }
+            if record.offset.checked_add(4).is_none_or(|end| end > target.size) {
+                return bad(format!(
+                    "writes at {:#x}, but {} has {} bytes",
+                    record.offset, target.name, target.size
+                ));
+            }
+            // Without an addend of its own, the word that is there now is added.
+            let there = Bytes(target.data).u32("a relocated word", record.offset).unwrap_or(0);
+            let addend = record.addend.map_or(there, |addend| addend as u32);
+            let mut slot = Slot { bank, offset: record.offset as u32, addend };
+            let mut index = record.symbol as usize;
+            if symbol.kind == elf::SECTION {
+                // The section's symbol stands for its first byte: find the object that the addend reaches.
+                let reached = symbol.value.saturating_add(u64::from(addend));
+                let before = (symbol.section, 0)..=(symbol.section, reached);
+                let Some((place, object)) = objects.range(before).next_back() else {
+                    return bad(format!("reaches byte {reached:#x} of {}, where no object is", home.name));
+                };
+                slot.addend = (reached - place.1) as u32;
+                index = *object;
+            }
+            slots.entry(index).or_default().push(slot);
+        }
+    }
+    Ok(slots)
+}

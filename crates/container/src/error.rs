@@ -1,0 +1,182 @@
+//! What can be wrong with a file, or with a program that is to be written.
+
+use thiserror::Error;
+
+/// Why a file could not be read or written.
+///
+/// Each message names the place (line and column of a text, byte offset of a binary), what was found, what
+/// would fit, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Error {
+    /// Nothing to read.
+    #[error("the file is empty: expected a shader binary or its text")]
+    Empty,
+    /// A text does not follow its format.
+    #[error("line {line}, column {column}: found {found}, expected {expected}")]
+    Syntax {
+        /// One-based line.
+        line: usize,
+        /// One-based column, in characters.
+        column: usize,
+        /// What stands there, shortened.
+        found: String,
+        /// What would fit there, and the remedy.
+        expected: String,
+    },
+    /// Blocks inside blocks, deeper than any real file.
+    #[error("line {line}, column {column}: blocks nest deeper than {limit}: is a closing brace missing?")]
+    TooDeep {
+        /// One-based line.
+        line: usize,
+        /// One-based column, in characters.
+        column: usize,
+        /// The deepest level that is read.
+        limit: usize,
+    },
+    /// The file ends, or the surrounding part ends, before something in it does.
+    #[error(
+        "byte {at:#x}: {what} needs {wanted} bytes there, but the file has {size} bytes: is it cut off or damaged?"
+    )]
+    Truncated {
+        /// What reaches beyond the end.
+        what: &'static str,
+        /// Where it starts.
+        at: u64,
+        /// Its length.
+        wanted: u64,
+        /// The length of what is there.
+        size: u64,
+    },
+    /// A length that does not divide.
+    #[error(
+        "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}: is the file cut off, or not raw words?"
+    )]
+    Uneven {
+        /// What has the length.
+        what: &'static str,
+        /// Where it starts.
+        at: u64,
+        /// The length.
+        bytes: u64,
+        /// What it should be a multiple of.
+        multiple: u64,
+    },
+    /// A field holds a value that has no meaning or that the hardware cannot have.
+    #[error("byte {at:#x}: {what} is {found:#x}, expected {expected}")]
+    Value {
+        /// The field.
+        what: &'static str,
+        /// Where it stands (the start of the structure it is in).
+        at: u64,
+        /// Its value.
+        found: u64,
+        /// What would fit.
+        expected: String,
+    },
+    /// A name is not terminated, not text, or absurdly long.
+    #[error("byte {at:#x}: {what}: expected UTF-8 text of at most {limit} bytes, ended by a zero byte")]
+    Name {
+        /// Whose name.
+        what: &'static str,
+        /// Where it starts.
+        at: u64,
+        /// The longest name read.
+        limit: u64,
+    },
+    /// Two parts of the file claim the same bytes.
+    #[error("byte {at:#x}: {first} and {second} overlap: the file is damaged")]
+    Overlap {
+        /// The one that comes first.
+        first: String,
+        /// The other.
+        second: String,
+        /// Where the overlap starts.
+        at: u64,
+    },
+    /// Two things of the same name.
+    #[error("{what} `{name}` is there twice: names must differ")]
+    Duplicate {
+        /// What they are.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A relocation that cannot be carried out.
+    #[error("byte {at:#x}: relocation {why}")]
+    Relocation {
+        /// Where the record stands.
+        at: u64,
+        /// What is wrong, and what would fit.
+        why: String,
+    },
+    /// Something a file must have is not there.
+    #[error("{what} is missing: {remedy}")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// Why it is needed or where it should be.
+        remedy: String,
+    },
+    /// A member is compressed.
+    #[error(
+        "byte {at:#x}: member `{name}` is compressed (flags {flags:#x}): expected an uncompressed one, extract it with cuobjdump or rebuild without compression"
+    )]
+    Compressed {
+        /// Where the member's header stands.
+        at: u64,
+        /// Which member.
+        name: String,
+        /// Its flags.
+        flags: u64,
+    },
+    /// Code of another chip.
+    #[error("the file is for {found}, expected {expected}")]
+    OtherChip {
+        /// What it says.
+        found: String,
+        /// What is read here.
+        expected: &'static str,
+    },
+    /// A form of a format that is known by name and cannot be read.
+    #[error("byte {at:#x}: {what} cannot be read: {remedy}")]
+    Unsupported {
+        /// Where.
+        at: u64,
+        /// The form.
+        what: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Something is wrong inside a member of a container.
+    #[error("in member `{name}` at byte {at:#x}: {source}")]
+    Member {
+        /// The member.
+        name: String,
+        /// Where it starts in the container.
+        at: u64,
+        /// What is wrong, with places counted from the member's start.
+        source: Box<Error>,
+    },
+    /// A program says something that the format to be written cannot carry.
+    #[error("{what} cannot be written as {format}: {remedy}")]
+    Unwritable {
+        /// The format.
+        format: &'static str,
+        /// What is in the way.
+        what: String,
+        /// What would fit.
+        remedy: &'static str,
+    },
+    /// A format name that is none.
+    #[error("unknown format `{0}`: expected one of {names}", names = crate::Format::ALL.map(crate::Format::name).join(", "))]
+    UnknownFormat(String),
+}
+
+/// At most 40 characters of `text`, quoted, for a message.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!("`{}`", short.escape_debug())
+}

@@ -1,0 +1,141 @@
+//! CUDA fat binaries: an archive of cubins and PTX texts.
+//!
+//! ```text
+//! wrapper (may be absent)  u32 0x466243b1, u32 version, pointer to the header, pointer to a name
+//! header                   u32 0xba55ed50, u16 version, u16 header size, u64 bytes of all members
+//! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
+//! ```
+//! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host
+//! pointers and cannot be followed in a file; its cubins stand in arrays of their own, see
+//! [`c_array`](crate::c_array).
+
+use reconverge_isa::Image;
+
+use crate::bytes::Bytes;
+use crate::{Error, Format, cubin_elf, cubin_text, merge};
+
+const WRAPPER: u32 = 0x4662_43b1;
+const HEADER: u32 = 0xba55_ed50;
+const OLD: u32 = 0x1ee5_5a01;
+/// Flags of a member that is compressed, one a method.
+const COMPRESSED: u64 = 0x3000;
+/// Bytes of a member's header that are looked at.
+const MEMBER_BYTES: u32 = 0x40;
+
+/// Whether the magic number is a fat binary's.
+pub(crate) fn starts_like(bytes: &[u8]) -> bool {
+    Bytes(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
+}
+
+/// Reads all cubins of a fat binary; PTX members are passed over with a note.
+///
+/// Each member is a module of the image, named by its number and architecture.
+pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+    let file = Bytes(bytes);
+    let start = match file.u32("the magic number", 0)? {
+        HEADER => 0,
+        WRAPPER => behind_wrapper(file)?,
+        OLD => {
+            return Err(Error::Unsupported {
+                at: 0,
+                what: "the fat binary of CUDA 1.x and 2.x (magic 0x1ee55a01), a table of host pointers,",
+                remedy: "give the cubin text it points to, or the C source that nvcc --keep leaves",
+            });
+        }
+        found => {
+            let expected = "0xba55ed50 or 0x466243b1".to_owned();
+            return Err(Error::Value { what: "the magic number", at: 0, found: u64::from(found), expected });
+        }
+    };
+    let mut image = Image { format: Format::Fatbin.name(), ..Image::default() };
+    let header = u64::from(file.u16("the header", start + 6)?);
+    if header < 16 {
+        let expected = "at least 16".to_owned();
+        return Err(Error::Value { what: "the header's size", at: start + 6, found: header, expected });
+    }
+    let total = file.u64("the header", start + 8)?;
+    let members = start + header;
+    file.slice("the members", members, total)?;
+    let end = members + total;
+    let mut at = members;
+    let mut number = 0;
+    while at < end {
+        number += 1;
+        let next = member(file, at, end, number, &mut image)?;
+        at = next;
+    }
+    if image.programs.is_empty() {
+        return Err(Error::Missing {
+            what: "a cubin",
+            remedy: format!("the fat binary has {number} members, none of which holds machine code"),
+        });
+    }
+    Ok(image)
+}
+
+fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
+    // In a linked file the pointer is an address of the host; in a dump the header follows, or the pointer
+    // is an offset.
+    let pointer = file.u64("the wrapper", 8)?;
+    let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
+    found.ok_or(Error::Unsupported {
+        at: 8,
+        what: "a fat binary wrapper whose header is not in this file",
+        remedy: "give the section it points to (.nv_fatbin), which starts with 0xba55ed50",
+    })
+}
+
+/// Reads one member and gives the place of the next.
+fn member(file: Bytes<'_>, at: u64, end: u64, number: u32, image: &mut Image) -> Result<u64, Error> {
+    const MEMBER: &str = "a member's header";
+    let kind = file.u16(MEMBER, at)?;
+    let header = file.u32(MEMBER, at + 4)?;
+    let payload = file.u64(MEMBER, at + 8)?;
+    if header < MEMBER_BYTES {
+        let expected = format!("at least {MEMBER_BYTES:#x}");
+        return Err(Error::Value {
+            what: "the size of a member's header",
+            at,
+            found: u64::from(header),
+            expected,
+        });
+    }
+    file.slice(MEMBER, at, u64::from(header))?;
+    let sm = file.u32(MEMBER, at + 28)?;
+    let flags = file.u64(MEMBER, at + 40)?;
+    let start = at + u64::from(header);
+    let data = file.slice("a member", start, payload)?;
+    let next = start + payload;
+    if next > end {
+        return Err(Error::Overlap {
+            first: format!("member {number}"),
+            second: "the end of the members that the header tells".to_owned(),
+            at: end,
+        });
+    }
+    let name = format!("member {number}, sm_{sm}");
+    match kind {
+        1 => image.notes.push(format!("{name}: PTX text, not machine code, was passed over")),
+        2 if flags & COMPRESSED != 0 => return Err(Error::Compressed { at, name, flags }),
+        2 => {
+            let loaded = if data.starts_with(b"\x7fELF") {
+                cubin_elf::load(data)
+            } else {
+                crate::need_text(data).and_then(cubin_text::load)
+            };
+            let loaded = loaded.map_err(|source| Error::Member {
+                name: name.clone(),
+                at: start,
+                source: Box::new(source),
+            })?;
+            if loaded.chip.as_deref().is_some_and(|chip| chip != format!("sm_{sm}")) {
+                image
+                    .notes
+                    .push(format!("{name}: the cubin itself says {}", loaded.chip.as_deref().unwrap_or("")));
+            }
+            merge(image, &name, loaded);
+        }
+        other => image.notes.push(format!("{name}: kind {other} has no known meaning and was passed over")),
+    }
+    Ok(next)
+}

@@ -1,0 +1,119 @@
+//! `hex32`: words as text, eight hexadecimal digits each, in memory order.
+//!
+//! The format as files have it is one word a line, lower case. Read as an extension: several words a line,
+//! upper case, a `0x` before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line.
+
+use std::fmt::Write as _;
+
+use reconverge_isa::{Image, Program};
+
+use crate::error::quoted;
+use crate::{Error, Format};
+
+/// One nameless program of the text's words.
+pub fn load(text: &str) -> Result<Image, Error> {
+    let mut words = Vec::new();
+    for (line, content) in text.lines().enumerate() {
+        for (column, token) in tokens(uncommented(content)) {
+            match word(token) {
+                Some(word) => words.push(word),
+                None => {
+                    return Err(Error::Syntax {
+                        line: line + 1,
+                        column: content[..column].chars().count() + 1,
+                        found: quoted(token),
+                        expected: "a word of exactly eight hexadecimal digits (comments start with # or ;)"
+                            .to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    if words.is_empty() {
+        return Err(Error::Missing {
+            what: "a word",
+            remedy: "the text has comments and blank lines only, expected words of eight hexadecimal digits"
+                .to_owned(),
+        });
+    }
+    Ok(Image { format: Format::Hex32.name(), programs: vec![Program::from_words(words)], ..Image::default() })
+}
+
+/// The words, one a line, lower case.
+pub fn write(words: &[u32]) -> String {
+    let mut text = String::with_capacity(words.len() * 9);
+    for word in words {
+        let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+    }
+    text
+}
+
+/// Whether a text starts with a word, so that it is this format rather than another text.
+pub(crate) fn starts_like(text: &str) -> bool {
+    text.lines()
+        .flat_map(|line| tokens(uncommented(line)))
+        .next()
+        .is_some_and(|(_, token)| word(token).is_some())
+}
+
+fn uncommented(line: &str) -> &str {
+    let cut = [line.find('#'), line.find(';'), line.find("//")].into_iter().flatten().min();
+    &line[..cut.unwrap_or(line.len())]
+}
+
+/// The tokens of a line and the byte each starts at.
+fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    line.split_whitespace().map(move |token| (token.as_ptr() as usize - line.as_ptr() as usize, token))
+}
+
+fn word(token: &str) -> Option<u32> {
+    let digits = token.strip_prefix("0x").unwrap_or(token);
+    let fits = digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if fits { u32::from_str_radix(digits, 16).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(text: &str) -> Vec<u32> {
+        load(text).unwrap().programs.remove(0).words
+    }
+
+    #[test]
+    fn comments_blank_lines_and_several_words_a_line_are_read() {
+        assert_eq!(
+            words_of("# head\n\n00000001 DEADBEEF ; two\n0x00000003 // three\r\n"),
+            [1, 0xdead_beef, 3]
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let words = [0, 1, 0x8000_0000, u32::MAX];
+        assert_eq!(write(&words[..2]), "00000000\n00000001\n");
+        assert_eq!(words_of(&write(&words)), words);
+    }
+
+    #[test]
+    fn a_wrong_word_is_an_error_with_line_and_column() {
+        for (bad, token) in [
+            ("1234567", "1234567"),
+            ("123456789", "123456789"),
+            ("1234567g", "1234567g"),
+            ("+1234567", "+1234567"),
+        ] {
+            let text = format!("00000000\n  00000001 {bad}\n");
+            let error = load(&text).unwrap_err();
+            assert!(
+                matches!(&error, Error::Syntax { line: 2, column: 12, found, .. } if found.contains(token)),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_text_without_words_is_an_error() {
+        assert!(matches!(load("# nothing\n"), Err(Error::Missing { .. })));
+    }
+}

@@ -1,0 +1,167 @@
+//! Objects of LLVM's R600 target (`llc -march=r600 -filetype=obj`): 32-bit ELF, machine 224.
+//!
+//! `.text` holds the words of all functions; `.AMDGPU.config` pairs of register address and value, the
+//! resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
+
+use reconverge_isa::program::Stage;
+use reconverge_isa::{Image, Isa, Program};
+
+use crate::bytes::words;
+use crate::elf::{self, Section, Symbol};
+use crate::{Error, Format};
+
+/// Chips by the machine number in `e_flags` bits 7:0; those after RV770 have another instruction set.
+#[rustfmt::skip]
+const CHIPS: [(u32, &str); 7] = [
+    (1, "r600"), (2, "r630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
+];
+
+const RESOURCES_PS: u32 = 0x28850;
+const RESOURCES_VS: u32 = 0x28868;
+/// Local data share size, which LLVM writes for kernels. (`R600Defines.h`)
+const LDS_ALLOC: u32 = 0x288e8;
+
+/// Registers that LLVM writes, by their address.
+const REGISTERS: [(u32, &str); 4] = [
+    (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
+    (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),
+    (0x2880c, "DB_SHADER_CONTROL"),
+    (LDS_ALLOC, "SQ_LDS_ALLOC"),
+];
+
+/// Reads an object; a program for each function of `.text`.
+pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+    let elf = elf::read(bytes, elf::MACHINE_AMDGPU)?;
+    if elf.wide {
+        return Err(Error::OtherChip {
+            found: "a 64-bit AMDGPU object (GCN)".to_owned(),
+            expected: "32 bits (R600)",
+        });
+    }
+    let machine = elf.flags & 0xff;
+    let Some((_, chip)) = CHIPS.iter().find(|(number, _)| *number == machine) else {
+        return Err(Error::OtherChip {
+            found: format!("AMDGPU machine number {machine} (8 to 15 are Evergreen and Cayman)"),
+            expected: "1 to 7: r600, r630, rs880, rv670, rv710, rv730, rv770",
+        });
+    };
+    let mut image = Image {
+        format: Format::R600Elf.name(),
+        isa: Some(Isa::R700),
+        chip: Some((*chip).to_owned()),
+        ..Image::default()
+    };
+    let Some((index, text)) = elf.sections.iter().enumerate().find(|(_, section)| section.name == ".text")
+    else {
+        return Err(Error::Missing {
+            what: "the section .text",
+            remedy: "it holds the program's words".to_owned(),
+        });
+    };
+    if let Some(relocated) = elf.sections.iter().find(|section| {
+        matches!(section.kind, elf::REL | elf::RELA) && section.info as usize == index && section.size > 0
+    }) {
+        return Err(Error::Relocation {
+            at: relocated.offset,
+            why: "of .text: R600 objects have none with a known meaning; link constant data into a buffer instead"
+                .to_owned(),
+        });
+    }
+    image.programs = functions(&elf.symbols, index, text)?;
+    match elf.sections.iter().find(|section| section.name == ".AMDGPU.config") {
+        Some(config) => {
+            let groups = groups(&words("the section .AMDGPU.config", config.offset, config.data)?, config)?;
+            if groups.len() != image.programs.len() {
+                return Err(Error::Value {
+                    what: "the number of resource registers in .AMDGPU.config",
+                    at: config.offset,
+                    found: groups.len() as u64,
+                    expected: format!("{}, one for each function of .text", image.programs.len()),
+                });
+            }
+            for (program, group) in image.programs.iter_mut().zip(groups) {
+                configure(program, &group, &mut image.notes);
+            }
+        }
+        None => image
+            .notes
+            .push("there is no section .AMDGPU.config: register count and stage are not known".to_owned()),
+    }
+    Ok(image)
+}
+
+/// The functions of `.text` by their symbols, or all of it as one nameless program.
+fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result<Vec<Program>, Error> {
+    let mut functions: Vec<&Symbol<'_>> = symbols
+        .iter()
+        .filter(|symbol| symbol.kind == elf::FUNC && usize::from(symbol.section) == index)
+        .collect();
+    functions.sort_by_key(|symbol| symbol.value);
+    if functions.is_empty() {
+        return Ok(vec![Program::from_words(words("the section .text", text.offset, text.data)?)]);
+    }
+    let mut programs = Vec::new();
+    let mut free = 0;
+    for symbol in functions {
+        if symbol.value < free {
+            return Err(Error::Overlap {
+                first: "a function".to_owned(),
+                second: format!("function `{}`", symbol.name),
+                at: text.offset + symbol.value,
+            });
+        }
+        let part = crate::bytes::Bytes(text.data).slice("a function", symbol.value, symbol.size)?;
+        let mut program = Program::from_words(words("a function", text.offset + symbol.value, part)?);
+        program.name = Some(symbol.name.to_owned());
+        programs.push(program);
+        // A function without a size still stands in its place, so that no two share it.
+        free = symbol.value + symbol.size.max(1);
+    }
+    Ok(programs)
+}
+
+/// The pairs of each function: a group starts at a resource register.
+fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, Error> {
+    let (pairs, rest) = words.as_chunks::<2>();
+    if !rest.is_empty() {
+        let (at, bytes) = (section.offset, section.size);
+        return Err(Error::Uneven { what: "the section .AMDGPU.config", at, bytes, multiple: 8 });
+    }
+    let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
+    for [register, value] in pairs {
+        match groups.last_mut() {
+            Some(group) if ![RESOURCES_PS, RESOURCES_VS].contains(register) => {
+                group.push((*register, *value))
+            }
+            Some(_) | None => groups.push(vec![(*register, *value)]),
+        }
+    }
+    Ok(groups)
+}
+
+fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
+    for (register, value) in group {
+        match REGISTERS.iter().find(|(known, _)| known == register) {
+            Some((_, name)) => program.state.push(((*name).to_owned(), *value)),
+            None => {
+                program.state.push((format!("{register:#07x}"), *value));
+                notes.push(format!("register {register:#07x} of .AMDGPU.config has no name here"));
+            }
+        }
+        if [RESOURCES_PS, RESOURCES_VS].contains(register) {
+            program.resources.registers = Some(value & 0xff);
+            program.resources.stack = Some(value >> 8 & 0xff);
+        }
+    }
+    let has = |register: u32| group.iter().any(|(known, _)| *known == register);
+    // LLVM uses the vertex stage's register for kernels too, and gives only those a data share size.
+    program.stage = if has(RESOURCES_PS) {
+        Some(Stage::Pixel)
+    } else if has(LDS_ALLOC) {
+        Some(Stage::Compute)
+    } else if has(RESOURCES_VS) {
+        Some(Stage::Vertex)
+    } else {
+        None
+    };
+}

@@ -1,0 +1,293 @@
+//! What each binary container says about its programs arrives in the image.
+
+mod support;
+
+use reconverge_container::{Error, Format, Hints, Written, ctm_elf, formats, load, recognise};
+use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage};
+use reconverge_isa::{Image, Isa, Program};
+use support::{cubin, fatbin, gsh, r600, words};
+
+fn read(bytes: &[u8]) -> Image {
+    load(bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_format_name_reads_back_as_the_format() {
+    assert_eq!(formats().count(), Format::ALL.len());
+    for format in Format::ALL {
+        assert_eq!(format.name().parse(), Ok(format));
+    }
+    assert!("elf".parse::<Format>().unwrap_err().to_string().contains("cubin-elf64"));
+}
+
+#[test]
+fn content_decides_the_format() {
+    let cases: [(&[u8], Format); 8] = [
+        (b"00000001\n", Format::Hex32),
+        (b"# { [\n00000001\n", Format::Hex32),
+        (b"hello", Format::Hex32),
+        (b"\x01\x00\x00\x80", Format::Bin),
+        (b"modname      {cubin}", Format::CubinText),
+        (b"unsigned char a[] = { 1 };", Format::CArray),
+        (b"Gfx2", Format::Gsh),
+        (b"\x50\xed\x55\xba", Format::Fatbin),
+    ];
+    for (bytes, format) in cases {
+        assert_eq!(recognise(bytes), Ok(format), "{bytes:?}");
+    }
+    assert_eq!(recognise(&cubin(false).build()), Ok(Format::CubinElf32));
+    assert_eq!(recognise(&cubin(true).build()), Ok(Format::CubinElf64));
+    assert_eq!(recognise(&r600().build()), Ok(Format::R600Elf));
+    assert_eq!(recognise(&[]), Err(Error::Empty));
+    let mut other = cubin(true);
+    other.machine = 62;
+    assert!(matches!(recognise(&other.build()), Err(Error::OtherChip { .. })));
+}
+
+#[test]
+fn hints_fill_what_the_file_does_not_tell_and_never_replace_what_it_does() {
+    let hints = Hints { isa: Some(Isa::R500), chip: Some("rv515".to_owned()), ..Hints::default() };
+    let image = load(b"00000001", &hints).unwrap();
+    assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::R500), Some("rv515")));
+    let image = load(&r600().build(), &hints).unwrap();
+    assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::R700), Some("rv770")));
+    assert_eq!(image.notes.len(), 2);
+}
+
+#[test]
+fn an_elf_cubin_of_either_width_says_all_it_has() {
+    for wide in [false, true] {
+        let image = read(&cubin(wide).build());
+        assert_eq!(image.format, if wide { "cubin-elf64" } else { "cubin-elf32" });
+        assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::Tesla), Some("sm_13")));
+        assert!(image.notes.is_empty(), "{:?}", image.notes);
+        let program = &image.programs[0];
+        assert_eq!(program.name.as_deref(), Some("k"));
+        assert_eq!(program.stage, Some(Stage::Compute));
+        assert_eq!(program.words, [0x1000_0001, 0xf]);
+        assert_eq!(
+            program.resources,
+            Resources {
+                registers: Some(7),
+                shared_bytes: Some(0x28),
+                local_bytes: Some(16),
+                barriers: Some(2),
+                stack: None,
+                param_bytes: Some(0x18),
+            }
+        );
+        let params: Vec<_> = program.params.iter().map(|param| (param.offset, param.bytes)).collect();
+        assert_eq!(params, [(0, 8), (8, 4)]);
+        assert_eq!(program.samplers, [Sampler { name: "tex".to_owned(), unit: 5 }]);
+        assert_eq!(program.state("EIATTR_CRS_STACK_SIZE"), Some(0x10));
+        assert_eq!(program.state("EIATTR_MAX_THREADS_Y"), Some(2));
+        assert_eq!(program.constants, [ConstantBlock { bank: 1, offset: 0, bytes: words(&[0x4048_f5c3]) }]);
+        let module = image.module_of(program).unwrap();
+        let banks: Vec<_> = module.constants.iter().map(|block| block.bank).collect();
+        assert_eq!(banks, [14, 0]);
+        let [counter, table] = &module.variables[..] else { panic!("{:?}", module.variables) };
+        assert_eq!(
+            counter.place,
+            Place::Global { slots: vec![Slot { bank: 14, offset: 8, addend: 0 }], init: words(&[99]) }
+        );
+        assert_eq!((table.bytes, &table.place), (8, &Place::Constant { bank: 0, offset: 0 }));
+    }
+}
+
+#[test]
+fn a_relocation_against_a_section_finds_the_object_that_is_meant() {
+    let mut elf = cubin(true);
+    let [symtab, strtab] = support::symbols(
+        true,
+        11,
+        &[("", 3, 8, 0, 0), ("first", 1, 8, 0, 4), ("tex", 10, 0, 0, 0), ("second", 1, 8, 4, 4)],
+    );
+    (elf.sections[9], elf.sections[10]) = (symtab, strtab);
+    // The word that is there is the addend: six bytes into the section, two into the second object.
+    elf.sections[5].data = words(&[0, 0, 6, 0]);
+    let image = read(&elf.build());
+    let second = image.modules[0].variables.iter().find(|variable| variable.name == "second").unwrap();
+    let slots = vec![Slot { bank: 14, offset: 8, addend: 2 }];
+    assert_eq!(second.place, Place::Global { slots, init: words(&[99]) });
+}
+
+#[test]
+fn a_fat_binary_gives_every_cubin_a_module_of_its_own() {
+    let text = b"architecture {sm_10}\ncode { name = old bincode { 0x1 } }".to_vec();
+    let file =
+        fatbin(&[(1, 10, 0, b".version 1.4".to_vec()), (2, 13, 0, cubin(true).build()), (2, 10, 0, text)]);
+    for file in [file.clone(), [words(&[0x4662_43b1, 1, 0, 0, 0, 0]), file].concat()] {
+        let image = read(&file);
+        let names: Vec<_> = image.programs.iter().map(|program| program.name.as_deref()).collect();
+        assert_eq!(names, [Some("k"), Some("old")]);
+        assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::Tesla), None));
+        let chips: Vec<_> =
+            image.programs.iter().map(|p| image.module_of(p).unwrap().chip.as_deref()).collect();
+        assert_eq!(chips, [Some("sm_13"), Some("sm_10")]);
+        assert_eq!(image.notes.len(), 1, "{:?}", image.notes);
+    }
+}
+
+#[test]
+fn a_compressed_member_is_an_error_by_name() {
+    let file = fatbin(&[(2, 12, 0x2001, vec![1, 2, 3, 4])]);
+    let error = load(&file, &Hints::default()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Compressed { at: 16, flags: 0x2001, name } if name.contains("sm_12")),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_old_fat_binary_is_refused_by_name() {
+    let error = load(&words(&[0x1ee5_5a01, 4, 0, 0]), &Hints::default()).unwrap_err();
+    assert!(error.to_string().contains("0x1ee55a01"), "{error}");
+}
+
+#[test]
+fn an_r600_object_gives_each_function_its_registers() {
+    let image = read(&r600().build());
+    assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::R700), Some("rv770")));
+    let [ps, vs] = &image.programs[..] else { panic!("{:?}", image.programs) };
+    assert_eq!(
+        (ps.name.as_deref(), ps.stage, ps.words.as_slice()),
+        (Some("ps"), Some(Stage::Pixel), &[1, 2][..])
+    );
+    assert_eq!((vs.name.as_deref(), vs.stage, vs.words.len()), (Some("vs"), Some(Stage::Vertex), 4));
+    assert_eq!(ps.state, [("SQ_PGM_RESOURCES_PS".to_owned(), 0x203), ("DB_SHADER_CONTROL".to_owned(), 0x40)]);
+    assert_eq!((ps.resources.registers, ps.resources.stack), (Some(3), Some(2)));
+    assert_eq!((vs.resources.registers, vs.resources.stack), (Some(4), Some(1)));
+}
+
+#[test]
+fn the_machine_number_names_the_chip() {
+    for (flags, chip) in [(5, "rv710"), (6, "rv730"), (7, "rv770"), (1, "r600")] {
+        let mut elf = r600();
+        elf.flags = flags;
+        assert_eq!(read(&elf.build()).chip.as_deref(), Some(chip));
+    }
+    let mut cedar = r600();
+    cedar.flags = 8;
+    assert!(matches!(load(&cedar.build(), &Hints::default()), Err(Error::OtherChip { .. })));
+}
+
+#[test]
+fn a_wii_u_program_has_the_registers_of_its_header() {
+    let image = read(&gsh(&[1, 2, 3, 4]));
+    let program = &image.programs[0];
+    assert_eq!((program.words.as_slice(), program.stage), (&[1, 2, 3, 4][..], Some(Stage::Pixel)));
+    assert_eq!(program.state("SPI_PS_INPUT_CNTL_0"), Some(0x100));
+    assert_eq!((program.resources.registers, program.resources.stack), (Some(3), Some(2)));
+    assert!(image.notes.is_empty(), "{:?}", image.notes);
+}
+
+fn ctm_program() -> Program {
+    let state = [
+        ("US_CONFIG", 2),
+        ("US_PIXSIZE", 3),
+        ("US_FC_CTRL", 0x8000_0000),
+        ("US_CODE_ADDR", 0x1_0000),
+        ("FG_DEPTH_SRC", 1),
+        ("US_OUT_FMT_0", 0x1b07),
+        ("US_FC_INT_CONST_31", 7),
+        ("RS_INST_3", 9),
+        ("0x4abc", 5),
+    ];
+    Program {
+        name: Some("shade".to_owned()),
+        stage: Some(Stage::Pixel),
+        words: (0..12).collect(),
+        state: state.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        constants: vec![
+            ConstantBlock { bank: 0, offset: 0, bytes: (0..32).collect() },
+            ConstantBlock { bank: 0, offset: 32, bytes: vec![7; 16] },
+            ConstantBlock { bank: 0, offset: 255 * 16, bytes: vec![8; 16] },
+        ],
+        usage: Usage {
+            inputs: Some(vec![0, 1]),
+            outputs: Some(vec![0]),
+            conditional_output: Some(true),
+            float_constants: Some(vec![0, 1, 2, 255]),
+            integer_constants: Some(vec![]),
+            early_exit: Some(false),
+        },
+        ..Program::default()
+    }
+}
+
+#[test]
+fn a_ctm_executable_reads_back_as_the_program_written() {
+    for program in
+        [ctm_program(), Program { stage: Some(Stage::Pixel), words: vec![1; 6], ..Program::default() }]
+    {
+        let Written { content, notes } = ctm_elf::write(&program).unwrap();
+        assert!(notes.is_empty(), "{notes:?}");
+        assert_eq!(recognise(&content), Ok(Format::CtmElf));
+        let image = read(&content);
+        assert_eq!(image.programs, [program]);
+        assert_eq!(image.isa, Some(Isa::R500));
+        assert!(image.notes.is_empty(), "{:?}", image.notes);
+    }
+}
+
+#[test]
+fn the_ctm_header_is_the_guides() {
+    let bytes = ctm_elf::write(&ctm_program()).unwrap().content;
+    assert_eq!(bytes[..9], *b"\x7fELF\x01\x01\x01\x62\x01");
+    assert_eq!(bytes[16..24], [2, 0, 122, 0, 1, 0, 0, 0]);
+    assert_eq!(bytes[24..28], [0; 4]);
+    assert_eq!(bytes[36..40], [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_ctm_executable_without_the_state_note_says_what_is_missing() {
+    let bytes = ctm_elf::write(&ctm_program()).unwrap().content;
+    // The notes of the project become notes of someone else.
+    let foreign = replace(&bytes, b"Reconverge\0", b"Somebodyes\0");
+    let image = read(&foreign);
+    assert_eq!(image.programs[0].words, ctm_program().words);
+    assert_eq!(image.programs[0].state, [("FG_DEPTH_SRC".to_owned(), 1)]);
+    assert!(image.notes.iter().any(|note| note.contains("US_CONFIG")), "{:?}", image.notes);
+    assert!(image.notes.iter().any(|note| note.contains("float constants")), "{:?}", image.notes);
+}
+
+#[test]
+fn a_ctm_executable_needs_its_program_information() {
+    let bytes = ctm_elf::write(&ctm_program()).unwrap().content;
+    let without = replace(&bytes, b"ATI DPP\0", b"BTI DPP\0");
+    assert!(matches!(load(&without, &Hints::default()), Err(Error::Missing { .. })));
+}
+
+#[test]
+fn a_ctm_executable_loads_without_section_headers() {
+    let mut bytes = ctm_elf::write(&Program { name: None, ..ctm_program() }).unwrap().content;
+    bytes[32..36].fill(0);
+    bytes[48..52].fill(0);
+    assert_eq!(read(&bytes).programs[0], Program { name: None, ..ctm_program() });
+}
+
+#[test]
+fn what_a_ctm_executable_cannot_hold_is_an_error() {
+    let mut program = ctm_program();
+    program.state.push(("SQ_PGM_RESOURCES_PS".to_owned(), 0));
+    assert!(matches!(ctm_elf::write(&program), Err(Error::Unwritable { .. })));
+    for block in [
+        ConstantBlock { bank: 1, offset: 0, bytes: vec![0; 16] },
+        ConstantBlock { bank: 0, offset: 8, bytes: vec![0; 16] },
+        ConstantBlock { bank: 0, offset: 0, bytes: vec![0; 15] },
+        ConstantBlock { bank: 0, offset: 256 * 16, bytes: vec![0; 16] },
+    ] {
+        let program = Program { constants: vec![block], ..ctm_program() };
+        assert!(matches!(ctm_elf::write(&program), Err(Error::Unwritable { .. })));
+    }
+}
+
+fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for at in 0..=out.len() - from.len() {
+        if out[at..].starts_with(from) {
+            out[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    out
+}

@@ -1,0 +1,102 @@
+//! Every binary of the shared collection loads, and says what the collection's index says.
+
+mod support;
+
+use reconverge_container::{Format, Hints, cubin_text, hex, load, recognise};
+use reconverge_isa::Isa;
+use serde_json::Value;
+
+#[test]
+fn every_item_of_the_index_loads_as_the_index_says() {
+    let Some(shared) = support::shared() else { return };
+    let folder = shared.join("binaries");
+    let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
+    let items = index["items"].as_array().unwrap();
+    assert!(!items.is_empty());
+    let mut kernels = 0;
+    for item in items {
+        let file = item["file"].as_str().unwrap();
+        let bytes = std::fs::read(folder.join(file)).unwrap();
+        let hints = match item["isa"].as_str().unwrap() {
+            "tesla" => Isa::Tesla,
+            "r500" => Isa::R500,
+            _ => Isa::R700,
+        };
+        let image = load(&bytes, &Hints { isa: Some(hints), ..Hints::default() });
+        let image = image.unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert_eq!(image.format, item["format"], "{file}");
+        assert_eq!(image.isa, Some(hints), "{file}");
+        let expected = item["kernels"].as_array().unwrap();
+        assert_eq!(image.programs.len(), expected.len(), "{file}");
+        for (position, kernel) in expected.iter().enumerate() {
+            let name = kernel["name"].as_str().unwrap();
+            // The index sorts kernels of some ELF files its own way.
+            let named = image.programs.iter().find(|program| program.name.as_deref() == Some(name));
+            let program = named.unwrap_or(&image.programs[position]);
+            if image.format != "hex32" {
+                assert_eq!(program.name.as_deref(), Some(name), "{file}");
+                assert_eq!(image.chip.as_deref(), item["arch"].as_str(), "{file}");
+            }
+            assert_eq!(program.words.len() as u64, kernel["words"], "{file} {name}");
+            let resources = &program.resources;
+            for (field, value) in [
+                ("registers", resources.registers),
+                ("shared_bytes", resources.shared_bytes),
+                ("local_bytes", resources.local_bytes),
+                ("barriers", resources.barriers),
+            ] {
+                // A hex file has no place for the registers that the index gives.
+                if let (Some(expected), true) = (kernel[field].as_u64(), image.format != "hex32") {
+                    assert_eq!(value.map(u64::from), Some(expected), "{file} {name} {field}");
+                }
+            }
+            kernels += 1;
+        }
+        if image.format == Format::CubinText.name() {
+            let written = cubin_text::write(&image).unwrap();
+            assert_eq!(cubin_text::load(&written.content).unwrap().programs, image.programs, "{file}");
+            assert_eq!(cubin_text::load(&written.content).unwrap().modules, image.modules, "{file}");
+        }
+        for program in &image.programs {
+            assert_eq!(
+                hex::load(&hex::write(&program.words)).unwrap().programs[0].words,
+                program.words,
+                "{file}"
+            );
+        }
+    }
+    println!("{} files, {kernels} kernels", items.len());
+}
+
+#[test]
+fn benchmark_cubins_load() {
+    let Some(shared) = support::shared() else { return };
+    for name in ["mandel", "collatz"] {
+        let bytes = std::fs::read(shared.join("bench").join(format!("{name}.cubin"))).unwrap();
+        let image = load(&bytes, &Hints::default()).unwrap();
+        assert_eq!(recognise(&bytes), Ok(Format::CubinText));
+        assert_eq!(image.programs[0].name.as_deref(), Some(name));
+        assert!(image.notes.is_empty(), "{:?}", image.notes);
+    }
+}
+
+#[test]
+fn wii_u_files_hold_the_words_of_their_neighbours() {
+    let Some(shared) = support::shared() else { return };
+    let folder = shared.join("binaries/r700");
+    let files = [
+        ("latte-wut/pos_col_shader.gsh", "latte-wut/pos_col"),
+        ("latte-sdl/wiiucolorshaderdata.gsh", "latte-sdl/wiiucolorshaderdata"),
+        ("latte-sdl/wiiutextureshaderdata.gsh", "latte-sdl/wiiutextureshaderdata"),
+    ];
+    for (file, words) in files {
+        let image = load(&std::fs::read(folder.join(file)).unwrap(), &Hints::default()).unwrap();
+        assert_eq!((image.format, image.isa, image.chip.as_deref()), ("gsh", Some(Isa::R700), Some("latte")));
+        assert!(image.notes.is_empty(), "{file}: {:?}", image.notes);
+        for (program, stage) in image.programs.iter().zip(["vs", "ps"]) {
+            let text = std::fs::read_to_string(folder.join(format!("{words}-{stage}.hex"))).unwrap();
+            assert_eq!(program.words, hex::load(&text).unwrap().programs[0].words, "{file} {stage}");
+            assert!(program.state(&format!("SQ_PGM_RESOURCES_{}", stage.to_uppercase())).is_some());
+        }
+    }
+}

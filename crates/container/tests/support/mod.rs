@@ -1,0 +1,215 @@
+//! ELF files made field by field, so that a test can make any field wrong; and the folder of shared data.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::PathBuf;
+
+/// The folder of shared data, or `None` (with a message) where it is not there and CI does not insist.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let fallback = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared"));
+    if fallback.is_dir() {
+        return Some(fallback);
+    }
+    assert!(std::env::var_os("CI").is_none(), "the shared data folder is missing: {}", folder.display());
+    println!("skipped: the shared data folder is not here ({})", folder.display());
+    None
+}
+
+/// A section to be.
+#[derive(Clone)]
+pub(crate) struct Sec {
+    pub(crate) name: &'static str,
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) link: u32,
+    pub(crate) info: u32,
+    pub(crate) data: Vec<u8>,
+    /// Size to claim instead of the data's.
+    pub(crate) size: Option<u64>,
+}
+
+/// A PROGBITS section.
+pub(crate) fn sec(name: &'static str, data: &[u8]) -> Sec {
+    Sec { name, kind: 1, flags: 0, link: 0, info: 0, data: data.to_vec(), size: None }
+}
+
+pub(crate) struct Elf {
+    pub(crate) wide: bool,
+    pub(crate) machine: u16,
+    pub(crate) flags: u32,
+    pub(crate) sections: Vec<Sec>,
+}
+
+impl Elf {
+    /// The file: header, section contents (not aligned), `.shstrtab`, section headers.
+    pub(crate) fn build(&self) -> Vec<u8> {
+        let (header, entry) = if self.wide { (64, 64) } else { (52, 40) };
+        let mut out = vec![0; header];
+        let mut names = vec![0];
+        let mut rows = vec![(0, sec("", &[]), 0)];
+        rows[0].1.kind = 0;
+        for section in &self.sections {
+            let name = names.len() as u32;
+            names.extend(section.name.bytes());
+            names.push(0);
+            rows.push((name, section.clone(), out.len() as u64));
+            out.extend(&section.data);
+        }
+        let name = names.len() as u32;
+        names.extend(b".shstrtab\0");
+        let at = out.len() as u64;
+        out.extend(&names);
+        rows.push((name, Sec { kind: 3, ..sec(".shstrtab", &names) }, at));
+        let table = out.len() as u64;
+        for (name, section, offset) in &rows {
+            let size = section.size.unwrap_or(section.data.len() as u64);
+            out.extend(name.to_le_bytes());
+            out.extend(section.kind.to_le_bytes());
+            self.word(&mut out, section.flags);
+            self.word(&mut out, 0);
+            self.word(&mut out, *offset);
+            self.word(&mut out, size);
+            out.extend(section.link.to_le_bytes());
+            out.extend(section.info.to_le_bytes());
+            self.word(&mut out, 1);
+            self.word(&mut out, 0);
+        }
+        let mut head = Vec::new();
+        head.extend(b"\x7fELF");
+        head.extend([if self.wide { 2 } else { 1 }, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        head.extend(2u16.to_le_bytes());
+        head.extend(self.machine.to_le_bytes());
+        head.extend(1u32.to_le_bytes());
+        self.word(&mut head, 0);
+        self.word(&mut head, 0);
+        self.word(&mut head, table);
+        head.extend(self.flags.to_le_bytes());
+        for half in [header as u16, 0, 0, entry, rows.len() as u16, rows.len() as u16 - 1] {
+            head.extend(half.to_le_bytes());
+        }
+        out[..header].copy_from_slice(&head);
+        out
+    }
+
+    fn word(&self, out: &mut Vec<u8>, value: u64) {
+        if self.wide { out.extend(value.to_le_bytes()) } else { out.extend((value as u32).to_le_bytes()) }
+    }
+}
+
+/// A symbol to be: name, type, section, value, size.
+pub(crate) type Sym = (&'static str, u8, u16, u64, u64);
+
+/// `.symtab` (whose strings are the section of index `strings`) and `.strtab`; symbol 0 is empty.
+pub(crate) fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
+    let mut names = vec![0];
+    let mut table = vec![0; if wide { 24 } else { 16 }];
+    for (name, kind, section, value, size) in symbols {
+        let at = names.len() as u32;
+        names.extend(name.bytes());
+        names.push(0);
+        table.extend(at.to_le_bytes());
+        if wide {
+            table.extend([1 << 4 | kind, 0]);
+            table.extend(section.to_le_bytes());
+            table.extend(value.to_le_bytes());
+            table.extend(size.to_le_bytes());
+        } else {
+            table.extend((*value as u32).to_le_bytes());
+            table.extend((*size as u32).to_le_bytes());
+            table.extend([1 << 4 | kind, 0]);
+            table.extend(section.to_le_bytes());
+        }
+    }
+    [Sec { kind: 2, link: strings, ..sec(".symtab", &table) }, Sec { kind: 3, ..sec(".strtab", &names) }]
+}
+
+/// Words as little-endian bytes.
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A cubin with everything that one can have. Sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
+/// 7 relocations of c14, 8 global data, 9 c0, 10 symbols, 11 their names.
+pub(crate) fn cubin(wide: bool) -> Elf {
+    let rel = if wide {
+        [8u64.to_le_bytes(), (1u64 << 32 | 2).to_le_bytes()].concat()
+    } else {
+        words(&[8, 1 << 8 | 2])
+    };
+    let info = [
+        words(&[0x0018_1803, 0x000c_1704, 0, 0x0008_0001, 4 << 18, 0x000c_1704, 0, 0, 8 << 18]),
+        words(&[0x0004_1e04, 0x10, 0x0008_0204, 3, 5, 0x000c_0504, 64, 2, 1]),
+    ]
+    .concat();
+    let [symtab, strtab] = symbols(
+        wide,
+        11,
+        &[("counter", 1, 8, 4, 4), ("table", 1, 9, 0, 8), ("tex", 10, 0, 0, 0), ("k", 2, 1, 0, 8)],
+    );
+    let sections = vec![
+        Sec { info: 7 << 24 | 4, flags: 2 << 20 | 6, ..sec(".text.k", &words(&[0x1000_0001, 0xf])) },
+        Sec { info: 1, ..sec(".nv.constant1.k", &words(&[0x4048_f5c3])) },
+        Sec { kind: 0x7000_0000, info: 1, ..sec(".nv.info.k", &info) },
+        Sec { kind: 8, size: Some(0x28), ..sec(".nv.shared.k", &[]) },
+        Sec { kind: 8, size: Some(16), ..sec(".nv.local.k", &[]) },
+        sec(".nv.constant14", &words(&[0, 0, 0, 0])),
+        Sec { kind: 9, link: 10, info: 6, ..sec(".rel.nv.constant14", &rel) },
+        sec(".nv.global.init", &words(&[0, 99])),
+        sec(".nv.constant0", &words(&[1, 2])),
+        symtab,
+        strtab,
+    ];
+    Elf { wide, machine: 190, flags: 0x000a_010d, sections }
+}
+
+/// An object as LLVM's R600 target makes them, with two functions.
+pub(crate) fn r600() -> Elf {
+    let [symtab, strtab] = symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 8, 16)]);
+    let config = words(&[0x28850, 0x0203, 0x2880c, 0x40, 0x28868, 0x0104, 0x2880c, 0]);
+    let sections =
+        vec![sec(".text", &words(&[1, 2, 3, 4, 5, 6])), sec(".AMDGPU.config", &config), symtab, strtab];
+    Elf { wide: false, machine: 224, flags: 7, sections }
+}
+
+/// A fat binary of the given members: kind, sm, flags, payload.
+pub(crate) fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (kind, sm, flags, payload) in members {
+        body.extend(kind.to_le_bytes());
+        body.extend(0x101u16.to_le_bytes());
+        body.extend(0x40u32.to_le_bytes());
+        body.extend((payload.len() as u64).to_le_bytes());
+        body.extend(words(&[0, 0, 0, *sm, 0, 0]));
+        body.extend(flags.to_le_bytes());
+        body.extend([0; 16]);
+        body.extend(payload);
+    }
+    let mut out = words(&[0xba55_ed50, 0x0010_0001]);
+    out.extend((body.len() as u64).to_le_bytes());
+    out.extend(body);
+    out
+}
+
+/// A Wii U file with one pixel program.
+pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
+    let be = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+    let mut registers = vec![0; 58];
+    registers[0] = 0x0203;
+    registers[4] = 1;
+    registers[5] = 0x100;
+    registers[41] = 4 * program.len() as u32;
+    let mut out = be(&[0x4766_7832, 32, 7, 1, 2, 0, 0, 0]);
+    let block = |kind: u32, data: &[u8]| {
+        let mut block = be(&[0x424c_4b7b, 32, 1, 0, kind, data.len() as u32, 0, 0]);
+        block.extend(data);
+        block
+    };
+    out.extend(block(6, &be(&registers)));
+    out.extend(block(7, &words(program)));
+    out.extend(block(1, &[]));
+    out
+}
