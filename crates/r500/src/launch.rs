@@ -283,7 +283,7 @@ pub const WIDTH_R580: usize = 48;
 /// Lanes of a thread on a chip, by name.
 pub fn group_width(chip: Option<&str>) -> usize {
     match chip.map(str::to_ascii_uppercase).as_deref() {
-        Some("R580" | "RV530" | "RV560" | "RV570" | "R580+") => WIDTH_R580,
+        Some("R580" | "RV530" | "RV560" | "RV570") => WIDTH_R580,
         _ => WIDTH_R520,
     }
 }

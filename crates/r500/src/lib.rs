@@ -21,5 +21,6 @@ pub mod inst;
 pub mod lane;
 pub mod launch;
 pub mod reference;
+pub mod text;
 pub mod texture;
 pub mod words;

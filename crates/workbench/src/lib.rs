@@ -1,4 +1,8 @@
+//! x
 pub mod array;
+pub mod r500;
+pub mod result;
+pub mod values;
 use reconverge_isa::{Isa, Program};
 /// x
 pub fn round_trip(

@@ -1,0 +1,220 @@
+//! Flow constructs: the canonical instructions of structured programs, one row each.
+//!
+//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Words of compilers differ from it in
+//! JUMP_ANY, IGNORE_UNCOVERED and unused addresses, which the text states beside the mnemonic. An instruction that
+//! fits no row is printed in its raw form.
+
+use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The ALU result.
+    Alu,
+    /// The predicate that word 0 selects.
+    Predicate,
+    /// A boolean constant.
+    Boolean,
+}
+
+/// When a construct's JUMP_FUNC says jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jumps {
+    /// 0x00.
+    Never,
+    /// 0xff.
+    Always,
+    /// When the condition is false: the construct's body is for lanes where it holds.
+    WhenFalse,
+    /// When the condition is true.
+    WhenTrue,
+}
+
+/// What B_POP_CNT holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pop {
+    /// Nothing; 0.
+    None,
+    /// A count that is 1 when the text does not say.
+    One,
+    /// A count that the text says.
+    Said,
+}
+
+/// One construct.
+#[derive(Clone, Copy, Debug)]
+pub struct Construct {
+    /// The mnemonic.
+    pub name: &'static str,
+    /// A word behind the condition that tells two constructs of one mnemonic apart; may be empty.
+    pub variant: &'static str,
+    /// When it jumps.
+    pub jumps: Jumps,
+    /// Only a boolean condition will do, or only one that differs from lane to lane.
+    pub on_boolean: bool,
+    /// The operation.
+    pub op: FcOp,
+    /// JUMP_ANY of the canonical form.
+    pub any: bool,
+    /// Address stack.
+    pub a_op: AOp,
+    /// Branch counters when staying.
+    pub b_op0: BOp,
+    /// Branch counters when jumping.
+    pub b_op1: BOp,
+    /// How many levels are closed.
+    pub pop: Pop,
+    /// B_ELSE.
+    pub b_else: bool,
+}
+
+impl Construct {
+    /// Whether INT_ADDR means something.
+    pub const fn has_int(&self) -> bool {
+        matches!(self.op, FcOp::LOOP | FcOp::ENDLOOP | FcOp::REP | FcOp::ENDREP)
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+const fn row(
+    name: &'static str,
+    variant: &'static str,
+    jumps: Jumps,
+    any: bool,
+    op: FcOp,
+    a_op: AOp,
+    b_op0: BOp,
+    b_op1: BOp,
+    pop: Pop,
+) -> Construct {
+    Construct { name, variant, jumps, on_boolean: false, op, any, a_op, b_op0, b_op1, pop, b_else: false }
+}
+
+const ALL: bool = false;
+const ANY: bool = true;
+
+/// The constructs, in the order of r500.md 5.5.
+#[rustfmt::skip]
+pub const CONSTRUCTS: &[Construct] = &[
+    //  mnemonic    variant    jumps            vote op                A_OP        B_OP0       B_OP1       B_POP_CNT
+    row("if",       "",        Jumps::WhenFalse, ALL, FcOp::JUMP,      AOp::NONE, BOp::INCR, BOp::NONE, Pop::None),
+    row("if",       "else",    Jumps::WhenFalse, ALL, FcOp::JUMP,      AOp::NONE, BOp::INCR, BOp::INCR, Pop::None),
+    row("if",       "merged",  Jumps::WhenFalse, ALL, FcOp::JUMP,      AOp::NONE, BOp::INCR, BOp::DECR, Pop::Said),
+    Construct { on_boolean: true, ..
+    row("if",       "",        Jumps::WhenFalse, ALL, FcOp::JUMP,      AOp::NONE, BOp::NONE, BOp::NONE, Pop::None) },
+    Construct { b_else: true, ..
+    row("else",     "",        Jumps::Never,     ALL, FcOp::JUMP,      AOp::NONE, BOp::NONE, BOp::DECR, Pop::One) },
+    row("endif",    "",        Jumps::Never,     ANY, FcOp::JUMP,      AOp::NONE, BOp::DECR, BOp::NONE, Pop::One),
+    row("loop",     "",        Jumps::Never,     ANY, FcOp::LOOP,      AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("endloop",  "",        Jumps::Always,    ANY, FcOp::ENDLOOP,   AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("rep",      "",        Jumps::Never,     ANY, FcOp::REP,       AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("endrep",   "",        Jumps::Always,    ANY, FcOp::ENDREP,    AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("break",    "",        Jumps::Always,    ALL, FcOp::BREAKLOOP, AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("break",    "",        Jumps::WhenTrue,  ALL, FcOp::BREAKLOOP, AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("break",    "",        Jumps::Always,    ALL, FcOp::BREAKLOOP, AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("break",    "",        Jumps::WhenTrue,  ALL, FcOp::BREAKLOOP, AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("breakrep", "",        Jumps::Always,    ALL, FcOp::BREAKREP,  AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("breakrep", "",        Jumps::WhenTrue,  ALL, FcOp::BREAKREP,  AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("breakrep", "",        Jumps::Always,    ALL, FcOp::BREAKREP,  AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("breakrep", "",        Jumps::WhenTrue,  ALL, FcOp::BREAKREP,  AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("continue", "",        Jumps::Always,    ALL, FcOp::CONTINUE,  AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("continue", "",        Jumps::WhenTrue,  ALL, FcOp::CONTINUE,  AOp::NONE, BOp::NONE, BOp::DECR, Pop::Said),
+    row("continue", "",        Jumps::Always,    ALL, FcOp::CONTINUE,  AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("continue", "",        Jumps::WhenTrue,  ALL, FcOp::CONTINUE,  AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+    row("call",     "",        Jumps::Always,    ANY, FcOp::JUMP,      AOp::PUSH, BOp::NONE, BOp::INCR, Pop::None),
+    row("call",     "",        Jumps::WhenTrue,  ANY, FcOp::JUMP,      AOp::PUSH, BOp::NONE, BOp::INCR, Pop::None),
+    row("call",     "simple",  Jumps::Always,    ANY, FcOp::JUMP,      AOp::PUSH, BOp::NONE, BOp::NONE, Pop::None),
+    row("return",   "",        Jumps::Always,    ALL, FcOp::JUMP,      AOp::POP,  BOp::NONE, BOp::DECR, Pop::One),
+    row("return",   "simple",  Jumps::Always,    ALL, FcOp::JUMP,      AOp::POP,  BOp::NONE, BOp::NONE, Pop::None),
+    row("goto",     "",        Jumps::Always,    ALL, FcOp::JUMP,      AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
+];
+
+/// JUMP_FUNC: jump where the condition has this value.
+pub const fn jump_func(condition: Condition, value: bool) -> u8 {
+    match (condition, value) {
+        (Condition::Alu, true) => 0xf0,
+        (Condition::Alu, false) => 0x0f,
+        (Condition::Predicate, true) => 0xcc,
+        (Condition::Predicate, false) => 0x33,
+        (Condition::Boolean, true) => 0xaa,
+        (Condition::Boolean, false) => 0x55,
+    }
+}
+
+/// A construct with everything that varies.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement {
+    /// The row.
+    pub construct: &'static Construct,
+    /// What decides, and whether it is negated.
+    pub condition: Option<(Condition, bool)>,
+    /// B_POP_CNT.
+    pub pop: u8,
+    /// JUMP_ANY.
+    pub any: bool,
+    /// IGNORE_UNCOVERED.
+    pub ignore_uncovered: bool,
+    /// Addresses.
+    pub addr: FcAddr,
+}
+
+impl Statement {
+    /// The instruction's two words as fields.
+    pub fn encode(&self) -> (FcInst, FcAddr) {
+        let construct = self.construct;
+        let jump_func = match (construct.jumps, self.condition) {
+            (Jumps::Never, _) => 0x00,
+            (Jumps::Always, _) | (_, None) => 0xff,
+            (Jumps::WhenTrue, Some((condition, negated))) => jump_func(condition, !negated),
+            (Jumps::WhenFalse, Some((condition, negated))) => jump_func(condition, negated),
+        };
+        let inst = FcInst {
+            op: construct.op,
+            b_else: construct.b_else,
+            jump_any: self.any,
+            a_op: construct.a_op,
+            jump_func,
+            b_pop_cnt: self.pop,
+            b_op0: construct.b_op0,
+            b_op1: construct.b_op1,
+            ignore_uncovered: self.ignore_uncovered,
+        };
+        (inst, self.addr)
+    }
+
+    /// The construct that an instruction is; `None` when it fits no row.
+    pub fn recognise(inst: &FcInst, addr: &FcAddr) -> Option<Statement> {
+        const CONDITIONS: [Condition; 3] = [Condition::Alu, Condition::Predicate, Condition::Boolean];
+        CONSTRUCTS.iter().find_map(|construct| {
+            let value_of = |condition| {
+                [true, false].into_iter().find(|value| jump_func(condition, *value) == inst.jump_func)
+            };
+            let condition = match construct.jumps {
+                Jumps::Never | Jumps::Always => None,
+                Jumps::WhenTrue | Jumps::WhenFalse => {
+                    let jumps_when = construct.jumps == Jumps::WhenTrue;
+                    CONDITIONS.into_iter().find_map(|condition| {
+                        value_of(condition).map(|value| (condition, value != jumps_when))
+                    })
+                }
+            };
+            let on_boolean = matches!(condition, Some((Condition::Boolean, _)));
+            if construct.name == "if" && on_boolean != construct.on_boolean {
+                return None;
+            }
+            let statement = Statement {
+                construct,
+                condition,
+                pop: if construct.pop == Pop::None { 0 } else { inst.b_pop_cnt },
+                any: inst.jump_any,
+                ignore_uncovered: inst.ignore_uncovered,
+                addr: FcAddr {
+                    bool_addr: if on_boolean { addr.bool_addr } else { 0 },
+                    int_addr: if construct.has_int() { addr.int_addr } else { 0 },
+                    ..*addr
+                },
+            };
+            (statement.encode() == (*inst, *addr)).then_some(statement)
+        })
+    }
+}

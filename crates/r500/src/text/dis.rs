@@ -1,0 +1,578 @@
+//! Words to text.
+
+use std::fmt::Write;
+
+use reconverge_isa::Program;
+use reconverge_isa::word::{FieldValue, Kind};
+
+use super::construct::{Condition, Jumps, Pop, Statement};
+use super::syntax::{
+    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, alpha_operands, field_name, letter, modifier,
+    rgb_operands, source, tex_letter, word_name,
+};
+use crate::inst::{self, AlphaOperand, Alu, Body, Fc, Inst, RgbOperand, Tex, WORDS};
+use crate::words::*;
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Adds slot number and words as a comment before each instruction.
+    pub hex: bool,
+    /// Indents what stands inside flow constructs.
+    pub structure: bool,
+}
+
+/// The text of a program: its state as directives, its instructions, its labels. [`super::assemble`] gives the
+/// same program back.
+pub fn disassemble(program: &Program, listing: Listing) -> String {
+    let mut out = String::new();
+    directives(program, &mut out);
+    let (records, rest) = program.words.as_chunks::<WORDS>();
+    let offset = program.state("US_CODE_OFFSET").and_then(|raw| CodeOffset::unpack(raw).ok());
+    let offset = u32::from(offset.map_or(0, |offset| offset.offset_addr));
+    // Addresses in instructions count from OFFSET_ADDR.
+    let labels = Labels { first: program.base.wrapping_sub(offset), count: records.len() as u32 };
+    let targets = labels.targets(records);
+    let mut depth = 0usize;
+    for index in 0..=records.len() {
+        if targets.get(index).copied().unwrap_or(false) {
+            let _ = writeln!(out, "L{}:", labels.first.wrapping_add(index as u32));
+        }
+        let Some(record) = records.get(index) else { continue };
+        if listing.hex {
+            let words = record.map(|word| format!("{word:08x}")).join(" ");
+            let _ = writeln!(out, "; {:3}: {words}", u64::from(program.base) + index as u64);
+        }
+        let (before, after) = if listing.structure { indentation(record) } else { (0, 0) };
+        depth = depth.saturating_sub(before);
+        let start = out.len();
+        instruction(record, &labels, &mut out);
+        if depth > 0 {
+            let text = out.split_off(start);
+            for line in text.lines() {
+                let _ = writeln!(out, "{:width$}{line}", "", width = 2 * depth);
+            }
+        }
+        depth += after;
+    }
+    for word in rest {
+        let _ = writeln!(out, ".data {word:#010x}");
+    }
+    out
+}
+
+/// Which slots have a label: addresses from `first`, one for each record and one behind the last.
+struct Labels {
+    first: u32,
+    count: u32,
+}
+
+impl Labels {
+    /// The index of the record that an address names.
+    fn index(&self, addr: &FcAddr) -> Option<usize> {
+        let index = u32::from(addr.jump_addr).wrapping_sub(self.first);
+        (!addr.jump_global && index <= self.count).then_some(index as usize)
+    }
+
+    fn targets(&self, records: &[[u32; WORDS]]) -> Vec<bool> {
+        let mut targets = vec![false; records.len() + 1];
+        for record in records {
+            if let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record)
+                && has_target(&fc)
+                && let Some(index) = self.index(&fc.addr)
+            {
+                targets[index] = true;
+            }
+        }
+        targets
+    }
+
+    fn text(&self, addr: &FcAddr) -> String {
+        match self.index(addr) {
+            Some(_) => format!("L{}", addr.jump_addr),
+            None => addr.jump_addr.to_string(),
+        }
+    }
+}
+
+/// Whether JUMP_ADDR is printed: where it is used, or not zero.
+fn has_target(fc: &Fc) -> bool {
+    let unused = fc.inst.a_op == AOp::POP
+        || Statement::recognise(&fc.inst, &fc.addr)
+            .is_some_and(|statement| statement.construct.name == "endif");
+    fc.addr.jump_addr != 0 || !unused
+}
+
+/// Levels that an instruction closes before it, and opens behind it.
+fn indentation(record: &[u32; WORDS]) -> (usize, usize) {
+    let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
+    match Statement::recognise(&fc.inst, &fc.addr) {
+        Some(statement) => match statement.construct.name {
+            "if" | "loop" | "rep" => (0, 1),
+            "else" => (1, 1),
+            "endif" => (usize::from(statement.pop), 0),
+            "endloop" | "endrep" => (1, 0),
+            _ => (0, 0),
+        },
+        None => (0, 0),
+    }
+}
+
+// ---- State
+
+fn directives(program: &Program, out: &mut String) {
+    if program.base != 0 {
+        let _ = writeln!(out, ".base {}", program.base);
+    }
+    for (name, value) in &program.state {
+        let _ = match state_register(name) {
+            Some((register, n))
+                if register.word.name == "US_FC_INT_CONST" && value & !FcIntConst::OWNED == 0 =>
+            {
+                let KR_KG_KB { kr, kg, kb } = KR_KG_KB::of(*value);
+                writeln!(out, ".int {n} {kr} {kg} {kb}")
+            }
+            Some((register, _)) if value & !register.word.owned == 0 => {
+                let fields: Vec<String> = register
+                    .word
+                    .fields
+                    .iter()
+                    .filter(|field| field.get(*value) != 0)
+                    .map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value)))
+                    .collect();
+                match (fields.is_empty(), register.word.fields.len()) {
+                    (false, 2..) => writeln!(out, ".state {name} {}", fields.join(" ")),
+                    _ => writeln!(out, ".state {name} {value:#x}"),
+                }
+            }
+            _ => writeln!(out, ".state {name} {value:#x}"),
+        };
+    }
+    for block in &program.constants {
+        let aligned = block.bank == 0 && block.offset % 16 == 0 && block.bytes.len() % 16 == 0;
+        for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate().filter(|_| aligned) {
+            let words = bytes.as_chunks::<4>().0.iter().map(|word| number_text(u32::from_le_bytes(*word)));
+            let number = block.offset as usize / 16 + index;
+            let _ = writeln!(out, ".const {number} {}", words.collect::<Vec<_>>().join(" "));
+        }
+    }
+}
+
+/// The three parts of an integer constant.
+#[allow(non_camel_case_types)]
+struct KR_KG_KB {
+    kr: u8,
+    kg: u8,
+    kb: i8,
+}
+
+impl KR_KG_KB {
+    fn of(raw: u32) -> KR_KG_KB {
+        match FcIntConst::unpack_lenient(raw) {
+            Ok(FcIntConst { kr, kg, kb }) => KR_KG_KB { kr, kg, kb },
+            Err(_) => unreachable!("every code of US_FC_INT_CONST is assigned"),
+        }
+    }
+}
+
+/// A float where its text has the same bits, otherwise the bits.
+fn number_text(bits: u32) -> String {
+    let value = f32::from_bits(bits);
+    let text = format!("{value:?}");
+    let same = value.is_finite() && text.parse::<f32>().is_ok_and(|back| back.to_bits() == bits);
+    if same { text } else { format!("{bits:#010x}") }
+}
+
+fn value_text(field: &reconverge_isa::Field, raw: u32) -> String {
+    let value = field.get(raw);
+    match (field.kind, field.name_of(value)) {
+        (Kind::Names, Some(name)) => name.to_owned(),
+        _ if value < 10 => value.to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+// ---- Instructions
+
+fn instruction(words: &[u32; WORDS], labels: &Labels, out: &mut String) {
+    // What the ordinary syntax expresses, to be put into braces where it does not.
+    let expressed = match inst::decode(words) {
+        Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, out),
+        Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
+        Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, out),
+        Err(_) => {
+            // A code without a meaning: every field by name.
+            let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
+            out.push_str(kind.name());
+            let mut expressed = Expressed { kind, words: [0; WORDS], lines: 1, absent: String::new() };
+            expressed.words[0] = kind as u32;
+            if matches!(kind, InstType::ALU | InstType::OUT) {
+                expressed.words[1..3].fill(UNUSED_SOURCES);
+            }
+            braces(words, &expressed, true, out);
+            out.push('\n');
+            return;
+        }
+    };
+    let first_line_end = if expressed.lines == 2 { out.rfind("\n  + ") } else { None };
+    let tail = first_line_end.map(|at| out.split_off(at));
+    braces(words, &expressed, false, out);
+    if let Some(tail) = tail {
+        out.push_str(&tail);
+    }
+    out.push('\n');
+}
+
+/// What the text of an instruction stands for so far: the words that the assembler would make of it.
+struct Expressed {
+    kind: InstType,
+    words: [u32; WORDS],
+    /// Lines of text.
+    lines: usize,
+    /// Default flags that are off, to be written as `-NAME`.
+    absent: String,
+}
+
+/// Everything in which `words` differ from what the text expresses.
+fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut String) {
+    let mut items: Vec<String> = Vec::new();
+    if !expressed.absent.is_empty() {
+        items.push(expressed.absent.clone());
+    }
+    for (index, info) in layout(expressed.kind).iter().enumerate() {
+        let (raw, known) = (words[index], expressed.words[index]);
+        for field in info.fields {
+            let value = field.get(raw);
+            if value != field.get(known) {
+                let name = field_name(info, index, field);
+                match field.kind {
+                    Kind::Flag if value == 1 => items.push(name),
+                    _ => items.push(format!("{name}={}", value_text(field, raw))),
+                }
+            }
+        }
+        let stray = raw & !info.owned;
+        if stray != 0 {
+            items.push(format!("{}|={stray:#x}", word_name(info, index)));
+        }
+    }
+    if always || !items.is_empty() {
+        let _ = write!(out, " {{{}}}", items.join(" "));
+    }
+}
+
+/// `(pred.g) `, where the predicate can be said so.
+fn predicate_text(select: PredSel, inverted: bool) -> Option<String> {
+    let channel = match select {
+        PredSel::NONE => return None,
+        PredSel::RGBA => "rgba",
+        PredSel::RRRR => "r",
+        PredSel::GGGG => "g",
+        PredSel::BBBB => "b",
+        PredSel::AAAA => "a",
+    };
+    Some(format!("({}pred.{channel}) ", if inverted { "!" } else { "" }))
+}
+
+const RGB: [char; 3] = ['r', 'g', 'b'];
+
+fn mask_text(rgb: u8, alpha: bool) -> String {
+    let mut text: String = (0..3).filter(|n| rgb >> n & 1 != 0).map(|n| RGB[n]).collect();
+    if alpha {
+        text.push('a');
+    }
+    if text.is_empty() { "_".to_owned() } else { text }
+}
+
+fn temp_text(address: u8, rel: bool) -> String {
+    format!("temp[{address}{}]", if rel { "+aL" } else { "" })
+}
+
+fn rgb_operand(operand: &RgbOperand) -> String {
+    let (before, after) = modifier(operand.modifier);
+    let swizzle: String = operand.swiz.iter().map(|swiz| letter(*swiz)).collect();
+    format!("{before}{}.{swizzle}{after}", operand.sel.name().to_ascii_lowercase())
+}
+
+fn alpha_operand(operand: &AlphaOperand) -> String {
+    let (before, after) = modifier(operand.modifier);
+    format!("{before}{}.{}{after}", operand.sel.name().to_ascii_lowercase(), letter(operand.swiz))
+}
+
+const NO_RGB_OPERAND: RgbOperand = RgbOperand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
+const NO_ALPHA_OPERAND: AlphaOperand = AlphaOperand { sel: Sel::SRC0, swiz: Swiz::R, modifier: Imod::NOP };
+
+/// ` : src0=… srcp=…`: sources that are not the unused one.
+fn sources_text(word: u32) -> String {
+    let mut text = String::new();
+    for number in 0..3 {
+        let bits = word >> (10 * number) & 0x3ff;
+        if bits != UNUSED_SOURCE {
+            let _ = write!(text, " src{number}={}", source(bits));
+        }
+    }
+    if let Some(op) = SrcpOp::from_bits(word >> 30, 2).filter(|op| *op != SrcpOp::NEG2) {
+        let _ = write!(text, " srcp={}", op.name());
+    }
+    if text.is_empty() { text } else { format!(" :{text}") }
+}
+
+/// `A, B = OP operands`.
+fn half_text(dests: &[String], name: &str, omod: Omod, clamp: bool, operands: &[String]) -> String {
+    let mut text = String::new();
+    if !dests.is_empty() {
+        let _ = write!(text, "{} = ", dests.join(", "));
+    }
+    let suffix = OMOD.iter().find(|(_, known)| *known == omod).map_or("", |(suffix, _)| suffix);
+    let _ = write!(text, "{name}{suffix}{}", if clamp { ".sat" } else { "" });
+    if !operands.is_empty() {
+        let _ = write!(text, " {}", operands.join(", "));
+    }
+    text
+}
+
+fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String) -> Expressed {
+    let kind = common.r#type;
+    let mut expressed = Expressed { kind, words: *words, lines: 1, absent: String::new() };
+    // What the syntax below does not say about word 0.
+    let said = CmnInst {
+        r#type: kind,
+        tex_sem_wait: false,
+        write_inactive: false,
+        last: false,
+        nop: false,
+        alu_wait: false,
+        stat_we: 0,
+        rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
+        alpha_pred_inv: common.alpha_pred_inv && common.alpha_pred_sel != PredSel::NONE,
+        alu_result_sel: if alu.alu_wmask { common.alu_result_sel } else { AluResultSel::RED },
+        alu_result_op: if alu.alu_wmask { common.alu_result_op } else { AluResultOp::EQ },
+        ..*common
+    };
+    expressed.words[0] = said.pack();
+    out.push_str(kind.name());
+    if words[1..] == [0; 5] && said.pack() == kind as u32 {
+        out.push_str(" nop");
+        return expressed;
+    }
+
+    let targets = if kind == InstType::OUT { TARGETS } else { COMPARISONS };
+    let file = if kind == InstType::OUT { "out" } else { "pred" };
+    let output = |target: Target, mask: String| format!("{file}[{}].{mask}", targets[target as usize]);
+
+    let rgb = &alu.rgb;
+    let mut dests = Vec::new();
+    if common.rgb_wmask != 0 || rgb.addrd != 0 || rgb.addrd_rel {
+        dests.push(format!("{}.{}", temp_text(rgb.addrd, rgb.addrd_rel), mask_text(common.rgb_wmask, false)));
+    }
+    if common.rgb_omask != 0 || rgb.target != Target::A {
+        dests.push(output(rgb.target, mask_text(common.rgb_omask, false)));
+    }
+    if alu.alu_wmask {
+        let channel = if common.alu_result_sel == AluResultSel::RED { 'r' } else { 'a' };
+        dests.push(format!("alu_result[{}].{channel}", common.alu_result_op.name()));
+    }
+    let last = rgb.operands.iter().rposition(|operand| *operand != NO_RGB_OPERAND).map_or(0, |n| n + 1);
+    let count = last.max(rgb_operands(rgb.op));
+    let operands: Vec<String> = rgb.operands[..count].iter().map(rgb_operand).collect();
+    let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
+    let idle =
+        predicate.is_empty() && dests.is_empty() && last == 0 && rgb.omod == Omod::MUL_1 && !common.rgb_clamp;
+    if !(idle && rgb.op == RgbOp::MAD && words[1] == UNUSED_SOURCES) {
+        let text = half_text(&dests, rgb.op.name(), rgb.omod, common.rgb_clamp, &operands);
+        let _ = write!(out, " {predicate}{text}{}", sources_text(words[1]));
+    }
+
+    let alpha = &alu.alpha;
+    let mut dests = Vec::new();
+    if common.alpha_wmask || alpha.addrd != 0 || alpha.addrd_rel {
+        dests.push(format!(
+            "{}.{}",
+            temp_text(alpha.addrd, alpha.addrd_rel),
+            mask_text(0, common.alpha_wmask)
+        ));
+    }
+    if common.alpha_omask || alpha.target != Target::A {
+        dests.push(output(alpha.target, mask_text(0, common.alpha_omask)));
+    }
+    if alu.w_omask {
+        dests.push("out.w".to_owned());
+    }
+    let last = alpha.operands.iter().rposition(|operand| *operand != NO_ALPHA_OPERAND).map_or(0, |n| n + 1);
+    let count = last.max(alpha_operands(alpha.op));
+    let operands: Vec<String> = alpha.operands[..count].iter().map(alpha_operand).collect();
+    let predicate = predicate_text(common.alpha_pred_sel, common.alpha_pred_inv).unwrap_or_default();
+    let idle = predicate.is_empty()
+        && dests.is_empty()
+        && last == 0
+        && alpha.omod == Omod::MUL_1
+        && !common.alpha_clamp;
+    if !(idle && alpha.op == AlphaOp::MAD && words[2] == UNUSED_SOURCES) {
+        let text = half_text(&dests, alpha.op.name(), alpha.omod, common.alpha_clamp, &operands);
+        let _ = write!(out, "\n  + {predicate}{text}{}", sources_text(words[2]));
+        expressed.lines = 2;
+    }
+    expressed
+}
+
+fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
+    let addr = &tex.addr;
+    let said = CmnInst {
+        rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
+        rgb_pred_sel: common.rgb_pred_sel,
+        rgb_wmask: common.rgb_wmask,
+        alpha_wmask: common.alpha_wmask,
+        ..blank(InstType::TEX)
+    };
+    let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
+    let _ = write!(out, "TEX {predicate}");
+    let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || addr.dst_addr != 0 || addr.dst_addr_rel;
+    if has_dest {
+        let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
+        let _ = write!(out, "{}.{mask} = ", temp_text(addr.dst_addr, addr.dst_addr_rel));
+    }
+    let swizzle =
+        |channels: [TexSwiz; 4]| channels.iter().map(|channel| tex_letter(*channel)).collect::<String>();
+    let from = swizzle([addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]);
+    let from_text = format!("{}.{from}", temp_text(addr.src_addr, addr.src_addr_rel));
+    let _ = write!(out, "{} tex[{}], {from_text}", tex.inst.inst.name(), tex.inst.tex_id);
+    let to = swizzle([addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz]);
+    if to != default_swizzle(has_dest) {
+        let _ = write!(out, " swz={to}");
+    }
+    for (flag, name) in [
+        (tex.inst.unscaled, "UNSCALED"),
+        (tex.inst.tex_sem_acquire, "TEX_SEM_ACQUIRE"),
+        (tex.inst.ignore_uncovered, "IGNORE_UNCOVERED"),
+    ] {
+        if flag {
+            let _ = write!(out, " {name}");
+        }
+    }
+    let dxdy = &tex.dxdy;
+    if dxdy.pack() != 0 {
+        let dx = swizzle([dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz, dxdy.dx_q_swiz]);
+        let dy = swizzle([dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz, dxdy.dy_q_swiz]);
+        let _ = write!(out, " dx={}.{dx}", temp_text(dxdy.dx_addr, dxdy.dx_addr_rel));
+        let _ = write!(out, " dy={}.{dy}", temp_text(dxdy.dy_addr, dxdy.dy_addr_rel));
+    }
+    let words = [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0];
+    Expressed { kind: InstType::TEX, words, lines: 1, absent: String::new() }
+}
+
+/// Result swizzle of a fetch whose text does not say: as it comes with a destination, all zero without.
+pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
+    if has_dest { "rgba" } else { "rrrr" }
+}
+
+/// A common word with nothing but its type.
+pub(super) fn blank(kind: InstType) -> CmnInst {
+    match CmnInst::unpack(kind as u32) {
+        Ok(common) => common,
+        Err(error) => unreachable!("a word of zeros and a type: {error}"),
+    }
+}
+
+fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, out: &mut String) -> Expressed {
+    let statement = Statement::recognise(&fc.inst, &fc.addr);
+    // A predicate condition names its predicate itself.
+    let names_predicate = statement.is_some_and(|s| matches!(s.condition, Some((Condition::Predicate, _))));
+    let sayable =
+        common.rgb_pred_sel != PredSel::NONE && common.rgb_pred_sel != PredSel::RGBA && !common.rgb_pred_inv;
+    let statement = statement.filter(|_| !names_predicate || sayable);
+    let mut said = CmnInst { alu_wait: common.alu_wait, ..blank(InstType::FC) };
+    match &statement {
+        Some(statement) => {
+            if names_predicate {
+                said.rgb_pred_sel = common.rgb_pred_sel;
+            }
+            statement_text(statement, common, out);
+        }
+        None => {
+            said.rgb_pred_sel = common.rgb_pred_sel;
+            said.rgb_pred_inv = common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE;
+            let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
+            let _ = write!(out, "FC {predicate}");
+            raw_text(fc, out);
+        }
+    }
+    if has_target(fc) {
+        let _ = write!(out, " -> {}", labels.text(&fc.addr));
+    }
+    let absent = if common.alu_wait { String::new() } else { "-ALU_WAIT".to_owned() };
+    let words = [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0];
+    Expressed { kind: InstType::FC, words, lines: 1, absent }
+}
+
+fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
+    let construct = statement.construct;
+    out.push_str(construct.name);
+    if let Some((condition, negated)) = statement.condition {
+        if construct.name != "if" {
+            out.push_str(" if");
+        }
+        let not = if negated { "!" } else { "" };
+        let _ = match condition {
+            Condition::Alu => write!(out, " {not}alu"),
+            Condition::Boolean => write!(out, " {not}bool[{}]", statement.addr.bool_addr),
+            Condition::Predicate => {
+                let channel = predicate_text(common.rgb_pred_sel, false).unwrap_or_default();
+                write!(out, " {not}{}", channel.trim_matches(|c| matches!(c, '(' | ')' | ' ')))
+            }
+        };
+    }
+    if !construct.variant.is_empty() {
+        let _ = write!(out, " {}", construct.variant);
+    }
+    if construct.has_int() {
+        let _ = write!(out, " int[{}]", statement.addr.int_addr);
+    }
+    match construct.pop {
+        Pop::None => {}
+        Pop::One if statement.pop == 1 => {}
+        Pop::One | Pop::Said => {
+            let _ = write!(out, " pop={}", statement.pop);
+        }
+    }
+    if statement.any != construct.any {
+        out.push_str(if statement.any { " any" } else { " all" });
+    }
+    if statement.ignore_uncovered {
+        out.push_str(" ignore_uncovered");
+    }
+    if statement.addr.jump_global {
+        out.push_str(" global");
+    }
+    debug_assert!(matches!(construct.jumps, Jumps::Never | Jumps::Always) || statement.condition.is_some());
+}
+
+fn raw_text(fc: &Fc, out: &mut String) {
+    let (inst, addr) = (&fc.inst, &fc.addr);
+    out.push_str(inst.op.name());
+    if inst.jump_func != 0 {
+        let _ = write!(out, " FUNC={:#04x}", inst.jump_func);
+    }
+    for (flag, name) in [(inst.jump_any, "ANY"), (inst.b_else, "B_ELSE")] {
+        if flag {
+            let _ = write!(out, " {name}");
+        }
+    }
+    if inst.a_op != AOp::NONE {
+        let _ = write!(out, " A_OP={}", inst.a_op.name());
+    }
+    for (name, op) in [("B_OP0", inst.b_op0), ("B_OP1", inst.b_op1)] {
+        if op != BOp::NONE {
+            let _ = write!(out, " {name}={}", op.name());
+        }
+    }
+    for (name, value) in [("POP", inst.b_pop_cnt), ("BOOL", addr.bool_addr), ("INT", addr.int_addr)] {
+        if value != 0 {
+            let _ = write!(out, " {name}={value}");
+        }
+    }
+    for (flag, name) in [(inst.ignore_uncovered, "IGNORE_UNCOVERED"), (addr.jump_global, "GLOBAL")] {
+        if flag {
+            let _ = write!(out, " {name}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One instruction, field by field.
+
+use reconverge_isa::Program;
+
+use super::dis::{Listing, disassemble};
+use crate::inst::{self, Body, Fc, WORDS};
+use crate::words::{AOp, BOp, FcOp, InstType, layout};
+use reconverge_isa::word::FieldValue;
+
+/// One field of one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldText {
+    /// Word 0 to 5.
+    pub word: usize,
+    /// The word's name in the manual.
+    pub word_name: &'static str,
+    /// The field's name in the manual; `reserved` for bits that belong to no field.
+    pub name: String,
+    /// Highest bit.
+    pub hi: u8,
+    /// Lowest bit.
+    pub lo: u8,
+    /// The value, right-aligned.
+    pub value: u32,
+    /// The value in words.
+    pub text: String,
+    /// What the field means; may be empty.
+    pub doc: &'static str,
+}
+
+/// Everything about one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The instruction as the disassembler prints it.
+    pub text: String,
+    /// Its fields, word after word, highest bit first.
+    pub fields: Vec<FieldText>,
+    /// What it does to the flow of lanes, for FC instructions.
+    pub flow: Vec<String>,
+    /// What the documents forbid about it.
+    pub findings: Vec<String>,
+    /// Where it is documented.
+    pub source: &'static str,
+}
+
+/// Explains six words in upload order.
+pub fn explain(words: &[u32; WORDS]) -> Explanation {
+    let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
+    let mut fields = Vec::new();
+    for (word, (info, raw)) in layout(kind).iter().zip(words).enumerate() {
+        let mut rows: Vec<FieldText> = info
+            .fields
+            .iter()
+            .map(|field| FieldText {
+                word,
+                word_name: info.name,
+                name: field.name.trim_start_matches("r#").to_ascii_uppercase(),
+                hi: field.hi,
+                lo: field.lo,
+                value: field.get(*raw),
+                text: field.show(field.get(*raw)),
+                doc: field.doc.trim(),
+            })
+            .collect();
+        rows.extend(stray(raw & !info.owned).map(|bit| FieldText {
+            word,
+            word_name: info.name,
+            name: "reserved".to_owned(),
+            hi: bit,
+            lo: bit,
+            value: 1,
+            text: "1".to_owned(),
+            doc: "Belongs to no field; should be 0.",
+        }));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.hi));
+        fields.extend(rows);
+    }
+    let decoded = inst::decode(words);
+    let findings = match &decoded {
+        Ok(decoded) => inst::violations(words, decoded).iter().map(ToString::to_string).collect(),
+        Err(error) => vec![error.to_string()],
+    };
+    let flow = match &decoded {
+        Ok(inst::Inst { body: Body::Fc(fc), .. }) => flow_effect(fc),
+        _ => Vec::new(),
+    };
+    let source = match kind {
+        InstType::ALU | InstType::OUT => "CTM guide pp. 24-31; AMD R5xx 3D register reference, US_ALU_*",
+        InstType::FC => "CTM guide pp. 34-40; AMD R5xx 3D register reference, US_FC_*",
+        InstType::TEX => "CTM guide pp. 32-33; AMD R5xx 3D register reference, US_TEX_*",
+    };
+    let text = disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
+    Explanation { text, fields, flow, findings, source }
+}
+
+fn stray(bits: u32) -> impl Iterator<Item = u8> {
+    (0..32).filter(move |bit| bits >> bit & 1 != 0)
+}
+
+/// What happens on a jump and on staying, in words.
+fn flow_effect(fc: &Fc) -> Vec<String> {
+    let inst = &fc.inst;
+    let mut lines = Vec::new();
+    if inst.b_else {
+        lines.push(
+            "first, active lanes change places with lanes that the innermost branch switched off".to_owned(),
+        );
+    }
+    let wish = match inst.jump_func {
+        0x00 => "no lane wants to jump".to_owned(),
+        0xff => "every lane wants to jump".to_owned(),
+        0x0f => "lanes whose ALU result is false want to jump".to_owned(),
+        0xf0 => "lanes whose ALU result is true want to jump".to_owned(),
+        0x33 => "lanes whose predicate is false want to jump".to_owned(),
+        0xcc => "lanes whose predicate is true want to jump".to_owned(),
+        0x55 => format!("lanes want to jump when boolean constant {} is false", fc.addr.bool_addr),
+        0xaa => format!("lanes want to jump when boolean constant {} is true", fc.addr.bool_addr),
+        func => {
+            format!("lanes want to jump as bit 4*ALU result + 2*predicate + boolean of {func:#010b} says")
+        }
+    };
+    lines.push(wish);
+    let voters = if inst.ignore_uncovered { "covered active lanes" } else { "active lanes" };
+    lines.push(match inst.jump_any {
+        true => format!("the thread jumps when any of the {voters} wants to"),
+        false => format!("the thread jumps when all {voters} want to, or there are none"),
+    });
+    let int = fc.addr.int_addr;
+    let (on_jump, on_stay) = match inst.op {
+        FcOp::JUMP => ("", String::new()),
+        FcOp::LOOP => {
+            ("", format!("a loop frame with count KR and aL = KG of integer constant {int} is pushed"))
+        }
+        FcOp::REP => ("", format!("a loop frame with count KR of integer constant {int} is pushed")),
+        FcOp::ENDLOOP => ("aL grows by KB", "the loop frame is popped; its lanes wake".to_owned()),
+        FcOp::ENDREP => ("", "the loop frame is popped; its lanes wake".to_owned()),
+        FcOp::BREAKLOOP | FcOp::BREAKREP => (
+            "the loop frame is popped; its lanes wake",
+            "active lanes that want to jump sleep until the frame is popped".to_owned(),
+        ),
+        FcOp::CONTINUE => ("", "active lanes that want to jump sleep until the loop's end".to_owned()),
+    };
+    match inst.op {
+        FcOp::LOOP | FcOp::REP => lines.push("a count of 0 jumps whatever the votes say".to_owned()),
+        FcOp::ENDLOOP | FcOp::ENDREP => {
+            lines.push("the count goes down first; at 0 the thread stays whatever the votes say".to_owned());
+        }
+        FcOp::BREAKLOOP | FcOp::BREAKREP | FcOp::CONTINUE => {
+            lines
+                .push("lanes of the loop that a branch switched off keep the thread from jumping".to_owned());
+        }
+        FcOp::JUMP => {}
+    }
+    let counters = |op: BOp, disagree: &str| match op {
+        BOp::NONE => String::new(),
+        BOp::DECR => format!("sleeping lanes count down by {}, those below 0 wake", inst.b_pop_cnt),
+        BOp::INCR => {
+            format!("sleeping lanes count up by 1, active lanes that wanted to {disagree} sleep at 0")
+        }
+    };
+    let stack = match inst.a_op {
+        AOp::NONE => String::new(),
+        AOp::PUSH => "the return address is pushed".to_owned(),
+        AOp::POP => "the target is popped from the address stack".to_owned(),
+    };
+    let join = |parts: [String; 3]| {
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { "nothing else changes".to_owned() } else { parts.join("; ") }
+    };
+    lines.push(format!("on a jump: {}", join([on_jump.to_owned(), counters(inst.b_op1, "stay"), stack])));
+    lines.push(format!("on staying: {}", join([on_stay, counters(inst.b_op0, "jump"), String::new()])));
+    lines
+}

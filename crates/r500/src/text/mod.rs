@@ -1,0 +1,24 @@
+//! Text of R500 programs: a disassembler and an assembler that are exact inverses.
+//!
+//! [`disassemble`] prints any words; [`assemble`] gives the same words back. What an instruction does not say in its
+//! ordinary syntax (hazard bits, reserved bits, fields that its type does not use) stands behind it in braces, so
+//! nothing is dropped. docs/r500-syntax.md describes the text.
+//!
+//! ```
+//! use reconverge_r500::text::{Listing, assemble, disassemble};
+//! let source = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0] {TEX_SEM_WAIT}\n  \
+//!                 + out[A].a = MAX*off src0.a, src0.a : src0=temp[0]\n";
+//! let program = assemble(source).unwrap().program;
+//! assert_eq!(program.words, [0x00078005, 0x08020000, 0x08020000, 0x1c440220, 0x1c60c003, 0x00000005]);
+//! assert_eq!(disassemble(&program, Listing::default()), source);
+//! ```
+
+mod asm;
+pub mod construct;
+mod dis;
+mod explain;
+mod syntax;
+
+pub use asm::{Assembled, assemble};
+pub use dis::{Listing, disassemble};
+pub use explain::{Explanation, FieldText, explain};

@@ -1,0 +1,143 @@
+//! The small spellings that printing and parsing share: each stands here once.
+
+use reconverge_isa::word::{Field, WordInfo};
+
+use crate::inst::inline_constant;
+use crate::words::{AlphaOp, Imod, InstType, Omod, RgbOp, Swiz, TexSwiz, layout};
+
+/// Suffix of an output modifier.
+pub(super) const OMOD: [(&str, Omod); 8] = [
+    ("", Omod::MUL_1),
+    ("*2", Omod::MUL_2),
+    ("*4", Omod::MUL_4),
+    ("*8", Omod::MUL_8),
+    ("/2", Omod::DIV_2),
+    ("/4", Omod::DIV_4),
+    ("/8", Omod::DIV_8),
+    ("*off", Omod::DISABLED),
+];
+
+/// Names of the predicate comparison in TARGET of an ALU instruction.
+pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
+/// Names of the render target in TARGET of an OUT instruction.
+pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
+
+/// What stands before and behind an operand with a modifier.
+pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
+    match modifier {
+        Imod::NOP => ("", ""),
+        Imod::NEG => ("-", ""),
+        Imod::ABS => ("|", "|"),
+        Imod::NAB => ("-|", "|"),
+    }
+}
+
+/// Letter of a swizzle code.
+pub(super) const fn letter(swiz: Swiz) -> char {
+    match swiz {
+        Swiz::R => 'r',
+        Swiz::G => 'g',
+        Swiz::B => 'b',
+        Swiz::A => 'a',
+        Swiz::ZERO => '0',
+        Swiz::HALF => 'h',
+        Swiz::ONE => '1',
+    }
+}
+
+/// Swizzle code of a letter.
+pub(super) fn swiz(letter: char) -> Option<Swiz> {
+    [Swiz::R, Swiz::G, Swiz::B, Swiz::A, Swiz::ZERO, Swiz::HALF, Swiz::ONE]
+        .into_iter()
+        .find(|swiz| self::letter(*swiz) == letter)
+}
+
+/// Letters of a texture swizzle.
+pub(super) const fn tex_letter(swiz: TexSwiz) -> char {
+    match swiz {
+        TexSwiz::R => 'r',
+        TexSwiz::G => 'g',
+        TexSwiz::B => 'b',
+        TexSwiz::A => 'a',
+    }
+}
+
+/// Texture swizzle of a letter.
+pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
+    [TexSwiz::R, TexSwiz::G, TexSwiz::B, TexSwiz::A].into_iter().find(|swiz| tex_letter(*swiz) == letter)
+}
+
+/// How many operands an operation of the RGB unit reads in order.
+pub(super) const fn rgb_operands(op: RgbOp) -> usize {
+    match op {
+        RgbOp::MAD | RgbOp::D2A | RgbOp::CND | RgbOp::CMP | RgbOp::MDH | RgbOp::MDV => 3,
+        RgbOp::DP3 | RgbOp::DP4 | RgbOp::MIN | RgbOp::MAX => 2,
+        RgbOp::FRC => 1,
+        RgbOp::SOP => 0,
+    }
+}
+
+/// How many operands an operation of the alpha unit reads in order.
+pub(super) const fn alpha_operands(op: AlphaOp) -> usize {
+    match op {
+        AlphaOp::MAD | AlphaOp::CND | AlphaOp::CMP | AlphaOp::MDH | AlphaOp::MDV => 3,
+        AlphaOp::MIN | AlphaOp::MAX => 2,
+        AlphaOp::FRC
+        | AlphaOp::EX2
+        | AlphaOp::LN2
+        | AlphaOp::RCP
+        | AlphaOp::RSQ
+        | AlphaOp::SIN
+        | AlphaOp::COS => 1,
+        AlphaOp::DP => 0,
+    }
+}
+
+/// The ten bits of a source: address, CONST, REL. What a source that is not mentioned holds: inline constant 0x80,
+/// which compilers write for an unused one.
+pub(super) const UNUSED_SOURCE: u32 = 0x80;
+/// An address word with three unused sources.
+pub(super) const UNUSED_SOURCES: u32 = UNUSED_SOURCE | UNUSED_SOURCE << 10 | UNUSED_SOURCE << 20;
+
+/// Text of ten source bits.
+pub(super) fn source(bits: u32) -> String {
+    let (address, is_const, rel) = (bits & 0xff, bits & 0x100 != 0, bits & 0x200 != 0);
+    let al = if rel { "+aL" } else { "" };
+    match (is_const, address & 0x80 != 0, rel) {
+        (true, _, _) => format!("const[{address}{al}]"),
+        (false, false, _) => format!("temp[{address}{al}]"),
+        (false, true, true) => format!("inline[{}{al}]", address & 0x7f),
+        (false, true, false) => format!("#{}", inline_constant(address as u8 & 0x7f)),
+    }
+}
+
+/// The code of an inline constant.
+pub(super) fn inline_code(value: f32) -> Option<u32> {
+    (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
+}
+
+/// Where a named field of an instruction stands: word and field. A name that occurs in several words needs the
+/// word's name before it: `US_ALU_RGB_INST.OMOD`.
+pub(super) fn field(kind: InstType, name: &str) -> Option<(usize, &'static Field)> {
+    let formats = layout(kind);
+    let (word, name) = match name.split_once('.') {
+        Some((word, name)) => (Some(word), name),
+        None => (None, name),
+    };
+    formats
+        .iter()
+        .enumerate()
+        .filter(|(_, info)| word.is_none_or(|word| info.name.eq_ignore_ascii_case(word)))
+        .find_map(|(index, info)| info.field(name).map(|field| (index, field)))
+}
+
+/// The name of a field in braces: with its word's, unless it is one of the common word.
+pub(super) fn field_name(info: &WordInfo, word: usize, field: &Field) -> String {
+    let name = field.name.trim_start_matches("r#").to_ascii_uppercase();
+    if word == 0 { name } else { format!("{}.{name}", info.name) }
+}
+
+/// The name of a word in braces.
+pub(super) fn word_name(info: &WordInfo, word: usize) -> String {
+    if info.fields.is_empty() { format!("WORD{word}") } else { info.name.to_owned() }
+}

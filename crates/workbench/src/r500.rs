@@ -1,0 +1,575 @@
+//! Running R500 programs: a self-describing launch file, or the same from a command line.
+//!
+//! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries and outputs are the render targets. With `[ctm]`,
+//! the program runs over a domain of index pairs between typed buffers.
+
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_isa::word::FieldValue;
+use reconverge_r500::ctm::{
+    self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, Domain, Format, Surface, Tiling,
+};
+use reconverge_r500::inst::{Body, TARGETS};
+use reconverge_r500::launch::{
+    Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
+};
+use reconverge_r500::words::TexOp;
+use reconverge_simt::Mode;
+use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::array::{Array, Dtype};
+use crate::result::{Expected, RunResult};
+use crate::values::{Files, Values, ValuesError};
+
+/// A launch file for R500, and what the command line builds.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchFile {
+    /// `r500`.
+    pub isa: Option<String>,
+    /// The program's file.
+    pub program: Option<String>,
+    /// The chip: decides the width of a thread where `group_width` does not.
+    pub chip: Option<String>,
+    /// How many lanes; taken from the first input when absent.
+    pub lanes: Option<usize>,
+    /// `strict` or `lenient`.
+    pub mode: Option<String>,
+    /// Lanes that share a program counter.
+    pub group_width: Option<usize>,
+    /// Instructions a thread may issue.
+    pub watchdog: Option<u64>,
+    /// Values in temporaries.
+    #[serde(default)]
+    pub input: Vec<InputValues>,
+    /// Float constants.
+    #[serde(default)]
+    pub constant: Vec<ConstantValues>,
+    /// Textures.
+    #[serde(default)]
+    pub texture: Vec<TextureValues>,
+    /// The CTM model.
+    pub ctm: Option<CtmValues>,
+    /// What must come out.
+    #[serde(default)]
+    pub expect: Vec<Expected>,
+}
+
+/// Values that the rasteriser wrote into a temporary.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputValues {
+    /// The temporary.
+    pub temp: u8,
+    /// One to four numbers a lane, or one to four for all lanes.
+    pub values: Values,
+}
+
+/// A float constant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantValues {
+    /// 0 to 255.
+    pub number: u8,
+    /// One to four numbers.
+    pub values: Values,
+}
+
+/// A texture of one level.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextureValues {
+    /// 0 to 15.
+    pub unit: u8,
+    /// Width; width and height; or width, height and depth.
+    pub size: Vec<u32>,
+    /// Six square faces.
+    #[serde(default)]
+    pub cube: bool,
+    /// One to four numbers a texel, row by row.
+    pub texels: Values,
+    /// `nearest` or `linear`.
+    pub filter: Option<String>,
+    /// `repeat`, `mirror`, `clamp_to_edge`, `clamp_to_border`.
+    pub wrap: Option<String>,
+}
+
+/// A run over a domain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CtmValues {
+    /// Pairs along i, and along j.
+    pub domain: Vec<u32>,
+    /// First i and first j.
+    #[serde(default)]
+    pub origin: Vec<u32>,
+    /// The program's outputs are uncached: they go to output 0 at once.
+    #[serde(default)]
+    pub uncached: bool,
+    /// Input buffers.
+    #[serde(default)]
+    pub input: Vec<BufferValues>,
+    /// Output buffers.
+    #[serde(default)]
+    pub output: Vec<BufferValues>,
+    /// Conditional execution.
+    pub conditional: Option<ConditionalValues>,
+}
+
+/// A typed buffer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferValues {
+    /// Input 0 to 15, output 0 to 3.
+    pub number: u8,
+    /// `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2`, `FLOAT32_4`.
+    pub format: String,
+    /// `LINEAR` when absent.
+    pub tiling: Option<String>,
+    /// Elements a row.
+    pub pitch: u32,
+    /// Rows; 1 when absent.
+    pub height: Option<u32>,
+    /// First contents; zeros when absent.
+    pub values: Option<Values>,
+}
+
+/// Conditional execution.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConditionalValues {
+    /// `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL`, `ALWAYS`.
+    pub test: String,
+    /// `DPP` (when the program ends) or `PE` (before it is scheduled).
+    pub location: String,
+    /// The value compared, for `PE`.
+    #[serde(default)]
+    pub value: f32,
+    /// The program's conditional value is written to the buffer.
+    #[serde(default)]
+    pub write: bool,
+    /// The conditional buffer; its number is not used.
+    pub buffer: BufferValues,
+}
+
+/// Why a launch gave no result.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Error {
+    /// The program cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// Numbers that cannot be had.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+    /// The launch does not fit the machine.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A texture that cannot be.
+    #[error("texture {unit}: {error}")]
+    Texture {
+        /// The unit.
+        unit: u8,
+        /// What is wrong.
+        error: ImageError,
+    },
+    /// A number of values that fits nothing.
+    #[error("{place}: {found} numbers where {wanted} would fit")]
+    Count {
+        /// What they are for.
+        place: String,
+        /// Numbers there are.
+        found: usize,
+        /// What would fit.
+        wanted: String,
+    },
+    /// A name that is not one of a list.
+    #[error("{place}: unknown value `{found}`: {help}")]
+    Name {
+        /// Where it stands.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// What would fit.
+        help: String,
+    },
+    /// The program reads something that was not given.
+    #[error("the program fetches from unit {unit} (slot {slot}), to which nothing is bound: {remedy}")]
+    MissingTexture {
+        /// The unit.
+        unit: u8,
+        /// The instruction.
+        slot: u16,
+        /// What to add.
+        remedy: &'static str,
+    },
+    /// A CTM buffer could not be accessed.
+    #[error(transparent)]
+    Dispatch(DispatchError),
+    /// The program did what is forbidden or undefined.
+    #[error("{0}")]
+    Trap(String),
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Error {
+        match error {
+            RunError::Launch(error) => Error::Launch(error),
+            RunError::Trap { .. } => Error::Trap(error.to_string()),
+        }
+    }
+}
+
+impl From<DispatchError> for Error {
+    fn from(error: DispatchError) -> Error {
+        match error {
+            DispatchError::Run(error) => error.into(),
+            other => Error::Dispatch(other),
+        }
+    }
+}
+
+/// Runs a launch.
+///
+/// # Errors
+/// See [`Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
+pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
+    let setup = Arc::new(Setup::new(program)?);
+    let options = options(file)?;
+    let constants = constants(file, files)?;
+    let (outputs, statistics, report) = match &file.ctm {
+        Some(ctm) => run_ctm(&setup, ctm, options, constants, files)?,
+        None => run_pixels(&setup, file, options, constants, files)?,
+    };
+    let mut result = RunResult { outputs, statistics, report, mismatches: Vec::new() };
+    for expected in &file.expect {
+        result.compare(expected, files)?;
+    }
+    Ok(result)
+}
+
+type Outputs = (Vec<(String, Array)>, reconverge_simt::Statistics, reconverge_simt::fidelity::Report);
+
+fn options(file: &LaunchFile) -> Result<Options, Error> {
+    let mode = match file.mode.as_deref() {
+        None => Mode::Strict,
+        Some(name) => choose("mode", name, &[("strict", Mode::Strict), ("lenient", Mode::Lenient)])?,
+    };
+    let default = Options::default();
+    Ok(Options {
+        mode,
+        group_width: file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref())),
+        watchdog: file.watchdog.unwrap_or(default.watchdog),
+        ..default
+    })
+}
+
+fn constants(file: &LaunchFile, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>, Error> {
+    file.constant
+        .iter()
+        .map(|constant| {
+            let place = format!("constant {}", constant.number);
+            let array = constant.values.load_as(&place, Dtype::F32, files)?;
+            if !(1..=4).contains(&array.len()) {
+                return Err(Error::Count { place, found: array.len(), wanted: "1 to 4".to_owned() });
+            }
+            Ok((constant.number, channels(array.words())))
+        })
+        .collect()
+}
+
+fn run_pixels(
+    setup: &Arc<Setup>,
+    file: &LaunchFile,
+    options: Options,
+    constants: Vec<(u8, [u32; 4])>,
+    files: &dyn Files,
+) -> Result<Outputs, Error> {
+    let loaded: Vec<(u8, Array)> = file
+        .input
+        .iter()
+        .map(|input| {
+            Ok((input.temp, input.values.load_as(&format!("input temp[{}]", input.temp), Dtype::F32, files)?))
+        })
+        .collect::<Result<_, Error>>()?;
+    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
+    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let inputs = loaded
+        .into_iter()
+        .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)? }))
+        .collect::<Result<_, Error>>()?;
+    let textures = file
+        .texture
+        .iter()
+        .map(|values| Ok((values.unit, texture(values, files)?)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
+    check_units(
+        setup,
+        &bound,
+        "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
+    )?;
+    let launch = Launch { lanes, inputs, constants, textures, options };
+    let outcome = reconverge_r500::launch::run(setup, &launch)?;
+
+    let mut outputs = Vec::new();
+    for target in 0..TARGETS {
+        if outcome.lanes.iter().any(|lane| lane.written[target] != 0) {
+            let words = outcome.lanes.iter().flat_map(|lane| lane.color[target]);
+            outputs.push((format!("color{target}"), Array::from_words(Dtype::F32, vec![lanes, 4], words)));
+        }
+    }
+    if outcome.lanes.iter().any(|lane| lane.depth.is_some()) {
+        let words = outcome.lanes.iter().map(|lane| lane.depth.unwrap_or(0));
+        outputs.push(("depth".to_owned(), Array::from_words(Dtype::F32, vec![lanes], words)));
+    }
+    if outcome.lanes.iter().any(|lane| lane.killed) {
+        let bytes = outcome.lanes.iter().map(|lane| u8::from(lane.killed)).collect();
+        outputs.push(("killed".to_owned(), Array { dtype: Dtype::U8, shape: vec![lanes], bytes }));
+    }
+    Ok((outputs, outcome.statistics, outcome.report))
+}
+
+/// The first fetch from a unit to which nothing is bound is an error before anything runs.
+fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
+    for (slot, loaded) in setup.slots() {
+        if let Ok(inst) = &loaded.inst
+            && let Body::Tex(tex) = &inst.body
+            && !matches!(tex.inst.inst, TexOp::NOP | TexOp::TEXKILL)
+            && !bound.contains(&tex.inst.tex_id)
+        {
+            return Err(Error::MissingTexture { unit: tex.inst.tex_id, slot, remedy });
+        }
+    }
+    Ok(())
+}
+
+/// One to four numbers a lane, or one to four for all lanes.
+fn per_lane(temp: u8, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
+    let words: Vec<u32> = array.words().collect();
+    let count = words.len();
+    if lanes > 0 && count.is_multiple_of(lanes) && (1..=4).contains(&(count / lanes)) {
+        return Ok(words.chunks(count / lanes).map(|lane| channels(lane.iter().copied())).collect());
+    }
+    if (1..=4).contains(&count) {
+        return Ok(vec![channels(words.into_iter()); lanes]);
+    }
+    Err(Error::Count {
+        place: format!("input temp[{temp}]"),
+        found: count,
+        wanted: format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes,"),
+    })
+}
+
+/// Up to four words as r, g, b, a; the rest 0.
+fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
+    let mut value = [0; 4];
+    value.iter_mut().zip(words).for_each(|(channel, word)| *channel = word);
+    value
+}
+
+fn texture(values: &TextureValues, files: &dyn Files) -> Result<Texture, Error> {
+    let place = format!("texture {}", values.unit);
+    let array = values.texels.load_as(&place, Dtype::F32, files)?;
+    let (shape, [width, height, depth]) = match (values.size[..].as_ref(), values.cube) {
+        ([width], false) => (Shape::D1, [*width, 1, 1]),
+        ([width, height], false) => (Shape::D2, [*width, *height, 1]),
+        ([width, height, depth], false) => (Shape::D3, [*width, *height, *depth]),
+        ([width], true) => (Shape::Cube, [*width, *width, 6]),
+        (other, _) => {
+            let wanted = "1 to 3 sizes (1 for a cube)".to_owned();
+            return Err(Error::Count { place, found: other.len(), wanted });
+        }
+    };
+    let count = u64::from(width) * u64::from(height) * u64::from(depth);
+    let found = array.len();
+    let each = if count == 0 { 0 } else { found as u64 / count };
+    if !(1..=4).contains(&each) || each * count != found as u64 {
+        let wanted = format!("{count} texels of 1 to 4");
+        return Err(Error::Count { place, found, wanted });
+    }
+    let words: Vec<u32> = array.words().collect();
+    let texels = words.chunks(each as usize).map(|texel| channels(texel.iter().copied())).collect();
+    let image = Image::new(shape, vec![Level { width, height, depth, texels }])
+        .map_err(|error| Error::Texture { unit: values.unit, error })?;
+    let filter = match values.filter.as_deref() {
+        None => Filter::Nearest,
+        Some(name) => choose(&place, name, &[("nearest", Filter::Nearest), ("linear", Filter::Linear)])?,
+    };
+    let wraps = [
+        ("repeat", Wrap::Repeat),
+        ("mirror", Wrap::Mirror),
+        ("clamp_to_edge", Wrap::ClampToEdge),
+        ("clamp_to_border", Wrap::ClampToBorder),
+    ];
+    let wrap = match values.wrap.as_deref() {
+        None => Wrap::ClampToEdge,
+        Some(name) => choose(&place, name, &wraps)?,
+    };
+    let sampler = Sampler { wrap: [wrap; 3], mag: filter, min: filter, ..Sampler::default() };
+    Ok(Texture { image: Arc::new(image), sampler })
+}
+
+fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str, T)]) -> Result<T, Error> {
+    choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| Error::Name {
+        place: place.to_owned(),
+        found: name.to_owned(),
+        help: reconverge_isa::source::suggest(
+            name,
+            choices.iter().map(|(known, _)| *known).collect::<Vec<_>>(),
+        ),
+    })
+}
+
+/// An enumerated field's value by its manual's name.
+fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
+    let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
+    value.and_then(|known| E::from_bits(known.value, E::BITS)).ok_or_else(|| Error::Name {
+        place: place.to_owned(),
+        found: name.to_owned(),
+        help: reconverge_isa::source::suggest(
+            name,
+            E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>(),
+        ),
+    })
+}
+
+// ---- CTM
+
+/// Buffers are placed one after the other at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
+const ALIGNMENT: usize = 2048;
+
+fn run_ctm(
+    setup: &Arc<Setup>,
+    values: &CtmValues,
+    options: Options,
+    constants: Vec<(u8, [u32; 4])>,
+    files: &dyn Files,
+) -> Result<Outputs, Error> {
+    let pair = |list: &[u32], default: [u32; 2], what: &str| match list {
+        [] => Ok(default),
+        [i] => Ok([*i, default[1]]),
+        [i, j] => Ok([*i, *j]),
+        more => {
+            Err(Error::Count { place: format!("ctm.{what}"), found: more.len(), wanted: "1 or 2".to_owned() })
+        }
+    };
+    let [width, height] = pair(&values.domain, [1, 1], "domain")?;
+    let [i, j] = pair(&values.origin, [0, 0], "origin")?;
+    let mut memory = Vec::new();
+    let mut place = |what: &str, buffer: &BufferValues| place_buffer(what, buffer, &mut memory, files);
+    let inputs = values
+        .input
+        .iter()
+        .map(|buffer| Ok((buffer.number, place("ctm.input", buffer)?)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let mut outputs = [None; TARGETS];
+    for buffer in &values.output {
+        let surface = place("ctm.output", buffer)?;
+        *outputs.get_mut(usize::from(buffer.number)).ok_or_else(|| Error::Name {
+            place: "ctm.output.number".to_owned(),
+            found: buffer.number.to_string(),
+            help: "there are outputs 0 to 3".to_owned(),
+        })? = Some(surface);
+    }
+    let conditional = match &values.conditional {
+        None => None,
+        Some(conditional) => Some(Conditional {
+            buffer: place("ctm.conditional.buffer", &conditional.buffer)?,
+            test: named::<CondTest>("ctm.conditional.test", &conditional.test)?,
+            location: named::<CondLoc>("ctm.conditional.location", &conditional.location)?,
+            value: conditional.value,
+            write: conditional.write,
+        }),
+    };
+    let bound: Vec<u8> = inputs.iter().map(|(number, _)| *number).collect();
+    check_units(setup, &bound, "give it with --buf inN=..., or in a [[ctm.input]] table of the launch file")?;
+    let dispatch = Dispatch {
+        memory,
+        inputs,
+        outputs,
+        uncached: values.uncached,
+        conditional,
+        constants,
+        domain: Domain { i, j, width, height },
+        options,
+    };
+    let outcome = ctm::run(setup, dispatch)?;
+    let mut results = Vec::new();
+    for (number, surface) in outputs.iter().enumerate() {
+        if let Some(surface) = surface {
+            results.push((format!("out{number}"), contents(surface, &outcome.memory)));
+        }
+    }
+    if let Some(conditional) = conditional {
+        results.push(("conditional".to_owned(), contents(&conditional.buffer, &outcome.memory)));
+    }
+    Ok((results, outcome.statistics, outcome.report))
+}
+
+const fn element_type(format: Format) -> Dtype {
+    match format {
+        Format::UINT16_1 => Dtype::U16,
+        Format::UINT8_4 => Dtype::U8,
+        Format::FLOAT32_1 | Format::FLOAT32_2 | Format::FLOAT32_4 => Dtype::F32,
+    }
+}
+
+fn place_buffer(
+    what: &str,
+    buffer: &BufferValues,
+    memory: &mut Vec<u8>,
+    files: &dyn Files,
+) -> Result<Surface, Error> {
+    let place = format!("{what} {}", buffer.number);
+    let format = named::<Format>(&format!("{place} format"), &buffer.format)?;
+    let tiling = match &buffer.tiling {
+        None => Tiling::LINEAR,
+        Some(name) => named::<Tiling>(&format!("{place} tiling"), name)?,
+    };
+    let height = buffer.height.unwrap_or(1);
+    // 13 bits each (CTM guide, set_inp_fmt), which also keeps what a file can ask for small.
+    for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
+        if !(1..=8191).contains(&size) {
+            return Err(Error::Name {
+                place: format!("{place} {name}"),
+                found: size.to_string(),
+                help: "1 to 8191 fits here".to_owned(),
+            });
+        }
+    }
+    let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
+    memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
+    let base = memory.len();
+    match &buffer.values {
+        None => memory.resize(base + bytes, 0),
+        Some(values) => {
+            let dtype = element_type(format);
+            let array = values.load_as(&place, dtype, files)?;
+            if array.bytes.len() != bytes {
+                let wanted =
+                    format!("{} ({} x {height} elements of {format})", bytes / dtype.bytes(), buffer.pitch);
+                return Err(Error::Count { place, found: array.len(), wanted });
+            }
+            memory.extend(array.bytes);
+        }
+    }
+    let base = u32::try_from(base).map_err(|_| Error::Name {
+        place,
+        found: format!("{base} bytes of buffers before it"),
+        help: "all buffers together must stay below 4 GiB".to_owned(),
+    })?;
+    Ok(Surface { base, pitch: buffer.pitch, height, format, tiling })
+}
+
+fn contents(surface: &Surface, memory: &[u8]) -> Array {
+    let size = (surface.pitch * surface.height * surface.format.bytes()) as usize;
+    let mut shape = vec![surface.height as usize, surface.pitch as usize];
+    if surface.format.channels() > 1 {
+        shape.push(surface.format.channels());
+    }
+    let start = surface.base as usize;
+    Array { dtype: element_type(surface.format), shape, bytes: memory[start..start + size].to_vec() }
+}

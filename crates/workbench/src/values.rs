@@ -1,0 +1,121 @@
+//! Where the numbers of an input come from: a file, or what is written in place.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::array::{Array, ArrayError, Dtype};
+
+/// Numbers: nested lists, or text that names a file (`.npy`, `.json`, `.bin:f32`) or is a literal (`0..64`,
+/// `1,2,3`, `f32[64]`).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Values {
+    /// A file or a literal.
+    Text(String),
+    /// Nested lists of numbers.
+    Lists(serde_json::Value),
+}
+
+/// Files that a request names; the front end reads them.
+pub trait Files {
+    /// The bytes of a file, or why they cannot be had.
+    ///
+    /// # Errors
+    /// A message for people, without the file's name.
+    fn read(&self, name: &str) -> Result<Vec<u8>, String>;
+}
+
+/// Numbers that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ValuesError {
+    /// A file that is not there or cannot be read.
+    #[error(
+        "{place}: {file}: {why}; name a .npy, .json or .bin:TYPE file, or give values like 0..64, 1,2,3 or f32[64]"
+    )]
+    File {
+        /// What the numbers are for.
+        place: String,
+        /// The file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// A file or literal with wrong content.
+    #[error("{place}: {what}: {error}")]
+    Content {
+        /// What the numbers are for.
+        place: String,
+        /// The file or literal.
+        what: String,
+        /// What is wrong.
+        error: ArrayError,
+    },
+}
+
+impl Values {
+    /// The numbers. `place` says what they are for, in messages.
+    ///
+    /// # Errors
+    /// See [`ValuesError`].
+    pub fn load(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
+        let (what, result) = match self {
+            Values::Lists(lists) => ("the list".to_owned(), Array::from_json_value(lists)),
+            Values::Text(text) => (text.clone(), {
+                let read = |file: &str| {
+                    files.read(file).map_err(|why| ValuesError::File {
+                        place: place.to_owned(),
+                        file: file.to_owned(),
+                        why,
+                    })
+                };
+                match file_kind(text) {
+                    Some(FileKind::Npy) => Array::from_npy(&read(text)?),
+                    Some(FileKind::Json) => Array::from_json(&read(text)?),
+                    Some(FileKind::Bin(file, dtype)) => raw(read(file)?, dtype),
+                    None => Array::from_literal(text),
+                }
+            }),
+        };
+        result.map_err(|error| ValuesError::Content { place: place.to_owned(), what, error })
+    }
+
+    /// The same numbers as `dtype`.
+    ///
+    /// # Errors
+    /// See [`ValuesError`]; also the first number that the type cannot hold.
+    pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
+        let what = match self {
+            Values::Text(text) => text.clone(),
+            Values::Lists(_) => "the list".to_owned(),
+        };
+        let array = self.load(place, files)?;
+        array.convert(dtype).map_err(|error| ValuesError::Content { place: place.to_owned(), what, error })
+    }
+}
+
+enum FileKind<'a> {
+    Npy,
+    Json,
+    Bin(&'a str, Dtype),
+}
+
+fn file_kind(text: &str) -> Option<FileKind<'_>> {
+    if text.ends_with(".npy") {
+        Some(FileKind::Npy)
+    } else if text.ends_with(".json") {
+        Some(FileKind::Json)
+    } else if text.ends_with(".bin") {
+        Some(FileKind::Bin(text, Dtype::U8))
+    } else {
+        let (file, name) = text.rsplit_once(':')?;
+        Some(FileKind::Bin(file, Dtype::from_name(name)?))
+    }
+}
+
+fn raw(bytes: Vec<u8>, dtype: Dtype) -> Result<Array, ArrayError> {
+    if !bytes.len().is_multiple_of(dtype.bytes()) {
+        let wanted = bytes.len().next_multiple_of(dtype.bytes()) as u128;
+        return Err(ArrayError::Length { wanted, found: bytes.len() });
+    }
+    Ok(Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes })
+}
