@@ -1,18 +1,21 @@
 //! Bare programs: words, containers, images. Each must survive the round trip through text.
+//!
+//! What the bytes do not tell (the machine of bare words) comes from `index.json` beside or above the file, or from
+//! the caller.
 
 use reconverge_isa::{Isa, Program};
+use reconverge_workbench::open::{OpenError, open};
+use reconverge_workbench::text::TargetError;
+use reconverge_workbench::{Target, round_trip};
+use serde::Deserialize;
 
-use crate::{Case, Folder, ReadError, Verdict};
+use crate::{Case, CaseKind, Folder, ReadError, Verdict};
 
 /// A program and what is known about it.
 #[derive(Clone, Debug)]
 pub struct RoundTrip {
-    /// The machine.
-    pub isa: Isa,
-    /// The chip.
-    pub chip: Option<String>,
-    /// Program type, where it matters for decoding.
-    pub stage: Option<String>,
+    /// The machine and chip.
+    pub target: Target,
     /// The program.
     pub program: Program,
 }
@@ -20,12 +23,25 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// Words to text and back.
     pub fn judge(&self) -> Verdict {
-        let (chip, stage) = (self.chip.as_deref(), self.stage.as_deref());
-        match reconverge_workbench::round_trip(self.isa, chip, stage, &self.program) {
+        match round_trip(&self.target, &self.program) {
             Ok(()) => Verdict::PASSED,
             Err(why) => Verdict::Failed(why),
         }
     }
+}
+
+/// An entry of `index.json`.
+#[derive(Deserialize)]
+struct Item {
+    file: String,
+    isa: String,
+    arch: Option<String>,
+    stage: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    items: Vec<Item>,
 }
 
 /// The programs of a file.
@@ -34,9 +50,47 @@ impl RoundTrip {
 /// The file is not recognised, or is damaged.
 pub fn read(
     path: &str,
-    _bytes: &[u8],
-    _folder: &dyn Folder,
-    _isa: Option<Isa>,
+    bytes: &[u8],
+    folder: &dyn Folder,
+    isa: Option<Isa>,
 ) -> Result<Vec<Case>, ReadError> {
-    Err(ReadError::Unknown { file: path.to_owned() })
+    let item = indexed(folder);
+    let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
+    let (mut isa, mut chip) = (isa, None);
+    if let Some(item) = &item {
+        if item.isa == "r500" && item.stage.as_deref() == Some("vertex") {
+            let why = "an R500 vertex program: this project covers the fragment processor";
+            return Ok(vec![case(&item.file, CaseKind::Skip(why.to_owned()))]);
+        }
+        // The index says r600 for the older family of the same machine.
+        isa = isa.or(match item.isa.as_str() {
+            "r600" => Some(Isa::R700),
+            other => other.parse().ok(),
+        });
+        chip = item.arch.clone().filter(|arch| reconverge_workbench::text::isa_of_chip(arch).is_some());
+    }
+    let opened = match open(bytes, false, isa, chip.as_deref()) {
+        Ok(opened) => opened,
+        Err(OpenError::Target(TargetError::Unknown(_))) => {
+            let why = "bare words, and nothing tells their machine: no index.json above, no --isa";
+            return Ok(vec![case("", CaseKind::Unsupported(why.to_owned()))]);
+        }
+        Err(error) => {
+            return Err(ReadError::Damaged { file: path.to_owned(), why: error.to_string() });
+        }
+    };
+    let programs = opened.image.programs.into_iter();
+    Ok(programs
+        .map(|program| {
+            let name = program.name.clone().unwrap_or_default();
+            let target = opened.target.clone();
+            case(&name, CaseKind::RoundTrip(Box::new(RoundTrip { target, program })))
+        })
+        .collect())
+}
+
+fn indexed(folder: &dyn Folder) -> Option<Item> {
+    let (relative, index) = folder.above("index.json")?;
+    let index: Index = serde_json::from_slice(&index).ok()?;
+    index.items.into_iter().find(|item| item.file == relative)
 }

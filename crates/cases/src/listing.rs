@@ -1,6 +1,7 @@
 //! Words with a listing: the words must survive the round trip; a listing alone has nothing to judge.
 
 use reconverge_isa::{Isa, Program};
+use reconverge_workbench::Target;
 use serde::Deserialize;
 
 use crate::binary::RoundTrip;
@@ -29,9 +30,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                     CaseKind::Skip("a listing without words: nothing to run or to round-trip".to_owned())
                 }
                 (Some(Words(words)), Some(Ok(isa))) => CaseKind::RoundTrip(Box::new(RoundTrip {
-                    isa,
-                    chip: line.chip,
-                    stage: None,
+                    target: Target { isa, chip: line.chip },
                     program: Program::from_words(words),
                 })),
                 (Some(_), arch) => CaseKind::Skip(format!(

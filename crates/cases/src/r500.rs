@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::launch::{Input, Launch, Options, RunError, Setup, Texture, group_width, run};
 use reconverge_simt::Mode;
+use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
 use crate::corpus::{Run, ShaderCase, TextureCase};
@@ -54,7 +55,8 @@ impl R500Case {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let program = self.program.program();
-        if let Err(why) = reconverge_workbench::round_trip(Isa::R500, self.chip.as_deref(), None, &program) {
+        let target = Target { isa: Isa::R500, chip: self.chip.clone() };
+        if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
         let setup = match Setup::new(&program) {

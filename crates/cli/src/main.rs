@@ -1,1 +1,93 @@
-fn main() {}
+//! The command line: thin. Files are read and results printed here and nowhere below.
+//!
+//! Exit status: 0 all well; 1 the answer is no (a case failed, the program trapped); 2 the input or the usage is wrong.
+
+mod asm;
+mod builtin;
+mod check;
+mod dis;
+mod explain;
+mod files;
+mod messages;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use reconverge_isa::Isa;
+
+/// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
+/// (and R600), NVIDIA Tesla (G80 to GT21x).
+#[derive(Parser)]
+#[command(name = "reconverge", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a program as text that `asm` takes back
+    Dis(dis::Dis),
+    /// Assemble a text
+    Asm(asm::Asm),
+    /// Explain one instruction, field by field
+    Explain(explain::Explain),
+    /// Run a program or a launch file
+    Run(run::Run),
+    /// Judge cases; without a path, the built-in corpus
+    Check(check::Check),
+}
+
+/// What the input may not tell itself.
+#[derive(Args, Clone, Debug, Default)]
+struct TargetArgs {
+    /// The machine: r500, r700 or tesla
+    #[arg(long, value_name = "MACHINE")]
+    isa: Option<Isa>,
+    /// The chip, for instance R580, RV770 or GT200
+    #[arg(long, value_name = "NAME")]
+    chip: Option<String>,
+}
+
+/// The container formats, for help texts.
+fn files_help() -> String {
+    let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
+    format!("Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}", formats.collect::<Vec<_>>().join("\n"))
+}
+
+/// How a command ended, when it did not go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// All well.
+    Yes,
+    /// A case failed, or the program trapped.
+    No,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, anything else is wrong usage.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let answer = match cli.command {
+        Command::Dis(args) => dis::run(&args),
+        Command::Asm(args) => asm::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+    };
+    match answer {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            messages::error(&error);
+            ExitCode::from(2)
+        }
+    }
+}

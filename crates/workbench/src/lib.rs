@@ -1,15 +1,18 @@
-//! x
+//! The one interface behind every front end: programs from files, text, runs, results.
+//!
+//! * [`open()`]: a file's bytes to programs with their machine.
+//! * [`text`]: disassemble, assemble, explain, for whichever machine.
+//! * [`mod@r500`]: runs on R500.
+//! * [`array`], [`values`]: the numbers that go in and come out.
+//!
+//! Nothing here reads files or prints.
+
 pub mod array;
+pub mod open;
 pub mod r500;
 pub mod result;
+pub mod text;
 pub mod values;
-use reconverge_isa::{Isa, Program};
-/// x
-pub fn round_trip(
-    _isa: Isa,
-    _chip: Option<&str>,
-    _stage: Option<&str>,
-    _program: &Program,
-) -> Result<(), String> {
-    Ok(())
-}
+
+pub use open::{Opened, open};
+pub use text::{Listing, Target, round_trip};

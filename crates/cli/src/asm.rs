@@ -1,0 +1,89 @@
+//! `reconverge asm`
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use reconverge_container::{bin, ctm_elf, cubin_text, hex};
+use reconverge_isa::{Image, Isa};
+use reconverge_workbench::Opened;
+use reconverge_workbench::open::OpenError;
+
+use crate::messages::{SourceErrors, note, render};
+use crate::{Answer, TargetArgs, files};
+
+/// Assemble a text
+#[derive(clap::Args)]
+pub(crate) struct Asm {
+    /// The source; `-` for standard input
+    file: PathBuf,
+    /// Where the result goes; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// What to write; by default as OUT's name says (.bin, .cubin, .elf), otherwise hex
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// One 32-bit word a line, as hexadecimal digits
+    Hex,
+    /// 32-bit words, little endian
+    Bin,
+    /// Text cubin (tesla)
+    Cubin,
+    /// CTM executable with program state and constants (r500)
+    Elf,
+}
+
+pub(crate) fn run(args: &Asm) -> Result<Answer> {
+    let bytes = files::read(&args.file)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let name = args.file.display().to_string();
+    let opened = match reconverge_workbench::open(&bytes, true, args.target.isa, args.target.chip.as_deref()) {
+        Ok(opened) => opened,
+        Err(OpenError::Source(errors)) => return Err(SourceErrors(render(&name, &text, &errors)).into()),
+        Err(error) => bail!("{name}: {error}"),
+    };
+    eprint!("{}", render(&name, &text, &opened.warnings));
+    let Opened { target, image, .. } = opened;
+    let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
+    let format = args.format.unwrap_or_else(|| by_name(&args.output));
+    let content = match (format, target.isa) {
+        (Format::Hex, _) => hex::write(&program.words).into_bytes(),
+        (Format::Bin, _) => bin::write(&program.words),
+        (Format::Cubin, Isa::Tesla) => {
+            let written = cubin_text::write(&Image { chip: target.chip.clone(), ..image.clone() })?;
+            written.notes.iter().for_each(|text| note(text));
+            written.content.into_bytes()
+        }
+        (Format::Elf, Isa::R500) => {
+            let written = ctm_elf::write(program)?;
+            written.notes.iter().for_each(|text| note(text));
+            written.content
+        }
+        (Format::Cubin, isa) => bail!("--format cubin is for tesla; {isa} has hex, bin{}", elf(isa)),
+        (Format::Elf, isa) => bail!("--format elf is for r500; {isa} has hex, bin"),
+    };
+    files::write(&args.output, &content)?;
+    Ok(Answer::Yes)
+}
+
+const fn elf(isa: Isa) -> &'static str {
+    match isa {
+        Isa::R500 => " and elf",
+        Isa::R700 | Isa::Tesla => "",
+    }
+}
+
+fn by_name(output: &std::path::Path) -> Format {
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some("bin") => Format::Bin,
+        Some("cubin") => Format::Cubin,
+        Some("elf") => Format::Elf,
+        _ => Format::Hex,
+    }
+}

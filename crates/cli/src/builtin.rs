@@ -1,0 +1,66 @@
+//! The built-in corpus: what `check` judges without a path.
+
+use anyhow::Result;
+use reconverge_cases::{Case, Folder};
+
+/// A file of the repository's `corpus/` folder.
+struct File {
+    path: &'static str,
+    bytes: &'static [u8],
+}
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[ $( File { path: $path, bytes: include_bytes!(concat!("../../../corpus/", $path)) } ),* ]
+    };
+}
+
+/// Every file; a test compares the list with the folder.
+const FILES: &[File] = files![
+    "r500/fuzz.jsonl.gz",
+];
+
+/// The cases of all files.
+pub(crate) fn cases() -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for file in FILES.iter().filter(|file| !file.path.ends_with(".s")) {
+        cases.extend(reconverge_cases::read(file.path, file.bytes, &Beside(file.path), None)?);
+    }
+    Ok(cases)
+}
+
+/// Files of the corpus beside one of them.
+struct Beside(&'static str);
+
+impl Folder for Beside {
+    fn read(&self, relative: &str) -> Option<Vec<u8>> {
+        let folder = self.0.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = format!("{folder}/{relative}");
+        FILES.iter().find(|file| file.path == path).map(|file| file.bytes.to_vec())
+    }
+
+    fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_corpus_is_built_in() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus");
+        let mut found = Vec::new();
+        for folder in std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+            for file in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+                let path = file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                found.push(path);
+            }
+        }
+        found.sort();
+        let mut listed: Vec<&str> = FILES.iter().map(|file| file.path).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, found);
+    }
+}

@@ -1,0 +1,102 @@
+//! Reading and writing files; `-` is standard input or output.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use reconverge_isa::Program;
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::values::Files;
+use reconverge_workbench::{Opened, open};
+
+use crate::TargetArgs;
+use crate::messages::{SourceErrors, note, render};
+
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("standard input")?;
+        return Ok(bytes);
+    }
+    std::fs::read(path).with_context(|| path.display().to_string())
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if path == Path::new("-") {
+        return std::io::stdout().write_all(bytes).context("standard output");
+    }
+    std::fs::write(path, bytes).with_context(|| path.display().to_string())
+}
+
+/// Whether a file holds assembler source, by its name.
+pub(crate) fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "s" || extension == "asm")
+}
+
+/// Opens a program file, printing its notes and warnings.
+pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
+    let bytes = read(path)?;
+    let name = path.display().to_string();
+    match open(&bytes, is_source(path), args.isa, args.chip.as_deref()) {
+        Ok(opened) => {
+            opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
+            if !opened.warnings.is_empty() {
+                eprint!("{}", render(&name, &String::from_utf8_lossy(&bytes), &opened.warnings));
+            }
+            Ok(opened)
+        }
+        Err(OpenError::Source(errors)) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Err(SourceErrors(render(&name, &text, &errors)).into())
+        }
+        Err(error) => Err(anyhow!(error).context(name)),
+    }
+}
+
+/// The program with this name, or the only one.
+pub(crate) fn choose<'a>(opened: &'a Opened, kernel: Option<&str>, path: &Path) -> Result<&'a Program> {
+    let programs = &opened.image.programs;
+    let names = || {
+        let names: Vec<&str> = programs.iter().filter_map(|program| program.name.as_deref()).collect();
+        names.join(", ")
+    };
+    match (kernel, &programs[..]) {
+        (_, []) => bail!("{}: there is no program in this file", path.display()),
+        (None, [only]) => Ok(only),
+        (None, _) => bail!("{}: several programs; choose one with --kernel: {}", path.display(), names()),
+        (Some(kernel), _) => programs
+            .iter()
+            .find(|program| program.name.as_deref() == Some(kernel))
+            .ok_or_else(|| anyhow!("{}: no program `{kernel}`; there is {}", path.display(), names())),
+    }
+}
+
+/// Files named in a request, relative to the folder of the file that names them.
+pub(crate) struct Beside {
+    folder: PathBuf,
+}
+
+impl Beside {
+    /// Relative to the working directory.
+    pub(crate) fn here() -> Beside {
+        Beside { folder: PathBuf::new() }
+    }
+
+    /// Relative to the folder that holds `file`.
+    pub(crate) fn file(file: &Path) -> Beside {
+        Beside { folder: file.parent().map(Path::to_path_buf).unwrap_or_default() }
+    }
+
+    /// The path of a file named in the request.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+impl Files for Beside {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(self.path(name)).map_err(|error| error.to_string())
+    }
+}

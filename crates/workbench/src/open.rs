@@ -1,0 +1,96 @@
+//! A file's bytes to programs with their machine.
+
+use reconverge_container::{Hints, load};
+use reconverge_isa::source::Diagnostic;
+use reconverge_isa::{Image, Isa};
+use thiserror::Error;
+
+use crate::text::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
+
+/// A file that has been read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    /// The machine and chip.
+    pub target: Target,
+    /// Its programs and what their container told.
+    pub image: Image,
+    /// Warnings of the assembler, for sources.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A file that cannot be opened as a program.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum OpenError {
+    /// The container is damaged or unknown.
+    #[error(transparent)]
+    Container(#[from] reconverge_container::Error),
+    /// Nothing tells the machine, or another one was asked for.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The file is for another machine than asked for.
+    #[error("this is a program for {found}, not for {asked}: leave --isa out, or say --isa {found}")]
+    OtherMachine {
+        /// The machine that the container tells.
+        found: Isa,
+        /// The machine asked for.
+        asked: Isa,
+    },
+    /// The chip belongs to another machine.
+    #[error("{chip} is a chip of {belongs}, not of {isa}")]
+    OtherChip {
+        /// The chip asked for.
+        chip: String,
+        /// Its machine.
+        belongs: Isa,
+        /// The machine of the program.
+        isa: Isa,
+    },
+    /// A source text that does not assemble.
+    #[error("{} errors", .0.len())]
+    Source(Vec<Diagnostic>),
+}
+
+/// Reads a file as assembler source (when `is_source`) or as a container. `isa` and `chip` are what the caller
+/// knows; what the file says itself must not contradict them.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open(bytes: &[u8], is_source: bool, isa: Option<Isa>, chip: Option<&str>) -> Result<Opened, OpenError> {
+    let known = isa.or_else(|| chip.and_then(isa_of_chip));
+    if is_source {
+        let source = String::from_utf8_lossy(bytes);
+        let isa = known
+            .or_else(|| isa_of_source(&source))
+            .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
+        let assembly = assemble(isa, &source).map_err(OpenError::Source)?;
+        let image = Image {
+            format: "source",
+            isa: Some(isa),
+            chip: assembly.target.chip.clone(),
+            programs: vec![assembly.program],
+            ..Image::default()
+        };
+        let chip = chip.map(str::to_owned).or(assembly.target.chip);
+        let target = checked(Target { isa, chip })?;
+        return Ok(Opened { target, image, warnings: assembly.warnings });
+    }
+    let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
+    let image = load(bytes, &hints)?;
+    if let (Some(found), Some(asked)) = (image.isa, known)
+        && found != asked
+    {
+        return Err(OpenError::OtherMachine { found, asked });
+    }
+    let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
+    let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
+    Ok(Opened { target: checked(Target { isa, chip })?, image, warnings: Vec::new() })
+}
+
+fn checked(target: Target) -> Result<Target, OpenError> {
+    if let Some(chip) = &target.chip
+        && let Some(belongs) = isa_of_chip(chip).filter(|belongs| *belongs != target.isa)
+    {
+        return Err(OpenError::OtherChip { chip: chip.clone(), belongs, isa: target.isa });
+    }
+    Ok(target)
+}
