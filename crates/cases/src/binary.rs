@@ -48,12 +48,7 @@ struct Index {
 ///
 /// # Errors
 /// The file is not recognised, or is damaged.
-pub fn read(
-    path: &str,
-    bytes: &[u8],
-    folder: &dyn Folder,
-    isa: Option<Isa>,
-) -> Result<Vec<Case>, ReadError> {
+pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
     let (mut isa, mut chip) = (isa, None);

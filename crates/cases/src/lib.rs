@@ -5,13 +5,14 @@
 //! * [`summary`] adds verdicts up.
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
-//! expectation), [`binary`] (bare words and containers, round trip). What is the same for several stands in
+//! expectation), [`launch`] (launch files), [`binary`] (bare words and containers, round trip). What is the same for several stands in
 //! [`hex`] (words in JSON) and [`expect`] (comparing lanes).
 
 pub mod binary;
 pub mod corpus;
 pub mod expect;
 pub mod hex;
+pub mod launch;
 pub mod listing;
 pub mod r500;
 pub mod summary;
@@ -68,6 +69,8 @@ pub struct Case {
 pub enum CaseKind {
     /// An R500 shader with expected lanes.
     R500(Box<r500::R500Case>),
+    /// A launch file with its program.
+    Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
     RoundTrip(Box<binary::RoundTrip>),
     /// Nothing to judge, and why.
@@ -81,6 +84,7 @@ impl Case {
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
+            CaseKind::Launch(case) => case.judge(settings),
             CaseKind::RoundTrip(program) => program.judge(),
             CaseKind::Skip(why) => Verdict::Skipped(why.clone()),
             CaseKind::Unsupported(why) => Verdict::Unsupported(why.clone()),
@@ -163,6 +167,9 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
         if first.contains_key("disasm") || first.contains_key("listing") {
             return listing::read(path, bytes);
         }
+    }
+    if let Some(cases) = launch::read(path, bytes, folder) {
+        return cases;
     }
     binary::read(path, bytes, folder, isa)
 }

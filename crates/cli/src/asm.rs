@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let bytes = files::read(&args.file)?;
     let text = String::from_utf8_lossy(&bytes);
     let name = args.file.display().to_string();
-    let opened = match reconverge_workbench::open(&bytes, true, args.target.isa, args.target.chip.as_deref()) {
+    let opened = match reconverge_workbench::open(&bytes, true, args.target.isa, args.target.chip.as_deref())
+    {
         Ok(opened) => opened,
         Err(OpenError::Source(errors)) => return Err(SourceErrors(render(&name, &text, &errors)).into()),
         Err(error) => bail!("{name}: {error}"),

@@ -17,7 +17,19 @@ macro_rules! files {
 
 /// Every file; a test compares the list with the folder.
 const FILES: &[File] = files![
+    "r500/call.s",
+    "r500/call.toml",
+    "r500/ctm-scale.s",
+    "r500/ctm-scale.toml",
+    "r500/ctm-scatter.s",
+    "r500/ctm-scatter.toml",
     "r500/fuzz.jsonl.gz",
+    "r500/loops.s",
+    "r500/loops.toml",
+    "r500/predicate.s",
+    "r500/predicate.toml",
+    "r500/stale.s",
+    "r500/stale.toml",
 ];
 
 /// The cases of all files.
@@ -52,7 +64,9 @@ mod tests {
     fn every_file_of_the_corpus_is_built_in() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus");
         let mut found = Vec::new();
-        for folder in std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        for folder in
+            std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+        {
             for file in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
                 let path = file.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
                 found.push(path);

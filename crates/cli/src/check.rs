@@ -85,8 +85,11 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         Some(path) => baseline(path)?,
         None => BTreeSet::new(),
     };
-    let new_failures =
-        summary.failures.iter().filter(|failure| !known.contains(&(failure.file.clone(), failure.name.clone()))).count();
+    let new_failures = summary
+        .failures
+        .iter()
+        .filter(|failure| !known.contains(&(failure.file.clone(), failure.name.clone())))
+        .count();
     if args.json {
         println!("{}", serde_json::to_string(&summary)?);
     } else {
@@ -121,7 +124,11 @@ fn print(summary: &Summary) {
 
 /// A bar on a terminal, after a second; nothing elsewhere.
 fn progress(cases: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let bar = ProgressBar::with_draw_target(Some(cases), target);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} cases {elapsed}") {
         bar.set_style(style);
@@ -180,7 +187,9 @@ fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    name.starts_with('.') || name == "index.json" || matches!(extension, "md" | "c" | "cl" | "s" | "npy" | "toml.lock")
+    name.starts_with('.')
+        || name == "index.json"
+        || matches!(extension, "md" | "c" | "cl" | "s" | "npy" | "toml.lock")
 }
 
 fn read_path(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<()> {
@@ -195,7 +204,8 @@ fn read_path(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<()>
         .with_context(|| path.display().to_string())?;
     entries.sort();
     // The files that run manifests name lie in a folder `data` beside them.
-    let manifests = entries.iter().any(|entry| entry.extension().is_some_and(|extension| extension == "json"));
+    let manifests =
+        entries.iter().any(|entry| entry.extension().is_some_and(|extension| extension == "json"));
     for entry in entries {
         let is_data = manifests && entry.file_name().is_some_and(|name| name == "data");
         if is_beside(&entry) || is_data {
@@ -234,8 +244,10 @@ impl Folder for Disk<'_> {
 
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)> {
         let file = std::path::absolute(self.file).ok()?;
-        let (folder, bytes) =
-            file.ancestors().skip(1).find_map(|folder| Some((folder, std::fs::read(folder.join(name)).ok()?)))?;
+        let (folder, bytes) = file
+            .ancestors()
+            .skip(1)
+            .find_map(|folder| Some((folder, std::fs::read(folder.join(name)).ok()?)))?;
         let relative = file.strip_prefix(folder).ok()?;
         let parts: Vec<&str> = relative.iter().filter_map(|part| part.to_str()).collect();
         Some((parts.join("/"), bytes))

@@ -35,9 +35,13 @@ pub(crate) fn run(args: &Explain) -> Result<Answer> {
             word = Some(field.index);
             let raw = explained.words.get(field.index).copied().unwrap_or(0);
             println!("word {} {} = {raw:08x}", field.index, field.word);
-            println!("  {}", picture(raw, explained.fields.iter().filter(|other| other.index == field.index)));
+            println!(
+                "  {}",
+                picture(raw, explained.fields.iter().filter(|other| other.index == field.index))
+            );
         }
-        let bits = if field.hi == field.lo { field.hi.to_string() } else { format!("{}:{}", field.hi, field.lo) };
+        let bits =
+            if field.hi == field.lo { field.hi.to_string() } else { format!("{}:{}", field.hi, field.lo) };
         let gap = if field.doc.is_empty() { "" } else { "  " };
         println!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
     }

@@ -53,7 +53,10 @@ struct TargetArgs {
 /// The container formats, for help texts.
 fn files_help() -> String {
     let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
-    format!("Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}", formats.collect::<Vec<_>>().join("\n"))
+    format!(
+        "Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}",
+        formats.collect::<Vec<_>>().join("\n")
+    )
 }
 
 /// How a command ended, when it did not go wrong.

@@ -74,10 +74,13 @@ pub(crate) fn run(args: &Run) -> Result<Answer> {
         Err(R500Error::Trap(trap)) => return trapped(args, &trap),
         Err(error) => return Err(anyhow!(error).context(args.file.display().to_string())),
     };
-    for (name, file) in args.output.iter().map(|text| assignment(text, "--out")).collect::<Result<Vec<_>>>()? {
+    for (name, file) in
+        args.output.iter().map(|text| assignment(text, "--out")).collect::<Result<Vec<_>>>()?
+    {
         let found = result.outputs.iter().find(|(known, _)| known == name);
         let names: Vec<&str> = result.outputs.iter().map(|(name, _)| name.as_str()).collect();
-        let (_, array) = found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
+        let (_, array) =
+            found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
         save(Path::new(file), array)?;
     }
     print(args, &result)?;
@@ -106,7 +109,8 @@ fn from_launch_file(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
         anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
     })?;
     let path = beside.path(file);
-    let target = TargetArgs { isa: args.target.isa.or(isa), chip: args.target.chip.clone().or(launch.chip.clone()) };
+    let target =
+        TargetArgs { isa: args.target.isa.or(isa), chip: args.target.chip.clone().or(launch.chip.clone()) };
     let opened = open_program(&path, &target)?;
     only_r500(opened.target.isa)?;
     launch.chip = opened.target.chip.clone().or(launch.chip);
@@ -136,24 +140,40 @@ fn from_arguments(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
     for text in &args.input {
         let (name, values) = assignment(text, "--input")?;
         let temp = name.strip_prefix("temp").and_then(|digits| digits.parse().ok());
-        let temp = temp.ok_or_else(|| anyhow!("--input {text}: `{name}` is not a register; temp0 to temp127 fits here"))?;
+        let temp = temp.ok_or_else(|| {
+            anyhow!("--input {text}: `{name}` is not a register; temp0 to temp127 fits here")
+        })?;
         launch.input.push(InputValues { temp, values: Values::Text(values.to_owned()) });
     }
     for text in &args.constant {
         let (name, values) = assignment(text, "--const")?;
-        let number = name.parse().map_err(|_| anyhow!("--const {text}: `{name}` is not a constant; 0 to 255 fits here"))?;
+        let number = name
+            .parse()
+            .map_err(|_| anyhow!("--const {text}: `{name}` is not a constant; 0 to 255 fits here"))?;
         launch.constant.push(ConstantValues { number, values: Values::Text(values.to_owned()) });
     }
     for text in &args.texture {
         let (name, rest) = assignment(text, "--texture")?;
-        let unit = name.parse().map_err(|_| anyhow!("--texture {text}: `{name}` is not a unit; 0 to 15 fits here"))?;
-        let (values, size) = rest.rsplit_once(':').ok_or_else(|| anyhow!("--texture {text}: UNIT=VALUES:8x8 is the form"))?;
+        let unit = name
+            .parse()
+            .map_err(|_| anyhow!("--texture {text}: `{name}` is not a unit; 0 to 15 fits here"))?;
+        let (values, size) =
+            rest.rsplit_once(':').ok_or_else(|| anyhow!("--texture {text}: UNIT=VALUES:8x8 is the form"))?;
         let texels = Values::Text(values.to_owned());
-        launch.texture.push(TextureValues { unit, size: sizes(size)?, cube: false, texels, filter: None, wrap: None });
+        launch.texture.push(TextureValues {
+            unit,
+            size: sizes(size)?,
+            cube: false,
+            texels,
+            filter: None,
+            wrap: None,
+        });
     }
     match &args.domain {
         Some(domain) => launch.ctm = Some(ctm(args, domain)?),
-        None if !args.buffer.is_empty() || args.uncached => bail!("--buf and --uncached need --domain WIDTHxHEIGHT"),
+        None if !args.buffer.is_empty() || args.uncached => {
+            bail!("--buf and --uncached need --domain WIDTHxHEIGHT")
+        }
         None => {}
     }
     Ok((launch, program, Beside::here()))

@@ -55,7 +55,12 @@ pub enum OpenError {
 ///
 /// # Errors
 /// See [`OpenError`].
-pub fn open(bytes: &[u8], is_source: bool, isa: Option<Isa>, chip: Option<&str>) -> Result<Opened, OpenError> {
+pub fn open(
+    bytes: &[u8],
+    is_source: bool,
+    isa: Option<Isa>,
+    chip: Option<&str>,
+) -> Result<Opened, OpenError> {
     let known = isa.or_else(|| chip.and_then(isa_of_chip));
     if is_source {
         let source = String::from_utf8_lossy(bytes);

@@ -56,6 +56,25 @@ pub struct LaunchFile {
     /// What must come out.
     #[serde(default)]
     pub expect: Vec<Expected>,
+    /// Part of the message of the trap that the program must end with, for `check`.
+    pub trap: Option<String>,
+}
+
+impl LaunchFile {
+    /// The files that the launch names, besides its program.
+    pub fn files(&self) -> Vec<String> {
+        let ctm = self.ctm.iter().flat_map(|ctm| {
+            let buffers = ctm.input.iter().chain(&ctm.output);
+            let conditional = ctm.conditional.iter().map(|conditional| &conditional.buffer);
+            buffers.chain(conditional).filter_map(|buffer| buffer.values.as_ref())
+        });
+        let inputs = self.input.iter().map(|input| &input.values);
+        let constants = self.constant.iter().map(|constant| &constant.values);
+        let textures = self.texture.iter().map(|texture| &texture.texels);
+        let expected = self.expect.iter().map(|expected| &expected.values);
+        let all = inputs.chain(constants).chain(textures).chain(expected).chain(ctm);
+        all.filter_map(Values::file).map(str::to_owned).collect()
+    }
 }
 
 /// Values that the rasteriser wrote into a temporary.

@@ -99,8 +99,9 @@ pub fn assemble(isa: Isa, source: &str) -> Result<Assembly, Vec<Diagnostic>> {
     if let Some(said) = isa_of_source(source).filter(|said| *said != isa) {
         let at = source.find(".isa").or_else(|| source.find(".chip")).unwrap_or(0);
         let end = source[at..].find('\n').map_or(source.len(), |len| at + len);
-        let error = Diagnostic::error(Span::new(at, end), format!("this source is for {said}, not for {isa}"))
-            .help(format!("leave --isa out, or say --isa {said}"));
+        let error =
+            Diagnostic::error(Span::new(at, end), format!("this source is for {said}, not for {isa}"))
+                .help(format!("leave --isa out, or say --isa {said}"));
         return Err(vec![error]);
     }
     match isa {
@@ -251,6 +252,9 @@ mod tests {
     #[test]
     fn a_source_for_another_machine_is_refused() {
         let errors = assemble(Isa::R500, ".chip RV770\n").unwrap_err();
-        assert_eq!(errors[0].to_string(), "this source is for r700, not for r500 (leave --isa out, or say --isa r700)");
+        assert_eq!(
+            errors[0].to_string(),
+            "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"
+        );
     }
 }

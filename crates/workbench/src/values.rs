@@ -53,6 +53,17 @@ pub enum ValuesError {
 }
 
 impl Values {
+    /// The file that is named, if one is.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Values::Lists(_) => None,
+            Values::Text(text) => match file_kind(text)? {
+                FileKind::Npy | FileKind::Json => Some(text),
+                FileKind::Bin(file, _) => Some(file),
+            },
+        }
+    }
+
     /// The numbers. `place` says what they are for, in messages.
     ///
     /// # Errors

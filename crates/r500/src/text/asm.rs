@@ -81,8 +81,8 @@ struct Assembler {
 /// Chips with an R500 fragment processor, and the family's own name. (AMD R5xx 3D register reference; Mesa's list)
 const CHIPS: [&str; 7] = ["R500", "R520", "RV515", "RV530", "R580", "RV560", "RV570"];
 
-const DIRECTIVES: [&str; 9] =
-    [".chip", ".base", ".const", ".int", ".bool", ".out", ".state", ".word", ".data"];
+const DIRECTIVES: [&str; 10] =
+    [".isa", ".chip", ".base", ".const", ".int", ".bool", ".out", ".state", ".word", ".data"];
 
 fn expected(cursor: &Cursor<'_>, message: impl Into<String>, fits: impl Into<String>) -> Diagnostic {
     let found = cursor.here();
@@ -154,6 +154,14 @@ impl Assembler {
         let name = format!(".{}", cursor.word());
         let span = cursor.since(start);
         match name.as_str() {
+            ".isa" => {
+                let at = cursor.here();
+                let isa = cursor.token();
+                if isa != "r500" {
+                    return Err(Diagnostic::error(at, format!("this is the r500 assembler, not {isa}'s"))
+                        .help("`r500` fits here"));
+                }
+            }
             ".chip" => {
                 let at = cursor.here();
                 let chip = cursor.token().to_owned();
