@@ -43,13 +43,13 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder) -> Option<Result<Vec<
 fn read_launch(path: &str, text: &str, folder: &dyn Folder) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let launch: LaunchFile = toml::from_str(text).map_err(|error| damaged(error.to_string()))?;
-    let case = |kind| Ok(vec![Case { file: path.to_owned(), name: String::new(), kind }]);
+    let name = launch.program.clone().unwrap_or_default();
+    let case = |kind| Ok(vec![Case { file: path.to_owned(), name: name.clone(), kind }]);
     let isa: Isa =
         launch.isa.as_deref().unwrap_or_default().parse().map_err(|error| damaged(format!("{error}")))?;
     if isa != Isa::R500 {
         return case(CaseKind::Unsupported(format!("launch files for {isa}")));
     }
-    let name = launch.program.clone().unwrap_or_default();
     let bytes = folder.read(&name).ok_or_else(|| damaged(format!("the program {name} is not beside it")))?;
     let is_source = name.ends_with(".s");
     let opened = open(&bytes, is_source, Some(isa), launch.chip.as_deref()).map_err(|error| match error {

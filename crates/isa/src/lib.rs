@@ -2,7 +2,7 @@
 //!
 //! A machine's encoding stands in one place, as data:
 //!
-//! * [`word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
+//! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
 //!   One block gives a plain struct, `pack`, `unpack` and the fields as data, which the text, the bit picture
 //!   of `explain`, the documentation and the exhaustive tests all walk.
 //! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as

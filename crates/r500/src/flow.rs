@@ -295,17 +295,17 @@ impl Flow {
         let off_by_else = if fc.b_else { self.swap_else() } else { Mask::NONE };
 
         // 2. Lanes that continued rejoin at the end of their loop. (CTM guide p. 36)
-        if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP) {
-            if let Some(frame) = self.loops.last_mut() {
-                self.active |= std::mem::take(&mut frame.continued);
-            }
+        if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP)
+            && let Some(frame) = self.loops.last_mut()
+        {
+            self.active |= std::mem::take(&mut frame.continued);
         }
 
         // 3. Votes. Lanes switched off by this instruction's own B_ELSE vote "jump". (CTM guide p. 37)
         let want = want | off_by_else;
         let mut voters = self.active | off_by_else;
         if fc.ignore_uncovered {
-            voters = voters & self.covered;
+            voters &= self.covered;
         }
         let decision =
             |jumped| Decision { jumped, wanted: self.active & want, unwilling: self.active - want };

@@ -219,7 +219,8 @@ impl Setup {
     fn load_constants(&mut self, program: &Program) -> Result<(), SetupError> {
         for block in &program.constants {
             let end = u64::from(block.offset) + block.bytes.len() as u64;
-            if block.bank != 0 || end > CONSTANTS as u64 * 16 || block.offset % 16 != 0 || end % 16 != 0 {
+            let aligned = block.offset.is_multiple_of(16) && end.is_multiple_of(16);
+            if block.bank != 0 || end > CONSTANTS as u64 * 16 || !aligned {
                 return Err(SetupError::Constant { bank: block.bank, offset: block.offset, end });
             }
             for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {

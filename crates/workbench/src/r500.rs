@@ -404,7 +404,7 @@ fn texture(values: &TextureValues, files: &dyn Files) -> Result<Texture, Error> 
     };
     let count = u64::from(width) * u64::from(height) * u64::from(depth);
     let found = array.len();
-    let each = if count == 0 { 0 } else { found as u64 / count };
+    let each = (found as u64).checked_div(count).unwrap_or(0);
     if !(1..=4).contains(&each) || each * count != found as u64 {
         let wanted = format!("{count} texels of 1 to 4");
         return Err(Error::Count { place, found, wanted });

@@ -14,9 +14,13 @@
 //! ```
 
 mod asm;
+mod asm_alu;
+mod asm_fc;
 pub mod construct;
 mod dis;
 mod explain;
+mod reading;
+mod structure;
 mod syntax;
 
 pub use asm::{Assembled, assemble};

@@ -1,0 +1,227 @@
+//! The command line: what it prints, and how it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use reconverge_workbench::array::{Array, Dtype};
+
+/// A folder of its own for a test, and commands run in it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Folder {
+        std::fs::write(self.0.join(name), content).unwrap();
+        self
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+        command.current_dir(&self.0).args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    /// Runs a command that is wrong: exit status 2, nothing on standard output, and this message.
+    #[track_caller]
+    fn refuses(&self, arguments: &str, message: &str) {
+        let output = self.run(arguments);
+        assert_eq!(text(&output.stderr).trim_end(), message);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+    }
+
+    /// Runs a command that answers; gives standard output.
+    #[track_caller]
+    fn answers(&self, arguments: &str, status: i32) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+const MOVE: &str = ".isa r500\nOUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[0]\n";
+
+#[test]
+fn what_dis_prints_asm_takes_back() {
+    let folder = Folder::new("round-trip");
+    folder.write("a.hex", "00078001\n08020000\n08020000\n1c440220\n1c60c003\n00000005\n");
+    let listing = folder.answers("dis a.hex --isa r500", 0);
+    assert_eq!(listing, MOVE);
+    folder.write("a.s", &listing);
+    folder.answers("asm a.s -o b.hex", 0);
+    let same = |a: &str, b: &str| {
+        assert_eq!(std::fs::read(folder.0.join(a)).unwrap(), std::fs::read(folder.0.join(b)).unwrap())
+    };
+    same("a.hex", "b.hex");
+    folder.answers("asm a.s -o b.elf", 0);
+    let from_elf = folder.answers("dis b.elf", 0);
+    assert!(from_elf.ends_with(MOVE.trim_start_matches(".isa r500\n")), "{from_elf}");
+    folder.answers("asm a.s -o b.bin", 0);
+    assert_eq!(folder.answers("dis b.bin --isa r500", 0), MOVE);
+}
+
+#[test]
+fn explain_names_every_bit() {
+    let out = Folder::new("explain").answers("explain --isa r500 402 0 0a000f00 50000", 0);
+    for part in [
+        "if alu else -> 5",
+        "27:26  B_OP1              INCR",
+        "on a jump: sleeping lanes count up by 1",
+        "source: CTM guide",
+    ] {
+        assert!(out.contains(part), "{part} is missing in\n{out}");
+    }
+}
+
+#[test]
+fn run_takes_values_from_the_command_line() {
+    let folder = Folder::new("run");
+    folder.write("a.s", MOVE);
+    let out = folder.answers("run a.s --input temp0=0..4 --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["outputs"]["color0"][3], serde_json::json!([3.0, 0.0, 0.0, 0.0]));
+    assert_eq!((&json["warp_instructions"], &json["lane_instructions"]), (&1.into(), &4.into()));
+    assert_eq!(json["fidelity"]["MAX"]["fidelity"], "specified");
+    folder.answers("run a.s --input temp0=0..4 --out color0=out.npy", 0);
+    let array = Array::from_npy(&std::fs::read(folder.0.join("out.npy")).unwrap()).unwrap();
+    assert_eq!((array.dtype, array.shape), (Dtype::F32, vec![4, 4]));
+}
+
+#[test]
+fn a_trap_is_the_programs_fault() {
+    let folder = Folder::new("trap");
+    folder.write("a.s", ".isa r500\nif alu\nendif\nOUT nop\n");
+    let output = folder.run("run a.s");
+    let message = "a.s: trap at 0, lanes 0: JUMP_FUNC reads an ALU result that no instruction since the last FC has written (thread from lane 0)";
+    assert_eq!((output.status.code(), text(&output.stderr).trim_end()), (Some(1), message));
+    folder.answers("run a.s --mode lenient", 0);
+}
+
+#[test]
+fn the_built_in_corpus_passes() {
+    let out = Folder::new("check").answers("check --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["failed"], &json["unsupported"]), (&0.into(), &0.into()));
+    assert!(json["passed"].as_u64().unwrap() >= 60 && json["failures"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn check_says_no_when_a_case_fails() {
+    let folder = Folder::new("check-fails");
+    folder.write("a.s", MOVE);
+    folder.write("a.toml", "isa = \"r500\"\nprogram = \"a.s\"\nlanes = 1\ninput = [{ temp = 0, values = [1, 2, 3, 4] }]\n[[expect]]\noutput = \"color0\"\nvalues = [[1, 2, 3, 5]]\n");
+    let out = folder.answers("check a.toml", 1);
+    assert!(
+        out.contains("FAILED   a.toml a.s: strict: expect color0: element 3: expected 5, found 4"),
+        "{out}"
+    );
+    folder.write("known.json", folder.answers("check a.toml --json", 1));
+    folder.answers("check a.toml --baseline known.json --junit report.xml", 0);
+    let report = std::fs::read_to_string(folder.0.join("report.xml")).unwrap();
+    assert!(report.contains("failures=\"1\""), "{report}");
+}
+
+#[test]
+fn a_truncated_program_is_refused() {
+    let folder = Folder::new("truncated");
+    folder.write("a.hex", "00078001\n08020000\n");
+    folder.refuses(
+        "run a.hex --isa r500",
+        "error: a.hex: 2 words are not a whole number of instructions: the last one has 2 of 6 words",
+    );
+    folder.write("a.s", MOVE).answers("asm a.s -o a.elf", 0);
+    let elf = std::fs::read(folder.0.join("a.elf")).unwrap();
+    folder.write("cut.elf", &elf[..100]);
+    let output = folder.run("dis cut.elf");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: cut.elf: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_wrong_chip_or_machine_is_refused() {
+    let folder = Folder::new("chip");
+    folder.write("a.hex", "00078001\n08020000\n08020000\n1c440220\n1c60c003\n00000005\n").write("a.s", MOVE);
+    folder.refuses("dis a.hex --isa r500 --chip RV770", "error: a.hex: RV770 is a chip of r700, not of r500");
+    folder.refuses(
+        "dis a.hex",
+        "error: a.hex: which machine is this for? Say --isa r500, r700 or tesla, or --chip",
+    );
+    folder.refuses(
+        "asm a.s -o b.hex --isa tesla",
+        "error: this source is for r500, not for tesla\n --> a.s:1:1\n  |\n1 | .isa r500\n  | ^^^^^^^^^\n  |\n  = help: leave --isa out, or say --isa r500",
+    );
+}
+
+#[test]
+fn an_unknown_field_value_is_refused_with_what_fits() {
+    let folder = Folder::new("field");
+    folder.write("a.s", ".isa r500\nOUT nop {RGB_PRED_SEL=RRRG}\n");
+    folder.refuses(
+        "asm a.s -o b.hex",
+        "error: unknown value `RRRG` for RGB_PRED_SEL\n --> a.s:2:23\n  |\n2 | OUT nop {RGB_PRED_SEL=RRRG}\n  |                       ^^^^\n  |\n  = help: did you mean `RRRR`? one of NONE, RGBA, RRRR, GGGG, BBBB, AAAA fits here",
+    );
+}
+
+#[test]
+fn more_than_512_instructions_are_refused() {
+    let folder = Folder::new("slots");
+    folder.write("a.s", format!(".isa r500\n{}", "OUT nop\n".repeat(513)));
+    folder.refuses(
+        "asm a.s -o b.hex",
+        "error: 513 instructions do not fit: R500 has 512 instruction slots\n   --> a.s:514:1\n    |\n514 | OUT nop\n    | ^^^^^^^ the first instruction too many\n    |\n    = help: shorten the program; there is no way to load more",
+    );
+    folder.write("a.hex", "00000005\n00000000\n00000000\n00000000\n00000000\n00000000\n".repeat(513));
+    folder.refuses(
+        "run a.hex --isa r500",
+        "error: a.hex: 513 instructions from slot 0 do not fit into the 512 instruction slots",
+    );
+}
+
+#[test]
+fn missing_inputs_are_refused() {
+    let folder = Folder::new("missing");
+    folder.write("a.s", MOVE);
+    folder.refuses(
+        "run a.s --input temp0=nowhere.npy",
+        "error: a.s: input temp[0]: nowhere.npy: No such file or directory (os error 2); name a .npy, .json or .bin:TYPE file, or give values like 0..64, 1,2,3 or f32[64]",
+    );
+    folder
+        .refuses("run nowhere.hex --isa r500", "error: nowhere.hex: No such file or directory (os error 2)");
+    folder.write("tex.s", ".isa r500\nTEX temp[0].rgba = LD tex[3], temp[0].rgaa\nOUT nop\n");
+    folder.refuses(
+        "run tex.s",
+        "error: tex.s: the program fetches from unit 3 (slot 0), to which nothing is bound: give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
+    );
+}
+
+#[test]
+fn a_nan_is_refused_where_integers_are_wanted() {
+    let folder = Folder::new("nan");
+    let array = Array::from_words(Dtype::F32, vec![4], [1.0f32, f32::NAN, 3.0, 4.0].map(f32::to_bits));
+    folder.write("nan.npy", array.to_npy());
+    folder.write("a.s", ".isa r500\nTEX temp[1].r = LD tex[0], temp[0].rgba UNSCALED\nOUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1]\n");
+    folder.refuses(
+        "run a.s --domain 1x1 --buf in0=nan.npy:UINT8_4:1x1 --buf out0=FLOAT32_1:1x1",
+        "error: a.s: ctm.input 0: nan.npy: element 1 is NaN, which u8 cannot hold: give an array of u8, or replace the NaN",
+    );
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    let folder = Folder::new("usage");
+    for arguments in
+        ["", "dis", "frobnicate", "check --engine warp", "explain --isa r500 xyz", "explain --isa vax 0"]
+    {
+        assert_eq!(folder.run(arguments).status.code(), Some(2), "{arguments}");
+    }
+    assert_eq!(folder.run("--help").status.code(), Some(0));
+    assert_eq!(folder.run("check nowhere").status.code(), Some(2));
+}

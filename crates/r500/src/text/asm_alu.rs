@@ -1,0 +1,540 @@
+//! Reading ALU, OUT and TEX instructions.
+
+use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::word::FieldValue;
+
+use super::dis::{blank, default_swizzle};
+use super::reading::{Parsed, equals, expected, number, set};
+use super::syntax::{self, COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
+use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES, WORDS};
+use crate::words::*;
+
+pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<[u32; WORDS]> {
+    let mut words = [blank(kind).pack(), UNUSED_SOURCES, UNUSED_SOURCES, 0, 0, 0];
+    if cursor.eat_word("nop") {
+        words[1..].fill(0);
+        return Ok(words);
+    }
+    if !matches!(cursor.peek(), None | Some('{')) {
+        rgb_half(cursor, kind, &mut words)?;
+    }
+    Ok(words)
+}
+
+/// Where a half writes.
+pub(super) enum Dest {
+    Temp { address: u32, rel: bool },
+    Output { target: u32 },
+    Depth,
+    AluResult { op: AluResultOp, alpha: bool },
+}
+
+/// `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w`, `alu_result[LT].r`; gives the place and the mask letters.
+pub(super) fn dest(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<(Dest, String, Span)> {
+    let start = cursor.offset();
+    let at = cursor.here();
+    let file = cursor.word().to_owned();
+    let dest = match (file.as_str(), kind) {
+        ("temp", _) => {
+            let (address, rel) = indexed(cursor, "a temporary", TEMPORARIES as u64 - 1)?;
+            Dest::Temp { address, rel }
+        }
+        ("out", _) if cursor.peek() == Some('.') => Dest::Depth,
+        ("out", InstType::OUT) => Dest::Output { target: named_index(cursor, "a render target", &TARGETS)? },
+        ("pred", InstType::ALU) => {
+            Dest::Output { target: named_index(cursor, "a comparison", &COMPARISONS)? }
+        }
+        ("alu_result", _) => {
+            let names: Vec<&str> = AluResultOp::ALL.iter().map(|op| op.name()).collect();
+            let op = AluResultOp::ALL[named_index(cursor, "a comparison", &names)? as usize];
+            Dest::AluResult { op, alpha: false }
+        }
+        _ => {
+            let fits: &[&str] = if kind == InstType::OUT {
+                &["temp", "out", "alu_result"]
+            } else {
+                &["temp", "pred", "alu_result"]
+            };
+            let message = format!("{kind} cannot write to `{file}`");
+            return Err(Diagnostic::error(at, message).help(suggest(&file, fits.to_vec())));
+        }
+    };
+    if !cursor.eat(".") {
+        return Err(expected(
+            cursor,
+            "expected the channels that are written",
+            ".rgb, .a or ._ (none) fits here",
+        ));
+    }
+    let mask = cursor.word().to_owned();
+    let span = cursor.since(start);
+    match dest {
+        Dest::AluResult { op, .. } => {
+            match mask.as_str() {
+                "r" | "a" => Ok((Dest::AluResult { op, alpha: mask == "a" }, mask, span)),
+                _ => Err(Diagnostic::error(span, "the ALU result comes from red or alpha")
+                    .help(".r or .a fits here")),
+            }
+        }
+        Dest::Depth if mask != "w" => Err(Diagnostic::error(span, "the depth output is out.w")),
+        dest => Ok((dest, mask, span)),
+    }
+}
+
+/// `[12]` or `[12+aL]`.
+pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(u32, bool)> {
+    if !cursor.eat("[") {
+        return Err(expected(cursor, format!("expected the number of {what}"), "[NUMBER] fits here"));
+    }
+    let value = number(cursor, what, max)? as u32;
+    let rel = cursor.eat("+");
+    if rel && !cursor.eat_word("aL") {
+        return Err(expected(cursor, "expected aL", "only aL can be added to an address"));
+    }
+    if !cursor.eat("]") {
+        return Err(expected(cursor, "expected `]`", "] or +aL fits here"));
+    }
+    Ok((value, rel))
+}
+
+/// `[NAME]`, as its place in a list.
+pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -> Parsed<u32> {
+    if !cursor.eat("[") {
+        return Err(expected(cursor, format!("expected {what}"), format!("[{}] fits here", names.join("|"))));
+    }
+    let at = cursor.here();
+    let name = cursor.word();
+    let index = names.iter().position(|known| *known == name).ok_or_else(|| {
+        Diagnostic::error(at, format!("`{name}` is not {what}")).help(suggest(name, names.to_vec()))
+    })?;
+    if !cursor.eat("]") {
+        return Err(expected(cursor, "expected `]`", "] fits here"));
+    }
+    Ok(index as u32)
+}
+
+/// `(pred.g)` or `(!pred.rgba)`.
+pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Option<(PredSel, bool)>> {
+    if !cursor.eat("(") {
+        return Ok(None);
+    }
+    let inverted = cursor.eat("!");
+    let select = predicate_name(cursor)?;
+    if !cursor.eat(")") {
+        return Err(expected(cursor, "expected `)`", ") fits here"));
+    }
+    Ok(Some((select, inverted)))
+}
+
+pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
+    let at = cursor.here();
+    if !(cursor.eat_word("pred") && cursor.eat(".")) {
+        return Err(Diagnostic::error(at, "expected a predicate")
+            .help("pred.r, pred.g, pred.b, pred.a or pred.rgba fits here"));
+    }
+    let at = cursor.here();
+    match cursor.word() {
+        "rgba" => Ok(PredSel::RGBA),
+        "r" => Ok(PredSel::RRRR),
+        "g" => Ok(PredSel::GGGG),
+        "b" => Ok(PredSel::BBBB),
+        "a" => Ok(PredSel::AAAA),
+        other => Err(Diagnostic::error(at, format!("`{other}` is not a predicate"))
+            .help("r, g, b, a or rgba fits here")),
+    }
+}
+
+/// Whether the rest of a half has destinations: an `=` before the sources.
+pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
+    let rest = cursor.rest();
+    let rest = rest.split(['{', ':']).next().unwrap_or("");
+    rest.contains('=')
+}
+
+pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32> {
+    if letters == "_" {
+        return Ok(0);
+    }
+    let mut bits = 0;
+    for letter in letters.chars() {
+        match allowed.find(letter) {
+            Some(bit) if bits >> bit & 1 == 0 => bits |= 1 << bit,
+            _ => {
+                return Err(Diagnostic::error(span, format!("`{letters}` is not a mask of this half"))
+                    .help(format!("letters of {allowed}, each once, or _ for none fit here")));
+            }
+        }
+    }
+    Ok(bits)
+}
+
+/// Opcode with its output modifier and clamp: `MAD*2.sat`.
+pub(super) fn operation<Op: FieldValue>(cursor: &mut Cursor<'_>, unit: &str) -> Parsed<(Op, Omod, bool)> {
+    let at = cursor.here();
+    let name = cursor.word();
+    let known = Op::NAMES.iter().find(|known| known.text == name);
+    let op = known.and_then(|known| Op::from_bits(known.value, Op::BITS)).ok_or_else(|| {
+        let names = Op::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
+        Diagnostic::error(at, format!("the {unit} unit has no operation `{name}`")).help(suggest(name, names))
+    })?;
+    let rest = cursor.rest();
+    let suffix = OMOD.iter().rev().find(|(suffix, _)| !suffix.is_empty() && rest.starts_with(suffix));
+    let omod = match suffix {
+        Some((suffix, omod)) => {
+            cursor.eat(suffix);
+            *omod
+        }
+        None if rest.starts_with(['*', '/']) => {
+            return Err(expected(cursor, "unknown output modifier", "*2 *4 *8 /2 /4 /8 or *off fits here"));
+        }
+        None => Omod::MUL_1,
+    };
+    let clamp = cursor.rest().starts_with(".sat") && cursor.eat(".sat");
+    Ok((op, omod, clamp))
+}
+
+/// `-|src1.rgb|`: selection, swizzle letters, modifier.
+pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Sel, Vec<Swiz>, Imod)> {
+    let negative = cursor.eat("-");
+    let absolute = cursor.eat("|");
+    let at = cursor.here();
+    let name = cursor.word();
+    let sel =
+        Sel::ALL.iter().copied().find(|sel| sel.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+            Diagnostic::error(at, format!("`{name}` is not a source"))
+                .help(suggest(name, ["src0", "src1", "src2", "srcp"]))
+        })?;
+    if !cursor.eat(".") {
+        return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a 0 h 1 fits here"));
+    }
+    let at = cursor.here();
+    let text = cursor.word();
+    let swizzle: Option<Vec<Swiz>> = text.chars().map(syntax::swiz).collect();
+    let swizzle = swizzle.filter(|swizzle| swizzle.len() == letters).ok_or_else(|| {
+        Diagnostic::error(at, format!("`{text}` is not a swizzle of this half"))
+            .help(format!("{letters} of the letters r g b a 0 h 1 fit here"))
+    })?;
+    if absolute && !cursor.eat("|") {
+        return Err(expected(cursor, "expected `|`", "| closes the absolute value"));
+    }
+    let modifier = match (negative, absolute) {
+        (false, false) => Imod::NOP,
+        (true, false) => Imod::NEG,
+        (false, true) => Imod::ABS,
+        (true, true) => Imod::NAB,
+    };
+    Ok((sel, swizzle, modifier))
+}
+
+/// ` : src0=temp[1] src1=#0.5 srcp=NEG`
+pub(super) fn sources(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+    let mut word = UNUSED_SOURCES;
+    if !cursor.eat(":") {
+        return Ok(word);
+    }
+    while !matches!(cursor.peek(), None | Some('{')) {
+        let at = cursor.here();
+        let name = cursor.word();
+        let number = ["src0", "src1", "src2"].iter().position(|known| *known == name);
+        if number.is_none() && name != "srcp" {
+            return Err(Diagnostic::error(at, format!("`{name}` is not a source"))
+                .help(suggest(name, ["src0", "src1", "src2", "srcp"])));
+        }
+        if !cursor.eat("=") {
+            return Err(expected(cursor, "expected `=`", "src0=temp[1] is the form"));
+        }
+        match number {
+            Some(number) => {
+                let shift = 10 * number as u32;
+                word = word & !(0x3ff << shift) | source_bits(cursor)? << shift;
+            }
+            None => {
+                let at = cursor.here();
+                let name = cursor.word();
+                let op = SrcpOp::ALL.iter().find(|op| op.name() == name).ok_or_else(|| {
+                    let names = SrcpOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
+                    Diagnostic::error(at, format!("`{name}` is not a presubtract operation"))
+                        .help(suggest(name, names))
+                })?;
+                word = word & 0x3fff_ffff | op.to_bits() << 30;
+            }
+        }
+    }
+    Ok(word)
+}
+
+pub(super) fn source_bits(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+    let start = cursor.offset();
+    if cursor.eat("#") {
+        let rest = cursor.rest();
+        let len = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let text = &rest[..len];
+        cursor.eat(text);
+        let value = text.parse::<f32>().ok();
+        return value.and_then(syntax::inline_code).map(|code| UNUSED_SOURCE | code).ok_or_else(|| {
+            Diagnostic::error(cursor.since(start), format!("`#{text}` is not an inline constant"))
+                .help("inline constants are (8 to 15) / 8 times a power of two from 2^-7 to 2^8; others go into .const")
+        });
+    }
+    let at = cursor.here();
+    let file = cursor.word();
+    let (base, is_const, max) = match file {
+        "temp" => (0, false, TEMPORARIES as u64 - 1),
+        "const" => (0, true, CONSTANTS as u64 - 1),
+        "inline" => (UNUSED_SOURCE, false, 127),
+        other => {
+            return Err(Diagnostic::error(at, format!("`{other}` is not a register file"))
+                .help("temp[N], const[N] or an inline constant #VALUE fits here"));
+        }
+    };
+    let (address, rel) = indexed(cursor, &format!("a {file} address"), max)?;
+    Ok(base | address | u32::from(is_const) << 8 | u32::from(rel) << 9)
+}
+
+/// Destinations, up to and including the `=`.
+pub(super) fn dests(
+    cursor: &mut Cursor<'_>,
+    kind: InstType,
+    words: &mut [u32; WORDS],
+    store: impl Fn(&mut [u32; WORDS], Dest, &str, Span) -> Parsed<()>,
+) -> Parsed<()> {
+    if !has_dests(cursor) {
+        return Ok(());
+    }
+    loop {
+        let (place, mask, span) = dest(cursor, kind)?;
+        store(words, place, &mask, span)?;
+        if cursor.eat("=") {
+            return Ok(());
+        }
+        if !cursor.eat(",") {
+            return Err(expected(cursor, "expected `,` or `=`", "more destinations or = fit here"));
+        }
+    }
+}
+
+/// Operands, up to the sources.
+pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Sel, Vec<Swiz>, Imod)>> {
+    let mut list = Vec::new();
+    while !matches!(cursor.peek(), None | Some('{' | ':')) {
+        if !list.is_empty() && !cursor.eat(",") {
+            return Err(expected(cursor, "expected `,`", ", or : or the end of the line fits here"));
+        }
+        let at = cursor.here();
+        if list.len() == 3 {
+            return Err(Diagnostic::error(at, "an operation has at most three operands"));
+        }
+        list.push(operand(cursor, letters)?);
+    }
+    Ok(list)
+}
+
+pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
+    if let Some((select, inverted)) = predicate(cursor)? {
+        set(words, kind, "RGB_PRED_SEL", select.to_bits());
+        set(words, kind, "RGB_PRED_INV", u32::from(inverted));
+    }
+    dests(cursor, kind, words, |words, dest, mask, span| {
+        match dest {
+            Dest::Temp { address, rel } => {
+                set(words, kind, "RGB_WMASK", mask_bits(mask, "rgb", span)?);
+                set(words, kind, "RGB_ADDRD", address);
+                set(words, kind, "RGB_ADDRD_REL", u32::from(rel));
+            }
+            Dest::Output { target } => {
+                set(words, kind, "RGB_OMASK", mask_bits(mask, "rgb", span)?);
+                set(words, kind, "US_ALU_RGB_INST.TARGET", target);
+            }
+            Dest::AluResult { op, alpha } => {
+                set(words, kind, "ALU_WMASK", 1);
+                set(words, kind, "ALU_RESULT_OP", op.to_bits());
+                set(words, kind, "ALU_RESULT_SEL", u32::from(alpha));
+            }
+            Dest::Depth => return Err(Diagnostic::error(span, "only the alpha half writes out.w")),
+        }
+        Ok(())
+    })?;
+    let (op, omod, clamp) = operation::<RgbOp>(cursor, "RGB")?;
+    set(words, kind, "RGB_OP", op.to_bits());
+    set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
+    set(words, kind, "RGB_CLAMP", u32::from(clamp));
+    for ((sel, swizzle, modifier), name) in operands(cursor, 3)?.into_iter().zip(["A", "B", "C"]) {
+        set(words, kind, &format!("RGB_SEL_{name}"), sel.to_bits());
+        for (swiz, channel) in swizzle.into_iter().zip(["RED", "GREEN", "BLUE"]) {
+            set(words, kind, &format!("{channel}_SWIZ_{name}"), swiz.to_bits());
+        }
+        set(words, kind, &format!("RGB_MOD_{name}"), modifier.to_bits());
+    }
+    words[1] = sources(cursor)?;
+    Ok(())
+}
+
+pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS]) -> Parsed<()> {
+    let kind = if words[0] & 3 == InstType::OUT as u32 { InstType::OUT } else { InstType::ALU };
+    if let Some((select, inverted)) = predicate(cursor)? {
+        set(words, kind, "ALPHA_PRED_SEL", select.to_bits());
+        set(words, kind, "ALPHA_PRED_INV", u32::from(inverted));
+    }
+    dests(cursor, kind, words, |words, dest, mask, span| {
+        match dest {
+            Dest::Temp { address, rel } => {
+                set(words, kind, "ALPHA_WMASK", mask_bits(mask, "a", span)?);
+                set(words, kind, "ALPHA_ADDRD", address);
+                set(words, kind, "ALPHA_ADDRD_REL", u32::from(rel));
+            }
+            Dest::Output { target } => {
+                set(words, kind, "ALPHA_OMASK", mask_bits(mask, "a", span)?);
+                set(words, kind, "US_ALU_ALPHA_INST.TARGET", target);
+            }
+            Dest::Depth => set(words, kind, "W_OMASK", 1),
+            Dest::AluResult { .. } => {
+                return Err(Diagnostic::error(span, "the ALU result is written on the RGB half's line")
+                    .help("alu_result[OP].a there takes it from alpha"));
+            }
+        }
+        Ok(())
+    })?;
+    let (op, omod, clamp) = operation::<AlphaOp>(cursor, "alpha")?;
+    set(words, kind, "ALPHA_OP", op.to_bits());
+    set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
+    set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
+    for ((sel, swizzle, modifier), name) in operands(cursor, 1)?.into_iter().zip(["A", "B", "C"]) {
+        set(words, kind, &format!("ALPHA_SEL_{name}"), sel.to_bits());
+        set(words, kind, &format!("ALPHA_SWIZ_{name}"), swizzle[0].to_bits());
+        set(words, kind, &format!("ALPHA_MOD_{name}"), modifier.to_bits());
+    }
+    words[2] = sources(cursor)?;
+    Ok(())
+}
+
+// ---- Texture
+
+pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
+    let kind = InstType::TEX;
+    let mut words = [blank(kind).pack(), 0, 0, 0, 0, 0];
+    if cursor.peek() == Some('{') {
+        return Ok(words);
+    }
+    if let Some((select, inverted)) = predicate(cursor)? {
+        set(&mut words, kind, "RGB_PRED_SEL", select.to_bits());
+        set(&mut words, kind, "RGB_PRED_INV", u32::from(inverted));
+    }
+    let has_dest = cursor.rest().trim_start().starts_with("temp");
+    if has_dest {
+        let (place, mask, span) = dest(cursor, kind)?;
+        let Dest::Temp { address, rel } = place else {
+            return Err(Diagnostic::error(span, "a fetch writes a temporary"));
+        };
+        let mask = mask_bits(&mask, "rgba", span)?;
+        set(&mut words, kind, "RGB_WMASK", mask & 7);
+        set(&mut words, kind, "ALPHA_WMASK", mask >> 3);
+        set(&mut words, kind, "DST_ADDR", address);
+        set(&mut words, kind, "DST_ADDR_REL", u32::from(rel));
+        if !cursor.eat("=") {
+            return Err(expected(cursor, "expected `=`", "= fits here"));
+        }
+    }
+    let at = cursor.here();
+    let name = cursor.word();
+    let op = TexOp::ALL.iter().find(|op| op.name() == name).ok_or_else(|| {
+        let names = TexOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
+        Diagnostic::error(at, format!("unknown texture operation `{name}`")).help(suggest(name, names))
+    })?;
+    set(&mut words, kind, "INST", op.to_bits());
+    let at = cursor.here();
+    if !cursor.eat_word("tex") {
+        return Err(Diagnostic::error(at, "expected a texture unit").help("tex[0] to tex[15] fits here"));
+    }
+    let (unit, rel) = indexed(cursor, "a texture unit", SAMPLERS as u64 - 1)?;
+    if rel {
+        return Err(Diagnostic::error(at, "a texture unit cannot be relative"));
+    }
+    set(&mut words, kind, "TEX_ID", unit);
+    if !cursor.eat(",") {
+        return Err(expected(cursor, "expected `,`", "a comma and the coordinate fit here"));
+    }
+    let names = ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"];
+    tex_register(cursor, &mut words, "SRC_ADDR", names)?;
+    let dst = ["DST_R_SWIZ", "DST_G_SWIZ", "DST_B_SWIZ", "DST_A_SWIZ"];
+    tex_swizzle(&mut words, default_swizzle(has_dest), dst);
+    while !matches!(cursor.peek(), None | Some('{')) {
+        let at = cursor.here();
+        match cursor.word() {
+            "swz" => {
+                equals(cursor)?;
+                let at = cursor.here();
+                let letters = cursor.word();
+                if !tex_swizzle(&mut words, letters, dst) {
+                    return Err(bad_tex_swizzle(letters, at));
+                }
+            }
+            "dx" => {
+                equals(cursor)?;
+                tex_register(
+                    cursor,
+                    &mut words,
+                    "DX_ADDR",
+                    ["DX_S_SWIZ", "DX_T_SWIZ", "DX_R_SWIZ", "DX_Q_SWIZ"],
+                )?;
+            }
+            "dy" => {
+                equals(cursor)?;
+                tex_register(
+                    cursor,
+                    &mut words,
+                    "DY_ADDR",
+                    ["DY_S_SWIZ", "DY_T_SWIZ", "DY_R_SWIZ", "DY_Q_SWIZ"],
+                )?;
+            }
+            flag @ ("UNSCALED" | "TEX_SEM_ACQUIRE" | "IGNORE_UNCOVERED") => set(&mut words, kind, flag, 1),
+            other => {
+                let fits = ["UNSCALED", "TEX_SEM_ACQUIRE", "IGNORE_UNCOVERED", "swz", "dx", "dy"];
+                return Err(Diagnostic::error(at, format!("unknown texture modifier `{other}`"))
+                    .help(suggest(other, fits)));
+            }
+        }
+    }
+    Ok(words)
+}
+
+pub(super) fn tex_register(
+    cursor: &mut Cursor<'_>,
+    words: &mut [u32; WORDS],
+    address_field: &str,
+    swizzle_fields: [&str; 4],
+) -> Parsed<()> {
+    let at = cursor.here();
+    if !cursor.eat_word("temp") {
+        return Err(
+            Diagnostic::error(at, "a coordinate comes from a temporary").help("temp[N].LETTERS fits here")
+        );
+    }
+    let (address, rel) = indexed(cursor, "a temporary", TEMPORARIES as u64 - 1)?;
+    set(words, InstType::TEX, address_field, address);
+    set(words, InstType::TEX, &format!("{address_field}_REL"), u32::from(rel));
+    if !cursor.eat(".") {
+        return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a fits here"));
+    }
+    let at = cursor.here();
+    let letters = cursor.word();
+    if tex_swizzle(words, letters, swizzle_fields) { Ok(()) } else { Err(bad_tex_swizzle(letters, at)) }
+}
+
+pub(super) fn bad_tex_swizzle(letters: &str, at: Span) -> Diagnostic {
+    Diagnostic::error(at, format!("`{letters}` is not a texture swizzle"))
+        .help("four of the letters r g b a fit here")
+}
+
+pub(super) fn tex_swizzle(words: &mut [u32; WORDS], letters: &str, fields: [&str; 4]) -> bool {
+    let codes: Option<Vec<TexSwiz>> = letters.chars().map(syntax::tex_swiz).collect();
+    match codes.filter(|codes| codes.len() == 4) {
+        Some(codes) => {
+            fields
+                .iter()
+                .zip(codes)
+                .for_each(|(field, code)| set(words, InstType::TEX, field, code.to_bits()));
+            true
+        }
+        None => false,
+    }
+}

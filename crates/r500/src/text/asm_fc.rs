@@ -1,0 +1,283 @@
+//! Reading flow control: constructs and the raw form.
+
+use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
+
+use super::asm::Target;
+use super::asm_alu::{indexed, predicate, predicate_name};
+use super::construct::{CONSTRUCTS, Condition, Construct, Jumps, Pop, Statement};
+use super::dis::blank;
+use super::reading::{Parsed, equals, expected, number};
+use crate::inst::{LOOP_CONSTANTS, SLOTS, WORDS};
+use crate::words::*;
+
+pub(super) fn fc_words(common: CmnInst, inst: FcInst, addr: FcAddr) -> [u32; WORDS] {
+    [common.pack(), 0, inst.pack(), addr.pack(), 0, 0]
+}
+
+/// Compilers set ALU_WAIT on every FC instruction; the text assumes it.
+pub(super) fn fc_common() -> CmnInst {
+    CmnInst { alu_wait: true, ..blank(InstType::FC) }
+}
+
+/// ` -> 12` or ` -> label`.
+pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<Option<Target>> {
+    if !cursor.eat("->") {
+        return Ok(None);
+    }
+    if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+        addr.jump_addr = number(cursor, "a target", SLOTS as u64 - 1)? as u16;
+        return Ok(Some(Target::Fixed));
+    }
+    let at = cursor.here();
+    let label = cursor.word();
+    if label.is_empty() {
+        return Err(expected(cursor, "expected a target", "a label or an address fits here"));
+    }
+    Ok(Some(Target::Label(label.to_owned(), at)))
+}
+
+pub(super) const NO_ADDR: FcAddr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 0, jump_global: false };
+
+pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u32; WORDS]> {
+    if cursor.peek() == Some('{') {
+        return Ok([blank(InstType::FC).pack(), 0, 0, 0, 0, 0]);
+    }
+    let mut common = fc_common();
+    if let Some((select, inverted)) = predicate(cursor)? {
+        (common.rgb_pred_sel, common.rgb_pred_inv) = (select, inverted);
+    }
+    let at = cursor.here();
+    let name = cursor.word();
+    let op = FcOp::ALL.iter().copied().find(|op| op.name() == name).ok_or_else(|| {
+        let names = FcOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
+        Diagnostic::error(at, format!("unknown flow-control operation `{name}`")).help(suggest(name, names))
+    })?;
+    let mut inst = FcInst {
+        op,
+        b_else: false,
+        jump_any: false,
+        a_op: AOp::NONE,
+        jump_func: 0,
+        b_pop_cnt: 0,
+        b_op0: BOp::NONE,
+        b_op1: BOp::NONE,
+        ignore_uncovered: false,
+    };
+    let mut addr = NO_ADDR;
+    while !matches!(cursor.peek(), None | Some('{')) {
+        if let Some(found) = jump_target(cursor, &mut addr)? {
+            *target = found;
+            continue;
+        }
+        let at = cursor.here();
+        match cursor.word() {
+            "ANY" => inst.jump_any = true,
+            "B_ELSE" => inst.b_else = true,
+            "IGNORE_UNCOVERED" => inst.ignore_uncovered = true,
+            "GLOBAL" => addr.jump_global = true,
+            name @ ("FUNC" | "A_OP" | "B_OP0" | "B_OP1" | "POP" | "BOOL" | "INT") => {
+                equals(cursor)?;
+                match name {
+                    "FUNC" => inst.jump_func = number(cursor, "JUMP_FUNC", 255)? as u8,
+                    "POP" => inst.b_pop_cnt = number(cursor, "B_POP_CNT", 31)? as u8,
+                    "BOOL" => {
+                        addr.bool_addr =
+                            number(cursor, "a boolean constant", LOOP_CONSTANTS as u64 - 1)? as u8
+                    }
+                    "INT" => {
+                        addr.int_addr =
+                            number(cursor, "an integer constant", LOOP_CONSTANTS as u64 - 1)? as u8
+                    }
+                    "A_OP" => inst.a_op = choice(cursor, AOp::ALL, AOp::name)?,
+                    "B_OP0" => inst.b_op0 = choice(cursor, BOp::ALL, BOp::name)?,
+                    _ => inst.b_op1 = choice(cursor, BOp::ALL, BOp::name)?,
+                }
+            }
+            other => {
+                let fits = [
+                    "FUNC",
+                    "ANY",
+                    "B_ELSE",
+                    "A_OP",
+                    "B_OP0",
+                    "B_OP1",
+                    "POP",
+                    "BOOL",
+                    "INT",
+                    "IGNORE_UNCOVERED",
+                    "GLOBAL",
+                ];
+                return Err(Diagnostic::error(at, format!("unknown flow-control field `{other}`"))
+                    .help(suggest(other, fits)));
+            }
+        }
+    }
+    Ok(fc_words(common, inst, addr))
+}
+
+pub(super) fn choice<T: Copy>(
+    cursor: &mut Cursor<'_>,
+    all: &[T],
+    name_of: impl Fn(T) -> &'static str,
+) -> Parsed<T> {
+    let at = cursor.here();
+    let name = cursor.word();
+    all.iter().copied().find(|value| name_of(*value) == name).ok_or_else(|| {
+        let names = all.iter().map(|value| name_of(*value)).collect::<Vec<_>>();
+        Diagnostic::error(at, format!("unknown value `{name}`")).help(suggest(name, names))
+    })
+}
+
+pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target) -> Parsed<[u32; WORDS]> {
+    let mut common = fc_common();
+    let mut addr = NO_ADDR;
+    let condition = if name == "if" || cursor.eat_word("if") {
+        Some(condition(cursor, &mut common, &mut addr)?)
+    } else {
+        None
+    };
+    let (mut variant, mut pop, mut any, mut ignore_uncovered) = (String::new(), None, None, false);
+    let mut said_target = None;
+    while !matches!(cursor.peek(), None | Some('{')) {
+        if let Some(found) = jump_target(cursor, &mut addr)? {
+            said_target = Some(found);
+            continue;
+        }
+        let at = cursor.here();
+        match cursor.word() {
+            "int" => {
+                let (n, rel) = indexed(cursor, "an integer constant", LOOP_CONSTANTS as u64 - 1)?;
+                if rel {
+                    return Err(Diagnostic::error(at, "an integer constant cannot be relative"));
+                }
+                addr.int_addr = n as u8;
+            }
+            "pop" => {
+                equals(cursor)?;
+                pop = Some(number(cursor, "a number of levels", 31)? as u8);
+            }
+            word @ ("else" | "merged" | "simple") => variant = word.to_owned(),
+            "any" => any = Some(true),
+            "all" => any = Some(false),
+            "ignore_uncovered" => ignore_uncovered = true,
+            "global" => addr.jump_global = true,
+            // `endif 3`, `call label`, `goto label`
+            word => match (name, source::parse_number(word)) {
+                ("endif", Some(levels)) if levels <= 31 => pop = Some(levels as u8),
+                ("call" | "goto", None) if !word.is_empty() => {
+                    said_target = Some(Target::Label(word.to_owned(), at))
+                }
+                _ => {
+                    let fits = [
+                        "int",
+                        "pop",
+                        "else",
+                        "merged",
+                        "simple",
+                        "any",
+                        "all",
+                        "ignore_uncovered",
+                        "global",
+                    ];
+                    return Err(Diagnostic::error(at, format!("`{word}` is not understood after `{name}`"))
+                        .help(suggest(word, fits)));
+                }
+            },
+        }
+    }
+    let on_boolean = matches!(condition, Some((Condition::Boolean, _)));
+    let in_structure = said_target.is_none();
+    let construct = CONSTRUCTS.iter().find(|construct| {
+        let condition_fits = match construct.jumps {
+            Jumps::Never | Jumps::Always => condition.is_none(),
+            Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
+        };
+        // Without `pop`, a break or continue in a structured program starts without levels to close; the second
+        // pass adds them.
+        let pop_fits = match construct.pop {
+            Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
+            Pop::One => true,
+            Pop::Said => pop.is_some(),
+        };
+        let boolean_fits = construct.name != "if" || on_boolean == construct.on_boolean;
+        construct.name == name && construct.variant == variant && condition_fits && pop_fits && boolean_fits
+    });
+    let Some(construct) = construct else {
+        let here = cursor.here();
+        return Err(Diagnostic::error(here, format!("`{name}` does not take these words together"))
+            .help(format!("forms of `{name}`: {}", forms(name))));
+    };
+    *target = match said_target {
+        Some(target) => target,
+        None if in_structure && needs_target(construct) => Target::Structure,
+        None => Target::Fixed,
+    };
+    let statement = Statement {
+        construct,
+        condition,
+        pop: pop.unwrap_or(if construct.pop == Pop::One { 1 } else { 0 }),
+        any: any.unwrap_or(construct.any),
+        ignore_uncovered,
+        addr,
+    };
+    let (inst, addr) = statement.encode();
+    Ok(fc_words(common, inst, addr))
+}
+
+pub(super) fn needs_target(construct: &Construct) -> bool {
+    construct.name != "endif" && construct.a_op != AOp::POP
+}
+
+/// The forms of a mnemonic, for messages.
+pub(super) fn forms(name: &str) -> String {
+    let of = |construct: &&Construct| construct.name == name;
+    let text = |construct: &Construct| {
+        let condition = match construct.jumps {
+            Jumps::Never | Jumps::Always => "",
+            Jumps::WhenFalse => " CONDITION",
+            Jumps::WhenTrue => " if CONDITION",
+        };
+        let variant =
+            if construct.variant.is_empty() { String::new() } else { format!(" {}", construct.variant) };
+        let pop = if construct.pop == Pop::Said { " pop=N" } else { "" };
+        format!("`{name}{condition}{variant}{pop}`")
+    };
+    let mut list: Vec<String> = CONSTRUCTS.iter().filter(of).map(text).collect();
+    list.dedup();
+    list.join(", ")
+}
+
+pub(super) fn condition(
+    cursor: &mut Cursor<'_>,
+    common: &mut CmnInst,
+    addr: &mut FcAddr,
+) -> Parsed<(Condition, bool)> {
+    let negated = cursor.eat("!");
+    if cursor.eat_word("alu") {
+        return Ok((Condition::Alu, negated));
+    }
+    let at = cursor.here();
+    if cursor.eat_word("bool") {
+        let (n, rel) = indexed(cursor, "a boolean constant", LOOP_CONSTANTS as u64 - 1)?;
+        if rel {
+            return Err(Diagnostic::error(at, "a boolean constant cannot be relative"));
+        }
+        addr.bool_addr = n as u8;
+        return Ok((Condition::Boolean, negated));
+    }
+    if cursor.peek() != Some('p') {
+        return Err(expected(
+            cursor,
+            "expected a condition",
+            "alu, pred.r (g, b, a) or bool[N], perhaps with ! before it, fits here",
+        ));
+    }
+    match predicate_name(cursor)? {
+        PredSel::RGBA => Err(Diagnostic::error(at, "a flow-control instruction has one predicate")
+            .help("pred.r, pred.g, pred.b or pred.a fits here")),
+        select => {
+            common.rgb_pred_sel = select;
+            Ok((Condition::Predicate, negated))
+        }
+    }
+}

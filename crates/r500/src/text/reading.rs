@@ -1,0 +1,176 @@
+//! Reading the pieces that all instructions share: numbers, field values, braces.
+
+use reconverge_isa::Field;
+use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::word::Kind;
+
+use super::syntax;
+use crate::inst::WORDS;
+use crate::words::*;
+
+/// Something read, or what is wrong.
+pub(super) type Parsed<T> = Result<T, Diagnostic>;
+
+pub(super) fn expected(
+    cursor: &Cursor<'_>,
+    message: impl Into<String>,
+    fits: impl Into<String>,
+) -> Diagnostic {
+    let found = cursor.here();
+    let label = if found.start == found.end { "the line ends here" } else { "" };
+    Diagnostic::error(found, message).label(label).help(fits)
+}
+
+pub(super) fn end(cursor: &Cursor<'_>) -> Parsed<()> {
+    if cursor.at_end() {
+        return Ok(());
+    }
+    let found = cursor.rest().trim();
+    let span = Span::new(cursor.offset(), cursor.offset() + found.len());
+    Err(Diagnostic::error(span, format!("`{found}` is not understood here")).help("the line should end here"))
+}
+
+pub(super) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u64> {
+    let at = cursor.here();
+    match cursor.number() {
+        Some(value) if value <= max => Ok(value),
+        Some(value) => {
+            Err(Diagnostic::error(at, format!("{what} cannot be {value}"))
+                .help(format!("0 to {max} fits here")))
+        }
+        None => {
+            Err(expected(cursor, format!("expected {what}"), format!("a number from 0 to {max} fits here")))
+        }
+    }
+}
+
+pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) -> Parsed<i64> {
+    let start = cursor.offset();
+    let negative = cursor.eat("-");
+    let value = cursor.number().and_then(|value| i64::try_from(value).ok());
+    let value = value.map(|value| if negative { -value } else { value });
+    value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
+        Diagnostic::error(cursor.since(start), format!("expected {what}"))
+            .help(format!("{min} to {max} fits here"))
+    })
+}
+
+/// A float, or its bits as `0x…`.
+pub(super) fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+    let start = cursor.offset();
+    let text = cursor.token().trim_end_matches(',');
+    let bits = match text.strip_prefix("0x") {
+        Some(_) => source::parse_number(text).and_then(|bits| u32::try_from(bits).ok()),
+        None => text.parse::<f32>().ok().map(f32::to_bits),
+    };
+    bits.ok_or_else(|| {
+        Diagnostic::error(cursor.since(start), format!("`{text}` is not a number"))
+            .help("four floats (1.5) or 32-bit patterns (0x3f800000) fit here")
+    })
+}
+
+pub(super) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw: u32) -> Parsed<u32> {
+    if cursor.eat("=") {
+        return Ok(field.set(raw, field_value(cursor, field)?));
+    }
+    if field.kind == Kind::Flag {
+        return Ok(field.set(raw, 1));
+    }
+    let name = field.name.to_ascii_uppercase();
+    Err(expected(cursor, format!("{name} needs a value"), format!("{name}=VALUE fits here")))
+}
+
+pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Parsed<u32> {
+    let at = cursor.here();
+    let start = cursor.offset();
+    if field.kind == Kind::Signed && cursor.eat("-") {
+        let value = cursor.number().unwrap_or(u64::MAX);
+        return match i64::try_from(value) {
+            Ok(value) if value <= i64::from(field.max() / 2) + 1 => Ok((-value) as u32 & field.max()),
+            _ => Err(Diagnostic::error(cursor.since(start), "the number does not fit the field")),
+        };
+    }
+    let word = cursor.word();
+    let value = field
+        .value_of(word)
+        .or_else(|| source::parse_number(word).and_then(|value| u32::try_from(value).ok()));
+    match value {
+        Some(value) if value <= field.max() => Ok(value),
+        Some(value) => {
+            Err(Diagnostic::error(at, format!("{} cannot be {value}", field.name.to_ascii_uppercase()))
+                .help(format!("0 to {} fits here", field.max())))
+        }
+        None => {
+            let names = field.names.iter().map(|name| name.text).collect::<Vec<_>>();
+            let help = if names.is_empty() {
+                format!("a number from 0 to {} fits here", field.max())
+            } else {
+                suggest(word, names)
+            };
+            Err(Diagnostic::error(
+                at,
+                format!("unknown value `{word}` for {}", field.name.to_ascii_uppercase()),
+            )
+            .help(help))
+        }
+    }
+}
+
+/// `{NAME NAME=value -NAME WORD|=bits}`: fields of any word, by name.
+pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
+    if !cursor.eat("{") {
+        return Ok(());
+    }
+    let formats = layout(kind);
+    loop {
+        if cursor.eat("}") {
+            return Ok(());
+        }
+        let at = cursor.here();
+        let start = cursor.offset();
+        let off = cursor.eat("-");
+        let mut name = cursor.word().to_owned();
+        if name.is_empty() {
+            return Err(expected(
+                cursor,
+                "expected a field or `}`",
+                "fields stand between braces: {NOP LAST}",
+            ));
+        }
+        if cursor.eat(".") {
+            name = format!("{name}.{}", cursor.word());
+        }
+        if cursor.eat("|=") {
+            let word = (0..WORDS).find(|word| syntax::word_name(&formats[*word], *word) == name);
+            let Some(word) = word else {
+                let names =
+                    (0..WORDS).map(|word| syntax::word_name(&formats[word], word)).collect::<Vec<_>>();
+                let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+                return Err(
+                    Diagnostic::error(at, format!("{kind} has no word `{name}`")).help(suggest(&name, names))
+                );
+            };
+            words[word] |= number(cursor, "the bits to set", u64::from(u32::MAX))? as u32;
+            continue;
+        }
+        let Some((word, field)) = syntax::field(kind, &name) else {
+            let names =
+                formats.iter().flat_map(|info| info.fields).map(|field| field.name).collect::<Vec<_>>();
+            return Err(Diagnostic::error(cursor.since(start), format!("{kind} has no field `{name}`"))
+                .help(suggest(&name, names)));
+        };
+        words[word] =
+            if off { field.set(words[word], 0) } else { assigned_field(cursor, field, words[word])? };
+    }
+}
+
+pub(super) fn set(words: &mut [u32; WORDS], kind: InstType, name: &str, value: u32) {
+    match syntax::field(kind, name) {
+        Some((word, field)) => words[word] = field.set(words[word], value),
+        None => unreachable!("{kind} has a field {name}"),
+    }
+}
+
+pub(super) fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    if cursor.eat("=") { Ok(()) } else { Err(expected(cursor, "expected `=`", "= fits here")) }
+}

@@ -1,0 +1,148 @@
+//! Which flow constructs belong together, and what each leaves to its surroundings.
+
+use reconverge_isa::source::Diagnostic;
+
+use super::asm::{Record, Target};
+use super::construct::{Pop, Statement};
+use crate::inst::WORDS;
+use crate::words::*;
+
+/// An open construct.
+pub(super) struct Open {
+    name: &'static str,
+    at: usize,
+    /// Breaks and continues that wait for the loop's end.
+    waiting: Vec<usize>,
+}
+
+/// Where each structured instruction jumps, as an index of a record. What an instruction without a target of its own
+/// leaves to its surroundings is filled in: the else form of an `if`, the levels that a break closes, BREAKREP in `rep`.
+pub(super) fn structure(
+    records: &mut [Record],
+    errors: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Vec<Option<usize>> {
+    let mut targets = vec![None; records.len()];
+    let mut open: Vec<Open> = Vec::new();
+    for index in 0..records.len() {
+        let record = &records[index];
+        let wants_target = matches!(record.target, Target::Structure);
+        let Some(statement) = recognised(&record.words) else { continue };
+        let construct = statement.construct;
+        match construct.name {
+            // A static if touches no counter: it is a plain jump, and neither else nor endif belongs to it.
+            "if" if construct.on_boolean && !wants_target => {}
+            "if" if construct.on_boolean => errors.push(
+                Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
+                    .help("it opens no level that `endif` could close: give -> LABEL, and leave with goto"),
+            ),
+            "if" | "loop" | "rep" => open.push(Open { name: construct.name, at: index, waiting: Vec::new() }),
+            "else" => match open.last_mut().filter(|open| matches!(open.name, "if" | "else")) {
+                Some(last) => {
+                    targets[last.at] = Some(index + 1);
+                    let opener = &mut records[last.at];
+                    if last.name == "if" && matches!(opener.target, Target::Structure) {
+                        change(&mut opener.words, |inst| inst.b_op1 = BOp::INCR);
+                    }
+                    *last = Open { name: "else", at: index, waiting: Vec::new() };
+                }
+                None if wants_target => errors.push(unopened(record, "else", "if")),
+                None => {}
+            },
+            "endif" => {
+                for _ in 0..statement.pop {
+                    match open.last().filter(|open| matches!(open.name, "if" | "else")) {
+                        Some(last) => {
+                            targets[last.at] = Some(index + 1);
+                            open.pop();
+                        }
+                        None => {
+                            warnings.push(Diagnostic::warning(record.span, "endif closes more than is open"));
+                            break;
+                        }
+                    }
+                }
+            }
+            "endloop" | "endrep" => {
+                let opener = if construct.name == "endloop" { "loop" } else { "rep" };
+                match open.last().filter(|open| open.name == opener) {
+                    Some(last) => {
+                        targets[last.at] = Some(index + 1);
+                        targets[index] = Some(last.at + 1);
+                        for waiting in &last.waiting {
+                            let is_continue = recognised(&records[*waiting].words)
+                                .is_some_and(|statement| statement.construct.name == "continue");
+                            targets[*waiting] = Some(if is_continue { index } else { index + 1 });
+                        }
+                        open.pop();
+                    }
+                    None if wants_target => errors.push(unopened(record, construct.name, opener)),
+                    None => {}
+                }
+            }
+            "break" | "breakrep" | "continue" => {
+                let within = open.iter().rposition(|open| matches!(open.name, "loop" | "rep"));
+                match within {
+                    Some(within) => {
+                        let levels = (open.len() - 1 - within) as u8;
+                        let in_rep = open[within].name == "rep";
+                        open[within].waiting.push(index);
+                        if wants_target {
+                            change(&mut records[index].words, |inst| {
+                                if construct.pop == Pop::None && levels > 0 {
+                                    (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels.min(31));
+                                }
+                                if in_rep && inst.op == FcOp::BREAKLOOP {
+                                    inst.op = FcOp::BREAKREP;
+                                }
+                            });
+                        }
+                    }
+                    None if wants_target => errors.push(unopened(record, construct.name, "loop or rep")),
+                    None => {}
+                }
+            }
+            _ if wants_target => errors.push(
+                Diagnostic::error(record.span, format!("`{}` needs a target", construct.name))
+                    .help("-> LABEL fits at the end of the line"),
+            ),
+            _ => {}
+        }
+    }
+    for left in open {
+        if matches!(records[left.at].target, Target::Structure) {
+            let closer = match left.name {
+                "if" | "else" => "endif",
+                "loop" => "endloop",
+                _ => "endrep",
+            };
+            errors.push(
+                Diagnostic::error(records[left.at].span, format!("`{}` is never closed", left.name))
+                    .help(format!("`{closer}` is missing, or `-> LABEL` at the end of this line")),
+            );
+        }
+    }
+    targets
+}
+
+pub(super) fn change(words: &mut [u32; WORDS], edit: impl FnOnce(&mut FcInst)) {
+    if let Ok(mut inst) = FcInst::unpack_lenient(words[2]) {
+        let reserved = words[2] & !FcInst::OWNED;
+        edit(&mut inst);
+        words[2] = inst.pack() | reserved;
+    }
+}
+
+pub(super) fn unopened(record: &Record, name: &str, opener: &str) -> Diagnostic {
+    Diagnostic::error(record.span, format!("`{name}` without {opener}"))
+        .help(format!("open it with {opener}, or give a target with -> LABEL"))
+}
+
+pub(super) fn recognised(words: &[u32; WORDS]) -> Option<Statement> {
+    if words[0] & 3 != InstType::FC as u32 {
+        return None;
+    }
+    let inst = FcInst::unpack_lenient(words[2]).ok()?;
+    let addr = FcAddr::unpack_lenient(words[3]).ok()?;
+    Statement::recognise(&inst, &addr)
+}

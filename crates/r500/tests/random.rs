@@ -1,0 +1,78 @@
+//! Random words never panic: in decode, in strict and in lenient execution.
+
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_r500::inst::decode;
+use reconverge_r500::launch::{Input, Launch, Options, Setup, Texture, run};
+use reconverge_r500::words::{InstType, layout};
+use reconverge_simt::Mode;
+use reconverge_simt::texture::{Image, Sampler};
+use reconverge_testkit::Random;
+
+const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
+
+/// Mostly an instruction that has a meaning, sometimes any words.
+fn record(random: &mut Random) -> [u32; 6] {
+    let any = any_record(random);
+    if random.once_in(64) {
+        return any;
+    }
+    std::iter::repeat_with(|| any_record(random)).find(|words| decode(words).is_ok()).unwrap_or(any)
+}
+
+fn any_record(random: &mut Random) -> [u32; 6] {
+    let mut words = std::array::from_fn(|_| random.next());
+    let kind = TYPES[random.below(4) as usize];
+    if !random.once_in(8) {
+        // Documented bits of a type, and targets near by, so that programs get somewhere.
+        for (word, info) in words.iter_mut().zip(layout(kind)) {
+            *word &= info.owned;
+        }
+        words[0] = words[0] & !3 | kind as u32;
+        if kind == InstType::FC {
+            words[3] &= !(0x1f0 << 16);
+        }
+    }
+    words
+}
+
+#[test]
+fn random_programs_never_panic() {
+    let seed = 0x5eed_0500;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let texels = (0..16).map(|n| [n, random.next(), random.next(), random.next()]).collect();
+    let image = Arc::new(Image::flat(4, 4, texels).unwrap());
+    let (mut ended, mut trapped) = (0, 0);
+    for round in 0..10_000 {
+        let count = 1 + random.below(12) as usize;
+        let mut words: Vec<u32> = (0..count).flat_map(|_| record(&mut random)).collect();
+        words.extend([5, 0, 0, 0, 0, 0]);
+        let state = vec![
+            ("US_CONFIG".to_owned(), random.next() & 2),
+            ("US_PIXSIZE".to_owned(), random.next() & 0x7f),
+            ("US_FC_CTRL".to_owned(), random.next() & 0x8000_0000),
+            ("US_FC_BOOL_CONST".to_owned(), random.next()),
+            ("US_FC_INT_CONST_0".to_owned(), random.next() & 0x00ff_ff03),
+        ];
+        let setup = Arc::new(Setup::new(&Program { words, state, ..Program::default() }).unwrap());
+        for mode in [Mode::Strict, Mode::Lenient] {
+            let lanes = 1 + random.below(20) as usize;
+            let values = (0..lanes).map(|_| std::array::from_fn(|_| random.next())).collect();
+            let launch = Launch {
+                lanes,
+                inputs: vec![Input { temp: (round % 128) as u8, values }],
+                constants: vec![(0, [random.next(); 4])],
+                textures: vec![(0, Texture { image: image.clone(), sampler: Sampler::default() })],
+                options: Options { mode, watchdog: 200, ..Options::default() },
+            };
+            match run(&setup, &launch) {
+                Ok(_) => ended += 1,
+                Err(_) => trapped += 1,
+            }
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 1_000 && trapped > 1_000, "the mix must reach both: {ended} ended, {trapped} trapped");
+}

@@ -1,0 +1,36 @@
+//! Seeded numbers: xorshift, the same on every platform.
+
+/// A generator; the same seed gives the same numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A generator for a seed; any seed will do.
+    pub fn new(seed: u64) -> Random {
+        let mut random = Random(seed ^ 0x9e37_79b9_7f4a_7c15 | 1);
+        // Neighbouring seeds start far apart.
+        for _ in 0..8 {
+            random.next();
+        }
+        random
+    }
+
+    /// 32 bits.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as u32
+    }
+
+    /// A number below `limit`, which is at least 1.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        self.next() % limit
+    }
+
+    /// Yes, once in `times`.
+    pub fn once_in(&mut self, times: u32) -> bool {
+        self.below(times) == 0
+    }
+}
