@@ -62,7 +62,7 @@ word! {
 }
 
 /// The temporary that holds i in red and j in green at the start; blue and alpha are 0. The page that says where
-/// was not available; temp[0] is where a driver routes the first coordinate. (r500.md Q3)
+/// was not available; temporary 0 is where a driver routes the first coordinate. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 impl Format {

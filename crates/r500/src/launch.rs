@@ -1,7 +1,7 @@
 //! What is true before the first instruction: the program in its slots, the state registers, the lanes' inputs.
 //!
 //! [`Setup`] is a program with its state, checked once; [`Launch`] adds what differs from run to run; [`run`]
-//! splits the lanes into threads of [`Launch::group_width`] lanes and runs each on the reference engine.
+//! splits the lanes into threads of [`Options::group_width`] lanes and runs each on the reference engine.
 //!
 //! Lanes come in quads of four: top left, top right, bottom left, bottom right. (r500.md Q1)
 

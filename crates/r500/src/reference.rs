@@ -582,7 +582,11 @@ impl Group {
         for lane in fetching.lanes() {
             let position = coordinates(lane);
             fetched[lane.index()] = if let Some(ctm) = self.ctm.as_ref().filter(|ctm| ctm.has_input(unit)) {
-                ctm.fetch(unit, position, tex.inst.inst, tex.inst.unscaled)?
+                match ctm.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
+                    // A helper lane at the edge of a domain fetches beyond it, and nobody uses the value.
+                    Err(ctm::AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
+                    value => value?,
+                }
             } else {
                 let bound = self.textures[usize::from(unit)].as_ref().ok_or(Cause::NoTexture(unit))?;
                 let first = lane.0 & !3;

@@ -164,6 +164,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             // `endif 3`, `call label`, `goto label`
             word => match (name, source::parse_number(word)) {
                 ("endif", Some(levels)) if levels <= 31 => pop = Some(levels as u8),
+                ("call" | "goto", Some(address)) if address < SLOTS as u64 => {
+                    addr.jump_addr = address as u16;
+                    said_target = Some(Target::Fixed);
+                }
                 ("call" | "goto", None) if !word.is_empty() => {
                     said_target = Some(Target::Label(word.to_owned(), at))
                 }

@@ -1,0 +1,292 @@
+//! What whole instructions do, one rule a test, written in the assembler's text.
+
+use std::sync::Arc;
+
+use reconverge_r500::ctm::{
+    self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
+};
+use reconverge_r500::launch::{Input, LaneOutput, Launch, Options, RunError, Setup, run};
+use reconverge_r500::reference::Cause;
+use reconverge_r500::text::assemble;
+use reconverge_simt::Mode;
+
+const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
+
+fn setup(source: &str) -> Arc<Setup> {
+    let assembled = assemble(source).unwrap_or_else(|errors| panic!("{errors:?}"));
+    Arc::new(Setup::new(&assembled.program).unwrap())
+}
+
+fn launch(lanes: &[[f32; 4]], mode: Mode) -> Launch {
+    let values = lanes.iter().map(|lane| lane.map(f32::to_bits)).collect();
+    Launch {
+        lanes: lanes.len(),
+        inputs: vec![Input { temp: 0, values }],
+        options: Options { mode, ..Options::default() },
+        ..Launch::default()
+    }
+}
+
+fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
+    run(&setup(source), &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}")).lanes
+}
+
+/// Runs `source` and the output of temp[1]; gives its four channels for each lane.
+fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
+    let outputs = outputs(&format!("{source}{OUT}"), lanes, Mode::Strict);
+    outputs.iter().map(|lane| lane.color[0].map(f32::from_bits)).collect()
+}
+
+fn trap(source: &str) -> Cause {
+    match run(&setup(source), &launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict)) {
+        Err(RunError::Trap { trap, .. }) => trap.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// r500.md 7, E12; REG, MDH and MDV.
+#[test]
+fn derivatives_are_differences_within_the_quad_for_all_four_lanes() {
+    let quad = [[1.0, 10.0, 0.0, 7.0], [3.0, 20.0, 0.0, 8.0], [6.0, 40.0, 0.0, 9.0], [100.0, 0.0, 0.0, 0.0]];
+    let found = temp1(
+        "ALU temp[1].rgb = MDH src0.rrr, -src0.111, src0.rrr : src0=temp[0]\n  + temp[1].a = MDV src0.r, -src0.1, src0.r : src0=temp[0]\n",
+        &quad,
+    );
+    assert_eq!(found, [[2.0, 10.0, 0.0, 2.0]; 4]);
+}
+
+/// CTM guide p. 27.
+#[test]
+fn the_fourth_product_of_dp4_is_the_alpha_units_whatever_its_opcode() {
+    let found = temp1(
+        "ALU temp[1].rgb = DP4 src0.rgb, src0.rgb : src0=temp[0]\n  + temp[1].a = MAX src0.a, src0.a : src0=temp[0]\n",
+        &[[1.0, 2.0, 3.0, 4.0]],
+    );
+    assert_eq!(found, [[30.0, 30.0, 30.0, 4.0]]);
+}
+
+/// r500.md Q7.
+#[test]
+fn sop_and_dp_take_the_other_units_value_before_its_modifiers() {
+    let found = temp1("ALU temp[1].rgb = SOP\n  + temp[1].a = RCP*8.sat src0.r\n", &[[0.0; 4]]);
+    // An unused source is inline code 0, which is 1/128.
+    assert_eq!(found, [[128.0, 128.0, 128.0, 1.0]]);
+    let found = temp1(
+        "ALU temp[1].rgb = DP3*8.sat src0.rgb, src0.rgb : src0=temp[0]\n  + temp[1].a = DP/2\n",
+        &[[1.0, 2.0, 2.0, 0.0]],
+    );
+    assert_eq!(found, [[1.0, 1.0, 1.0, 4.5]]);
+}
+
+/// CTM guide p. 27: r g b come from the RGB address word, a from the alpha address word, in both units.
+#[test]
+fn swizzles_cross_between_the_address_words() {
+    let found = temp1(
+        "ALU temp[1].rgb = MAX*off src0.aar, src0.aar : src0=temp[0]\n  + temp[1].a = MAX*off src0.g, src0.g : src0=const[3]\n.const 3 0 0 0 42\n",
+        &[[1.0, 2.0, 3.0, 4.0]],
+    );
+    assert_eq!(found, [[42.0, 42.0, 1.0, 2.0]]);
+}
+
+/// r500.md 3.1: both units read before either writes.
+#[test]
+fn a_swap_needs_no_temporary() {
+    let found = temp1(
+        "ALU temp[1].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n  + temp[1].a = MAX*off src0.a, src0.a : src0=temp[0]\nALU temp[1].rgb = MAX*off src0.aaa, src0.aaa : src0=temp[1]\n  + temp[1].a = MAX*off src0.r, src0.r : src0=temp[1]\n",
+        &[[1.0, 2.0, 3.0, 4.0]],
+    );
+    assert_eq!(found, [[4.0, 4.0, 4.0, 1.0]]);
+}
+
+/// CTM guide p. 26.
+#[test]
+fn presubtract_acts_before_swizzle_and_modifier() {
+    let found = temp1(
+        "ALU temp[1].rgb = MAX -srcp.gbr, -srcp.gbr : src0=temp[0] src1=const[0] srcp=SUB\n.const 0 10 10 10 10\n",
+        &[[1.0, 2.0, 3.0, 4.0]],
+    );
+    assert_eq!(found[0][..3], [-8.0, -7.0, -9.0]);
+}
+
+/// REG, WRITE_INACTIVE; r500.md Q5.
+#[test]
+fn write_inactive_writes_temporaries_of_sleeping_lanes_only() {
+    let source = format!(
+        "ALU alu_result[LT].r = MAD src0.rrr, src0.111, -src1.rrr : src0=temp[0] src1=#1\nif alu\nALU temp[1].r = MAX src0.111, src0.111 {{WRITE_INACTIVE}}\nOUT temp[1].g = MAX src0.111, src0.111 {{RGB_OMASK=RG US_ALU_RGB_INST.TARGET=B}}\nendif\n{OUT}"
+    )
+    .replace("RGB_OMASK=RG", "RGB_OMASK=3");
+    let lanes = outputs(&source, &[[0.0; 4], [5.0; 4]], Mode::Strict);
+    let temp1: Vec<[f32; 2]> =
+        lanes.iter().map(|lane| [0, 1].map(|c| f32::from_bits(lane.color[0][c]))).collect();
+    assert_eq!(temp1, [[1.0, 1.0], [1.0, 0.0]]);
+    assert_eq!([lanes[0].written[1], lanes[1].written[1]], [0b11, 0]);
+}
+
+/// CTM guide p. 31; REG.
+#[test]
+fn targets_of_the_two_units_may_differ_and_the_last_write_wins() {
+    let source = "OUT out[B].rg = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n  + out[D].a = MAX*off src0.a, src0.a : src0=temp[0]\nOUT out[B].r = MAX*off src0.ggg, src0.ggg : src0=temp[0]\n  + out.w = MAX*off src0.1, src0.1\n";
+    let lane = outputs(source, &[[1.0, 2.0, 3.0, 4.0]], Mode::Strict)[0];
+    assert_eq!(lane.color[1].map(f32::from_bits), [2.0, 2.0, 0.0, 0.0]);
+    assert_eq!((lane.written, f32::from_bits(lane.color[3][3])), ([0, 0b11, 0, 0b1000], 4.0));
+    assert_eq!(lane.depth, Some(1f32.to_bits()));
+}
+
+/// r500.md Q12 and Q2: -0 kills, and a killed lane goes on as a helper.
+#[test]
+fn texkill_drops_lanes_with_a_negative_component() {
+    let source = format!(
+        "TEX TEXKILL tex[0], temp[0].rgba\nALU temp[1].rgb = MDH src0.rrr, -src0.111, src0.rrr : src0=temp[0]\n{OUT}"
+    );
+    let quad = [[1.0; 4], [-0.0, 1.0, 1.0, 1.0], [1.0; 4], [1.0, 1.0, 1.0, -3.0]];
+    let lanes = outputs(&source, &quad, Mode::Strict);
+    assert_eq!(lanes.iter().map(|lane| lane.killed).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(f32::from_bits(lanes[0].color[0][0]), -1.0, "the derivative still sees lane 1");
+}
+
+/// r500.md 2.1 and 3.6.
+#[test]
+fn predicates_gate_each_channel_by_its_own_bit() {
+    let found = temp1(
+        "ALU pred[GE].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\nALU (pred.rgba) temp[1].rgb = MAX src0.111, src0.111\nALU (!pred.rgba) temp[1].rgb = MAX src0.hhh, src0.hhh\n",
+        &[[1.0, -1.0, 0.0, 0.0]],
+    );
+    assert_eq!(found[0][..3], [1.0, 0.5, 1.0]);
+}
+
+#[test]
+fn strict_mode_names_what_is_undefined() {
+    let reads = |place: &str| format!("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0={place}\n{OUT}");
+    assert_eq!(trap(&reads("const[0+aL]")), Cause::NoLoopRegister);
+    let frame = format!(".state US_PIXSIZE 1\n{}", reads("temp[2]"));
+    assert_eq!(trap(&frame), Cause::NotAllocated { temp: 2, highest: 1 });
+    let loops = format!(
+        ".int 0 1 100 0\nloop int[0]\n{}endloop int[0]\n{OUT}",
+        reads("temp[60+aL]").replace(OUT, "")
+    );
+    assert_eq!(trap(&loops), Cause::RelativeAddress { file: "temp", base: 60, al: 100 });
+    assert_eq!(trap("ALU nop\n"), Cause::EndIsNotOut);
+    let range = ".state US_CODE_RANGE CODE_SIZE=0\n.state US_CODE_ADDR END_ADDR=1\nALU nop\nOUT nop\n";
+    assert_eq!(trap(range), Cause::OutsideRange { pc: 1, start: 0, end: 0 });
+    assert_eq!(trap("goto 9\nOUT nop\n"), Cause::OutsideRange { pc: 9, start: 0, end: 1 });
+    assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=SOP}\nOUT nop\n"), Cause::Forbidden(_)));
+    assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=6}\nOUT nop\n"), Cause::NoMeaning(_)));
+    assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000_000));
+}
+
+/// r500.md Q6: addresses wrap.
+#[test]
+fn lenient_relative_addresses_wrap() {
+    let source = format!(
+        ".int 0 1 100 0\nloop int[0]\nALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[28+aL]\nendloop int[0]\n{OUT}"
+    );
+    let lanes = outputs(&source, &[[7.0; 4]], Mode::Lenient);
+    assert_eq!(f32::from_bits(lanes[0].color[0][0]), 7.0);
+}
+
+// ---- CTM
+
+const LINEAR: Surface =
+    Surface { base: 0, pitch: 4, height: 2, format: Format::FLOAT32_1, tiling: Tiling::LINEAR };
+
+fn dispatch(input: Surface, memory: Vec<u8>) -> Dispatch {
+    let output = Surface { base: 2048, ..LINEAR };
+    Dispatch {
+        memory,
+        inputs: vec![(0, input)],
+        outputs: [Some(Surface { format: Format::FLOAT32_4, ..output }), None, None, None],
+        uncached: false,
+        conditional: None,
+        constants: Vec::new(),
+        domain: Domain { i: 0, j: 0, width: 1, height: 1 },
+        options: Options::default(),
+    }
+}
+
+const FETCH: &str = "TEX temp[1].rgba = LD tex[0], temp[0].rgba UNSCALED\n";
+
+fn memory(values: &[f32]) -> Vec<u8> {
+    let mut memory: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    memory.resize(4096, 0);
+    memory
+}
+
+/// CTM guide p. 6: the requested element comes back last.
+#[test]
+fn a_two_by_two_fetch_gives_the_neighbours_and_then_the_element() {
+    let input = Surface { tiling: Tiling::LINEAR_INP_2X2, ..LINEAR };
+    let setup = setup(&format!("{FETCH}{OUT}"));
+    let outcome =
+        ctm::run(&setup, dispatch(input, memory(&[1.0, 2.0, 0.0, 0.0, 5.0, 6.0, 0.0, 0.0]))).unwrap();
+    let found: Vec<f32> = outcome.memory[2048..2064]
+        .chunks(4)
+        .map(|word| f32::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    assert_eq!(found, [2.0, 5.0, 6.0, 1.0]);
+}
+
+#[test]
+fn what_the_guide_leaves_out_is_an_error_that_says_so() {
+    let cause = |source: &str, input: Surface| match ctm::run(
+        &setup(&format!("{source}{OUT}")),
+        dispatch(input, memory(&[])),
+    ) {
+        Err(ctm::DispatchError::Run(RunError::Trap { trap, .. })) => trap.cause,
+        other => panic!("{other:?}"),
+    };
+    let tiled = Surface { tiling: Tiling::TILED, ..LINEAR };
+    assert_eq!(cause(FETCH, tiled), AccessError::Tiled(Tiling::TILED).into());
+    let several = Surface { tiling: Tiling::LINEAR_INP_2X2, format: Format::UINT8_4, ..LINEAR };
+    assert_eq!(cause(FETCH, several), AccessError::Neighbours(Format::UINT8_4).into());
+    assert_eq!(cause(&FETCH.replace("UNSCALED", ""), LINEAR), AccessError::Fetch("a scaled LD").into());
+    assert_eq!(cause(&FETCH.replace("LD", "PROJ"), LINEAR), AccessError::Fetch("PROJ").into());
+    let outside = AccessError::Outside { x: 0, y: 0, width: 4, height: 0 };
+    assert_eq!(cause(FETCH, Surface { height: 0, ..LINEAR }), outside.into());
+}
+
+/// r500.md Q21: value / maximum, absent channels 0; outputs clamp and round.
+#[test]
+fn integer_formats_read_and_write_normalised() {
+    let mut bytes = vec![0; 16];
+    let surface = |format| Surface { format, ..LINEAR };
+    let value = [1.5f32, 0.5, -1.0, f32::NAN].map(f32::to_bits);
+    surface(Format::UINT8_4).store(&mut bytes, 1, 0, value).unwrap();
+    assert_eq!(bytes[4..8], [255, 128, 0, 0]);
+    let read = surface(Format::UINT8_4).load(&bytes, 1, 0).unwrap().map(f32::from_bits);
+    assert_eq!(read, [1.0, 128.0 / 255.0, 0.0, 0.0]);
+    surface(Format::UINT16_1).store(&mut bytes, 0, 0, value).unwrap();
+    assert_eq!(
+        surface(Format::UINT16_1).load(&bytes, 0, 0).unwrap().map(f32::from_bits),
+        [1.0, 0.0, 0.0, 0.0]
+    );
+}
+
+/// CTM guide p. 5, set_cond_loc.
+#[test]
+fn a_test_before_scheduling_skips_the_pair() {
+    let buffer = Surface { base: 1024, ..LINEAR };
+    let mut memory = memory(&[9.0; 8]);
+    memory[1024..1028].copy_from_slice(&2f32.to_le_bytes());
+    let conditional =
+        Conditional { buffer, test: CondTest::LESS, location: CondLoc::PE, value: 1.0, write: false };
+    let dispatch = Dispatch {
+        conditional: Some(conditional),
+        domain: Domain { i: 0, j: 0, width: 2, height: 1 },
+        ..dispatch(LINEAR, memory)
+    };
+    let outcome = ctm::run(&setup(&format!("{FETCH}{OUT}")), dispatch).unwrap();
+    let out = |i: usize| f32::from_le_bytes(outcome.memory[2048 + 16 * i..2052 + 16 * i].try_into().unwrap());
+    assert_eq!([out(0), out(1)], [9.0, 0.0], "1 < 2 runs, 1 < 0 does not");
+}
+
+#[test]
+fn conditional_tests_compare_the_program_with_the_buffer() {
+    let passing: Vec<Vec<CondTest>> = [(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (f32::NAN, 2.0)]
+        .map(|(v, b)| CondTest::ALL.iter().copied().filter(|test| test.passes(v, b)).collect())
+        .to_vec();
+    use CondTest::*;
+    assert_eq!(passing[0], [LESS, LESS_EQUAL, NOT_EQUAL, ALWAYS]);
+    assert_eq!(passing[1], [LESS_EQUAL, EQUAL, GREATER_EQUAL, ALWAYS]);
+    assert_eq!(passing[2], [GREATER_EQUAL, GREATER, NOT_EQUAL, ALWAYS]);
+    assert_eq!(passing[3], [NOT_EQUAL, ALWAYS]);
+}
