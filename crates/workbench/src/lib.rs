@@ -3,7 +3,7 @@
 //! * [`open()`]: a file's bytes to programs with their machine.
 //! * [`text`]: disassemble, assemble, explain, for whichever machine.
 //! * [`mod@r500`]: runs on R500.
-//! * [`array`], [`values`]: the numbers that go in and come out.
+//! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
 

@@ -253,7 +253,7 @@ impl From<DispatchError> for Error {
 /// Runs a launch.
 ///
 /// # Errors
-/// See [`Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
+/// See [`enum@Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
 pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
     let setup = Arc::new(Setup::new(program)?);
     let options = options(file)?;
