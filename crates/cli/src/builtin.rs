@@ -26,6 +26,8 @@ const FILES: &[File] = files![
     "r500/fuzz.jsonl.gz",
     "r500/loops.s",
     "r500/loops.toml",
+    "r500/overflow.s",
+    "r500/overflow.toml",
     "r500/predicate.s",
     "r500/predicate.toml",
     "r500/stale.s",

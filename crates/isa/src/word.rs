@@ -250,6 +250,14 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 
 /// Writes a word format down the way a register manual prints it.
 ///
+/// Fields that share a bit do not compile:
+///
+/// ```compile_fail
+/// reconverge_isa::word! {
+///     struct Clash(u32) = "CLASH" { low: u8 [7:0], high: u8 [8:7] }
+/// }
+/// ```
+///
 /// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` gives a plain struct with those fields and
 /// `INFO` (the same as data), `unpack` (stray bits and unassigned codes are errors), `unpack_lenient` (stray
 /// bits are ignored) and `pack`.

@@ -364,6 +364,17 @@ fn alu_violations(words: &[u32; WORDS], kind: InstType, alu: &Alu, found: &mut V
 }
 
 impl RgbOp {
+    /// How many of the operands A, B, C mean something, in order. MDH and MDV use the modifiers of A and C; D2A uses
+    /// two channels of A and B and one of C. (CTM guide p. 28)
+    pub const fn operands(self) -> usize {
+        match self {
+            RgbOp::MAD | RgbOp::D2A | RgbOp::CND | RgbOp::CMP | RgbOp::MDH | RgbOp::MDV => 3,
+            RgbOp::DP3 | RgbOp::DP4 | RgbOp::MIN | RgbOp::MAX => 2,
+            RgbOp::FRC => 1,
+            RgbOp::SOP => 0,
+        }
+    }
+
     /// Whether the result is one dot product in all channels.
     pub const fn is_dot_product(self) -> bool {
         matches!(self, RgbOp::DP3 | RgbOp::DP4 | RgbOp::D2A)
@@ -376,6 +387,23 @@ impl RgbOp {
 }
 
 impl AlphaOp {
+    /// How many of the operands A, B, C mean something, in order. MDH and MDV use the modifiers of A and C. (CTM
+    /// guide p. 29)
+    pub const fn operands(self) -> usize {
+        match self {
+            AlphaOp::MAD | AlphaOp::CND | AlphaOp::CMP | AlphaOp::MDH | AlphaOp::MDV => 3,
+            AlphaOp::MIN | AlphaOp::MAX => 2,
+            AlphaOp::FRC
+            | AlphaOp::EX2
+            | AlphaOp::LN2
+            | AlphaOp::RCP
+            | AlphaOp::RSQ
+            | AlphaOp::SIN
+            | AlphaOp::COS => 1,
+            AlphaOp::DP => 0,
+        }
+    }
+
     /// Whether this is one of the operations that only the alpha unit has.
     pub const fn is_transcendental(self) -> bool {
         matches!(

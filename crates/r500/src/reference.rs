@@ -616,16 +616,8 @@ impl Group {
     // ---- Flow control. r500.md 5.4
 
     fn fc<O: Observer>(&mut self, common: &CmnInst, fc: &Fc, observer: &mut O) -> Result<(), Cause> {
-        let predicate = match common.rgb_pred_sel {
-            PredSel::NONE => Mask(u64::MAX),
-            // One predicate only; RGBA is forbidden and read as red in lenient mode.
-            PredSel::RGBA | PredSel::RRRR => self.predicate[0],
-            PredSel::GGGG => self.predicate[1],
-            PredSel::BBBB => self.predicate[2],
-            PredSel::AAAA => self.predicate[3],
-        };
-        let predicate =
-            if common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE { !predicate } else { predicate };
+        // One predicate only; RGBA is forbidden and read as red in lenient mode.
+        let predicate = self.predicated(common, 0);
         let active = self.flow.active();
         if self.strict()
             && flow::reads_alu_result(fc.inst.jump_func)
@@ -851,37 +843,23 @@ fn used_sources(alu: &Alu) -> ([bool; 3], [bool; 3]) {
         operand.swiz[channels].iter().for_each(|swiz| mark(operand.sel, *swiz));
     };
     match alu.rgb.op {
-        RgbOp::MAD | RgbOp::CND | RgbOp::CMP => rgb.iter().for_each(|operand| mark_rgb(operand, 0..3)),
-        RgbOp::DP3 | RgbOp::DP4 | RgbOp::MIN | RgbOp::MAX => {
-            rgb[..2].iter().for_each(|operand| mark_rgb(operand, 0..3));
+        RgbOp::MDH | RgbOp::MDV => {
+            mark_rgb(&rgb[1], 0..3);
+            mark(Sel::SRC0, Swiz::R);
         }
         RgbOp::D2A => {
             rgb[..2].iter().for_each(|operand| mark_rgb(operand, 0..2));
             mark_rgb(&rgb[2], 2..3);
         }
-        RgbOp::FRC => mark_rgb(&rgb[0], 0..3),
-        RgbOp::SOP => {}
-        RgbOp::MDH | RgbOp::MDV => {
-            mark_rgb(&rgb[1], 0..3);
-            mark(Sel::SRC0, Swiz::R);
-        }
+        op => rgb[..op.operands()].iter().for_each(|operand| mark_rgb(operand, 0..3)),
     }
     let alpha = &alu.alpha.operands;
     let reads = match alu.alpha.op {
-        AlphaOp::MAD | AlphaOp::CND | AlphaOp::CMP => &alpha[..],
-        AlphaOp::MIN | AlphaOp::MAX => &alpha[..2],
-        AlphaOp::DP => &[],
         AlphaOp::MDH | AlphaOp::MDV => {
             mark(Sel::SRC0, Swiz::A);
             &alpha[1..2]
         }
-        AlphaOp::FRC
-        | AlphaOp::EX2
-        | AlphaOp::LN2
-        | AlphaOp::RCP
-        | AlphaOp::RSQ
-        | AlphaOp::SIN
-        | AlphaOp::COS => &alpha[..1],
+        op => &alpha[..op.operands()],
     };
     reads.iter().for_each(|operand| mark(operand.sel, operand.swiz));
     if alu.rgb.op == RgbOp::DP4 {

@@ -216,6 +216,21 @@ fn state_and_constants_survive() {
 }
 
 #[test]
+fn structure_indents_and_numbers_constructs() {
+    let source = "if alu\nloop int[0]\nOUT nop\nendloop int[0]\nelse\nOUT nop\nendif\nOUT nop\n";
+    let program = assemble(source).unwrap().program;
+    let text = disassemble(&program, Listing { hex: false, structure: true });
+    let expected = "if alu else -> L5  ; #1\n\
+        L1:\n  loop int[0] -> L4  ; #2\n\
+        L2:\n    OUT nop\n  endloop int[0] -> L2  ; end #2\n\
+        L4:\nelse -> L7  ; #1\n\
+        L5:\n  OUT nop\nendif  ; end #1\n\
+        L7:\nOUT nop\n";
+    assert_eq!(text, expected.replace("L1:\n", ""));
+    assert_eq!(assemble(&text).unwrap().program, program);
+}
+
+#[test]
 fn any_constant_bits_survive() {
     let mut random = Random(0x5eed_0003);
     for _ in 0..20_000 {

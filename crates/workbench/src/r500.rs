@@ -10,6 +10,7 @@ use reconverge_isa::word::FieldValue;
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, Domain, Format, Surface, Tiling,
 };
+use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::inst::{Body, TARGETS};
 use reconverge_r500::launch::{
     Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
@@ -42,6 +43,14 @@ pub struct LaunchFile {
     pub group_width: Option<usize>,
     /// Instructions a thread may issue.
     pub watchdog: Option<u64>,
+    /// Frames of the loop stack, instead of the number recommended for the flow-control mode.
+    pub loop_stack: Option<usize>,
+    /// Entries of the address stack, likewise.
+    pub address_stack: Option<usize>,
+    /// Highest value of a branch counter, likewise.
+    pub branch_counter: Option<u8>,
+    /// Which sleeping lanes keep a BREAK from jumping: `frame` (those of the loop) or `all`.
+    pub inhibit_scope: Option<String>,
     /// Values in temporaries.
     #[serde(default)]
     pub input: Vec<InputValues>,
@@ -256,7 +265,7 @@ impl From<DispatchError> for Error {
 /// See [`enum@Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
 pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
     let setup = Arc::new(Setup::new(program)?);
-    let options = options(file)?;
+    let options = options(file, &setup)?;
     let constants = constants(file, files)?;
     let (outputs, statistics, report) = match &file.ctm {
         Some(ctm) => run_ctm(&setup, ctm, options, constants, files)?,
@@ -271,17 +280,30 @@ pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<Ru
 
 type Outputs = (Vec<(String, Array)>, reconverge_simt::Statistics, reconverge_simt::fidelity::Report);
 
-fn options(file: &LaunchFile) -> Result<Options, Error> {
+fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
     let mode = match file.mode.as_deref() {
         None => Mode::Strict,
         Some(name) => choose("mode", name, &[("strict", Mode::Strict), ("lenient", Mode::Lenient)])?,
     };
+    let scope = match file.inhibit_scope.as_deref() {
+        None => InhibitScope::default(),
+        Some(name) => {
+            choose("inhibit_scope", name, &[("frame", InhibitScope::Frame), ("all", InhibitScope::All)])?
+        }
+    };
+    let recommended = Limits::recommended(setup.fc_mode);
+    let limits = Limits {
+        branch_counter: file.branch_counter.unwrap_or(recommended.branch_counter),
+        loop_stack: file.loop_stack.unwrap_or(recommended.loop_stack),
+        address_stack: file.address_stack.unwrap_or(recommended.address_stack),
+    };
     let default = Options::default();
     Ok(Options {
         mode,
+        scope,
+        limits: Some(limits),
         group_width: file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref())),
         watchdog: file.watchdog.unwrap_or(default.watchdog),
-        ..default
     })
 }
 

@@ -7,8 +7,8 @@ use reconverge_isa::word::{FieldValue, Kind};
 
 use super::construct::{Condition, Jumps, Pop, Statement};
 use super::syntax::{
-    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, alpha_operands, field_name, letter, modifier,
-    rgb_operands, source, tex_letter, word_name,
+    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_name, letter, modifier, source,
+    tex_letter, word_name,
 };
 use crate::inst::{self, AlphaOperand, Alu, Body, Fc, Inst, RgbOperand, Tex, WORDS};
 use crate::words::*;
@@ -18,7 +18,7 @@ use crate::words::*;
 pub struct Listing {
     /// Adds slot number and words as a comment before each instruction.
     pub hex: bool,
-    /// Indents what stands inside flow constructs.
+    /// Indents what stands inside flow constructs, and numbers where they begin and end.
     pub structure: bool,
 }
 
@@ -33,7 +33,8 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
     // Addresses in instructions count from OFFSET_ADDR.
     let labels = Labels { first: program.base.wrapping_sub(offset), count: records.len() as u32 };
     let targets = labels.targets(records);
-    let mut depth = 0usize;
+    // Numbers of the constructs that are open, outermost first.
+    let (mut open, mut constructs) = (Vec::<usize>::new(), 0);
     for index in 0..=records.len() {
         if targets.get(index).copied().unwrap_or(false) {
             let _ = writeln!(out, "L{}:", labels.first.wrapping_add(index as u32));
@@ -43,17 +44,26 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
             let words = record.map(|word| format!("{word:08x}")).join(" ");
             let _ = writeln!(out, "; {:3}: {words}", u64::from(program.base) + index as u64);
         }
-        let (before, after) = if listing.structure { indentation(record) } else { (0, 0) };
-        depth = depth.saturating_sub(before);
+        let (closes, opens) = if listing.structure { nesting(record) } else { (0, 0) };
+        let closed = open.split_off(open.len().saturating_sub(closes));
         let start = out.len();
         instruction(record, &labels, &mut out);
-        if depth > 0 {
-            let text = out.split_off(start);
-            for line in text.lines() {
-                let _ = writeln!(out, "{:width$}{line}", "", width = 2 * depth);
+        if listing.structure {
+            let (text, depth) = (out.split_off(start), open.len());
+            (0..opens).for_each(|_| {
+                constructs += 1;
+                // An else belongs to the construct that its if opened.
+                open.push(closed.last().copied().unwrap_or(constructs));
+            });
+            let label = match (opens, closed.first()) {
+                (1.., _) => open.last().map_or(String::new(), |id| format!("  ; #{id}")),
+                (0, Some(first)) => format!("  ; end #{first}"),
+                (0, None) => String::new(),
+            };
+            for (line, label) in text.lines().zip([label.as_str(), ""]) {
+                let _ = writeln!(out, "{:width$}{line}{label}", "", width = 2 * depth);
             }
         }
-        depth += after;
     }
     for word in rest {
         let _ = writeln!(out, ".data {word:#010x}");
@@ -103,8 +113,8 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Levels that an instruction closes before it, and opens behind it.
-fn indentation(record: &[u32; WORDS]) -> (usize, usize) {
+/// Constructs that an instruction closes before it, and opens behind it.
+fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
         Some(statement) => match statement.construct.name {
@@ -373,7 +383,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push(format!("alu_result[{}].{channel}", common.alu_result_op.name()));
     }
     let last = rgb.operands.iter().rposition(|operand| *operand != NO_RGB_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(rgb_operands(rgb.op));
+    let count = last.max(rgb.op.operands());
     let operands: Vec<String> = rgb.operands[..count].iter().map(rgb_operand).collect();
     let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
     let idle =
@@ -399,7 +409,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push("out.w".to_owned());
     }
     let last = alpha.operands.iter().rposition(|operand| *operand != NO_ALPHA_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(alpha_operands(alpha.op));
+    let count = last.max(alpha.op.operands());
     let operands: Vec<String> = alpha.operands[..count].iter().map(alpha_operand).collect();
     let predicate = predicate_text(common.alpha_pred_sel, common.alpha_pred_inv).unwrap_or_default();
     let idle = predicate.is_empty()

@@ -3,7 +3,7 @@
 use reconverge_isa::word::{Field, WordInfo};
 
 use crate::inst::inline_constant;
-use crate::words::{AlphaOp, Imod, InstType, Omod, RgbOp, Swiz, TexSwiz, layout};
+use crate::words::{Imod, InstType, Omod, Swiz, TexSwiz, layout};
 
 /// Suffix of an output modifier.
 pub(super) const OMOD: [(&str, Omod); 8] = [
@@ -65,32 +65,6 @@ pub(super) const fn tex_letter(swiz: TexSwiz) -> char {
 /// Texture swizzle of a letter.
 pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
     [TexSwiz::R, TexSwiz::G, TexSwiz::B, TexSwiz::A].into_iter().find(|swiz| tex_letter(*swiz) == letter)
-}
-
-/// How many operands an operation of the RGB unit reads in order.
-pub(super) const fn rgb_operands(op: RgbOp) -> usize {
-    match op {
-        RgbOp::MAD | RgbOp::D2A | RgbOp::CND | RgbOp::CMP | RgbOp::MDH | RgbOp::MDV => 3,
-        RgbOp::DP3 | RgbOp::DP4 | RgbOp::MIN | RgbOp::MAX => 2,
-        RgbOp::FRC => 1,
-        RgbOp::SOP => 0,
-    }
-}
-
-/// How many operands an operation of the alpha unit reads in order.
-pub(super) const fn alpha_operands(op: AlphaOp) -> usize {
-    match op {
-        AlphaOp::MAD | AlphaOp::CND | AlphaOp::CMP | AlphaOp::MDH | AlphaOp::MDV => 3,
-        AlphaOp::MIN | AlphaOp::MAX => 2,
-        AlphaOp::FRC
-        | AlphaOp::EX2
-        | AlphaOp::LN2
-        | AlphaOp::RCP
-        | AlphaOp::RSQ
-        | AlphaOp::SIN
-        | AlphaOp::COS => 1,
-        AlphaOp::DP => 0,
-    }
 }
 
 /// The ten bits of a source: address, CONST, REL. What a source that is not mentioned holds: inline constant 0x80,
