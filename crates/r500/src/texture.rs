@@ -1,6 +1,6 @@
 //! Texture fetches: what the TEX operations make of their coordinates. (CTM guide p. 33; REG, US_TEX_INST)
 
-use reconverge_simt::texture::{Face, Image, Position, Sampler, Shape, lod_of_gradients, sample};
+use reconverge_simt::texture::{Image, Position, Sampler, Shape, lod_of_quad, sample};
 use thiserror::Error;
 
 use crate::launch::Texture;
@@ -49,7 +49,7 @@ pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4],
     let position = coordinates(at.position);
     let of_quad = || {
         let [here, right, below] = [0, 1, 2].map(|lane| coordinates(at.quad[lane]));
-        lod(image, &sampler, here, right, below)
+        lod_of_quad(image, &sampler, position, [here, right, below])
     };
     let lod = match op {
         TexOp::LD | TexOp::PROJ => of_quad(),
@@ -60,27 +60,11 @@ pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4],
                 let by = plain(by.unwrap_or_default());
                 [0, 1, 2].map(|axis| position[axis] + by[axis])
             };
-            lod(image, &sampler, position, step(at.dx), step(at.dy))
+            lod_of_quad(image, &sampler, position, [position, step(at.dx), step(at.dy)])
         }
         TexOp::NOP | TexOp::TEXKILL => return Ok([0; 4]),
     };
     Ok(sample(image, &sampler, &Position { coordinates: position, lod, ..Position::default() }))
-}
-
-/// Level of detail between a point and its neighbours; on a cube, on the face of the point.
-fn lod(image: &Image, sampler: &Sampler, here: [f32; 3], right: [f32; 3], below: [f32; 3]) -> f32 {
-    let [here, right, below] = match image.shape() {
-        Shape::Cube => {
-            let face = Face::of(here);
-            [here, right, below].map(|direction| {
-                let [s, t] = face.project(direction);
-                [s, t, 0.0]
-            })
-        }
-        _ => [here, right, below],
-    };
-    let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - here[axis]);
-    lod_of_gradients(image, sampler, change(right), change(below))
 }
 
 #[cfg(test)]

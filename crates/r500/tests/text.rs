@@ -99,7 +99,7 @@ fn words_that_are_no_whole_instruction_survive() {
 /// r500.md 7 and 5.5.
 #[test]
 fn the_documented_examples_read_as_they_should() {
-    let examples: [([u32; 6], &str); 21] = [
+    let examples: [([u32; 6], &str); 22] = [
         (
             [0x00078005, 0x08020000, 0x08020000, 0x1c440220, 0x1c60c003, 0x00000005],
             "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[0]\n",
@@ -110,6 +110,10 @@ fn the_documented_examples_read_as_they_should() {
             "TEX temp[0].rgba = LD tex[0], temp[0].rgaa TEX_SEM_ACQUIRE {TEX_SEM_WAIT}\n",
         ),
         ([3, 0x00800000, 0x0000e401, 0, 0, 0], "TEX TEXKILL tex[0], temp[1].rgba\n"),
+        (
+            [0x0600_781b, 0x02400000, 0xe400f400, 0, 0, 0],
+            "TEX (pred.g) temp[0].rgba = LD tex[0], temp[0].rgaa TEX_SEM_ACQUIRE\n",
+        ),
         (
             [0x00087800, 0xc802c001, 0x3c840c01, 0x04002223, 0x0068c020, 0x3036e020],
             "ALU temp[2].rgb = MAD*2.sat srcp.rgb, src1.rrr, src2.aaa : src0=temp[1] src1=#0.5 srcp=NEG\n  + temp[2].a = MAD src0.a, src1.a, src0.1 : src0=temp[1] src1=const[3] src2=const[200+aL]\n",
@@ -185,7 +189,7 @@ fn structured_source_assembles_to_the_canonical_words() {
         (0x0401ff05, 13), // break out of one if
         (0x0401cc07, 12), // continue if pred.g, out of one if
         (0x01010020, 0),
-        (0x0000ff07, 12), // continue outside any if
+        (0x0400ff07, 12), // continue outside any if
         (0x0000ff22, 7),  // endloop
         (0x00000023, 16),
         (0x0000f006, 16), // break in rep is BREAKREP

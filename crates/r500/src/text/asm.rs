@@ -62,8 +62,11 @@ pub(super) enum Target {
     /// It is in the words.
     Fixed,
     Label(String, Span),
-    /// The construct's partner decides.
-    Structure,
+    /// The construct's partner decides; also the integer constant, unless the text says it.
+    Structure {
+        /// The text says it.
+        int: bool,
+    },
 }
 
 #[derive(Default)]
@@ -233,7 +236,8 @@ impl Assembler {
         let at = cursor.here();
         let name = cursor.word().to_owned();
         let register = state_register(&name).map(|(register, _)| register);
-        if register.is_none() && !name.starts_with("RS_") {
+        // Containers hold registers of other blocks, some by their address alone: those keep a raw value.
+        if register.is_none() && !name.starts_with("RS_") && !name.starts_with("0x") {
             let names = STATE.iter().map(|register| register.word.name).collect::<Vec<_>>();
             let help = suggest(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_'), names);
             return Err(Diagnostic::error(at, format!("unknown state register `{name}`")).help(help));
@@ -303,17 +307,17 @@ impl Assembler {
                         continue;
                     }
                 },
-                Target::Structure => match structure[index] {
+                Target::Structure { .. } => match structure[index] {
                     Some(to) => (to, self.records[index].span),
                     None => continue,
                 },
             };
-            let address = first + to as i64;
             let words = &mut self.records[index].words;
+            // A global address counts from slot 0.
+            let global = addr_field("jump_global").get(words[3]) != 0;
+            let address = if global { i64::from(self.base) } else { first } + to as i64;
             match u16::try_from(address).ok().filter(|address| usize::from(*address) < SLOTS) {
-                Some(address) => words[3] = jump_addr().set(words[3], u32::from(address)),
-                // A target behind the last slot is only ever a construct's unused end.
-                None if address == SLOTS as i64 => {}
+                Some(address) => words[3] = addr_field("jump_addr").set(words[3], u32::from(address)),
                 None => self.errors.push(
                     Diagnostic::error(
                         span,
@@ -340,10 +344,11 @@ impl Assembler {
     }
 }
 
-fn jump_addr() -> &'static Field {
-    match FcAddr::INFO.field("jump_addr") {
+/// A field of US_FC_ADDR.
+pub(super) fn addr_field(name: &str) -> &'static Field {
+    match FcAddr::INFO.field(name) {
         Some(field) => field,
-        None => unreachable!("US_FC_ADDR has a JUMP_ADDR"),
+        None => unreachable!("US_FC_ADDR has a field {name}"),
     }
 }
 

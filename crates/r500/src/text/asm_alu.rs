@@ -301,8 +301,15 @@ pub(super) fn dests(
     if !has_dests(cursor) {
         return Ok(());
     }
+    let mut seen = Vec::new();
     loop {
         let (place, mask, span) = dest(cursor, kind)?;
+        let file = std::mem::discriminant(&place);
+        if seen.contains(&file) {
+            return Err(Diagnostic::error(span, "a second destination of the same kind")
+                .help("a half writes at most one temporary and one output"));
+        }
+        seen.push(file);
         store(words, place, &mask, span)?;
         if cursor.eat("=") {
             return Ok(());
@@ -327,6 +334,15 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(S
         list.push(operand(cursor, letters)?);
     }
     Ok(list)
+}
+
+/// An operand that is left out would silently be src0.r.
+fn enough(cursor: &Cursor<'_>, name: &str, wanted: usize, found: usize) -> Parsed<()> {
+    if found >= wanted {
+        return Ok(());
+    }
+    let fits = format!("{wanted} operands fit here, separated by commas");
+    Err(expected(cursor, format!("{name} takes {wanted} operands, not {found}"), fits))
 }
 
 pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
@@ -358,7 +374,9 @@ pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32
     set(words, kind, "RGB_OP", op.to_bits());
     set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
     set(words, kind, "RGB_CLAMP", u32::from(clamp));
-    for ((sel, swizzle, modifier), name) in operands(cursor, 3)?.into_iter().zip(["A", "B", "C"]) {
+    let list = operands(cursor, 3)?;
+    enough(cursor, op.name(), op.operands(), list.len())?;
+    for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
         set(words, kind, &format!("RGB_SEL_{name}"), sel.to_bits());
         for (swiz, channel) in swizzle.into_iter().zip(["RED", "GREEN", "BLUE"]) {
             set(words, kind, &format!("{channel}_SWIZ_{name}"), swiz.to_bits());
@@ -398,7 +416,9 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS]) -> P
     set(words, kind, "ALPHA_OP", op.to_bits());
     set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
     set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
-    for ((sel, swizzle, modifier), name) in operands(cursor, 1)?.into_iter().zip(["A", "B", "C"]) {
+    let list = operands(cursor, 1)?;
+    enough(cursor, op.name(), op.operands(), list.len())?;
+    for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
         set(words, kind, &format!("ALPHA_SEL_{name}"), sel.to_bits());
         set(words, kind, &format!("ALPHA_SWIZ_{name}"), swizzle[0].to_bits());
         set(words, kind, &format!("ALPHA_MOD_{name}"), modifier.to_bits());
@@ -418,6 +438,8 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     if let Some((select, inverted)) = predicate(cursor)? {
         set(&mut words, kind, "RGB_PRED_SEL", select.to_bits());
         set(&mut words, kind, "RGB_PRED_INV", u32::from(inverted));
+        set(&mut words, kind, "ALPHA_PRED_SEL", select.to_bits());
+        set(&mut words, kind, "ALPHA_PRED_INV", u32::from(inverted));
     }
     let has_dest = cursor.rest().trim_start().starts_with("temp");
     if has_dest {

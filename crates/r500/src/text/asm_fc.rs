@@ -137,7 +137,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
         None
     };
     let (mut variant, mut pop, mut any, mut ignore_uncovered) = (String::new(), None, None, false);
-    let mut said_target = None;
+    let (mut said_target, mut int) = (None, false);
     while !matches!(cursor.peek(), None | Some('{')) {
         if let Some(found) = jump_target(cursor, &mut addr)? {
             said_target = Some(found);
@@ -151,6 +151,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
                     return Err(Diagnostic::error(at, "an integer constant cannot be relative"));
                 }
                 addr.int_addr = n as u8;
+                int = true;
             }
             "pop" => {
                 equals(cursor)?;
@@ -213,7 +214,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
     };
     *target = match said_target {
         Some(target) => target,
-        None if in_structure && needs_target(construct) => Target::Structure,
+        None if in_structure && needs_target(construct) => Target::Structure { int },
         None => Target::Fixed,
     };
     let statement = Statement {

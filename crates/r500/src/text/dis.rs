@@ -159,8 +159,17 @@ fn directives(program: &Program, out: &mut String) {
         };
     }
     for block in &program.constants {
-        let aligned = block.bank == 0 && block.offset % 16 == 0 && block.bytes.len() % 16 == 0;
-        for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate().filter(|_| aligned) {
+        if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
+            let _ = writeln!(
+                out,
+                "; {} bytes of constants at byte {} of bank {} are no float constants and are not shown",
+                block.bytes.len(),
+                block.offset,
+                block.bank
+            );
+            continue;
+        }
+        for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {
             let words = bytes.as_chunks::<4>().0.iter().map(|word| number_text(u32::from_le_bytes(*word)));
             let number = block.offset as usize / 16 + index;
             let _ = writeln!(out, ".const {number} {}", words.collect::<Vec<_>>().join(" "));
@@ -430,6 +439,9 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
+        // One predicate in the text is that of all four channels.
+        alpha_pred_sel: common.rgb_pred_sel,
+        alpha_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_wmask: common.rgb_wmask,
         alpha_wmask: common.alpha_wmask,
         ..blank(InstType::TEX)

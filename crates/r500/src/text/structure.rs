@@ -2,8 +2,8 @@
 
 use reconverge_isa::source::Diagnostic;
 
-use super::asm::{Record, Target};
-use super::construct::{Pop, Statement};
+use super::asm::{Record, Target, addr_field};
+use super::construct::{Jumps, Pop, Statement};
 use crate::inst::WORDS;
 use crate::words::*;
 
@@ -26,7 +26,7 @@ pub(super) fn structure(
     let mut open: Vec<Open> = Vec::new();
     for index in 0..records.len() {
         let record = &records[index];
-        let wants_target = matches!(record.target, Target::Structure);
+        let wants_target = left_to_structure(record);
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
@@ -41,7 +41,7 @@ pub(super) fn structure(
                 Some(last) => {
                     targets[last.at] = Some(index + 1);
                     let opener = &mut records[last.at];
-                    if last.name == "if" && matches!(opener.target, Target::Structure) {
+                    if last.name == "if" && left_to_structure(opener) {
                         change(&mut opener.words, |inst| inst.b_op1 = BOp::INCR);
                     }
                     *last = Open { name: "else", at: index, waiting: Vec::new() };
@@ -50,16 +50,21 @@ pub(super) fn structure(
                 None => {}
             },
             "endif" => {
-                for _ in 0..statement.pop {
-                    match open.last().filter(|open| matches!(open.name, "if" | "else")) {
-                        Some(last) => {
-                            targets[last.at] = Some(index + 1);
-                            open.pop();
-                        }
-                        None => {
-                            warnings.push(Diagnostic::warning(record.span, "endif closes more than is open"));
-                            break;
-                        }
+                let ifs = open.iter().rev().take_while(|open| matches!(open.name, "if" | "else")).count();
+                if usize::from(statement.pop) > ifs {
+                    warnings.push(Diagnostic::warning(record.span, "endif closes more than is open"));
+                }
+                let closed = open.split_off(open.len() - ifs.min(usize::from(statement.pop)));
+                for (around, last) in (0u8..).zip(&closed) {
+                    targets[last.at] = Some(index + 1);
+                    let opener = &mut records[last.at];
+                    if around > 0 && left_to_structure(opener) {
+                        // A jump behind a merged endif takes along the levels of the ifs around it, which the
+                        // endif would have taken off. (r500.md 5.5; for else inferred from it)
+                        change(&mut opener.words, |inst| match last.name {
+                            "else" => inst.b_pop_cnt = 1 + around,
+                            _ => (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, around),
+                        });
                     }
                 }
             }
@@ -69,6 +74,11 @@ pub(super) fn structure(
                     Some(last) => {
                         targets[last.at] = Some(index + 1);
                         targets[index] = Some(last.at + 1);
+                        if matches!(record.target, Target::Structure { int: false }) {
+                            let int = addr_field("int_addr");
+                            let opened = int.get(records[last.at].words[3]);
+                            records[index].words[3] = int.set(records[index].words[3], opened);
+                        }
                         for waiting in &last.waiting {
                             let is_continue = recognised(&records[*waiting].words)
                                 .is_some_and(|statement| statement.construct.name == "continue");
@@ -84,13 +94,23 @@ pub(super) fn structure(
                 let within = open.iter().rposition(|open| matches!(open.name, "loop" | "rep"));
                 match within {
                     Some(within) => {
-                        let levels = (open.len() - 1 - within) as u8;
+                        let levels = open.len() - 1 - within;
                         let in_rep = open[within].name == "rep";
                         open[within].waiting.push(index);
                         if wants_target {
+                            let Some(levels) = u8::try_from(levels).ok().filter(|levels| *levels < 32) else {
+                                let message = format!("`{}` leaves {levels} ifs", construct.name);
+                                errors.push(
+                                    Diagnostic::error(record.span, message)
+                                        .help("B_POP_CNT counts to 31: nest fewer ifs in the loop"),
+                                );
+                                continue;
+                            };
                             change(&mut records[index].words, |inst| {
-                                if construct.pop == Pop::None && levels > 0 {
-                                    (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels.min(31));
+                                // The canonical unconditional form decrements even by nothing. (r500.md 5.5)
+                                let decrements = levels > 0 || construct.jumps == Jumps::Always;
+                                if construct.pop == Pop::None && decrements {
+                                    (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels);
                                 }
                                 if in_rep && inst.op == FcOp::BREAKLOOP {
                                     inst.op = FcOp::BREAKREP;
@@ -110,7 +130,7 @@ pub(super) fn structure(
         }
     }
     for left in open {
-        if matches!(records[left.at].target, Target::Structure) {
+        if left_to_structure(&records[left.at]) {
             let closer = match left.name {
                 "if" | "else" => "endif",
                 "loop" => "endloop",
@@ -123,6 +143,11 @@ pub(super) fn structure(
         }
     }
     targets
+}
+
+/// Whether the construct's partner decides where an instruction jumps.
+fn left_to_structure(record: &Record) -> bool {
+    matches!(record.target, Target::Structure { .. })
 }
 
 pub(super) fn change(words: &mut [u32; WORDS], edit: impl FnOnce(&mut FcInst)) {
