@@ -42,7 +42,7 @@ impl Reader<'_> {
 
     /// The two words of slot `addr`.
     fn pair(&self, addr: u32) -> Read<[u32; 2]> {
-        let at = addr as usize * 2;
+        let at = (addr as usize).checked_mul(2).ok_or(CodeFault::Cut)?;
         self.words.get(at..at + 2).map(|pair| [pair[0], pair[1]]).ok_or(CodeFault::Cut)
     }
 
