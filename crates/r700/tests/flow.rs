@@ -392,12 +392,18 @@ fn pop_takes_the_last_of_its_masks() {
 
 #[test]
 fn pop_keeps_breaks_and_continues() {
-    let mut flow = in_loop(four());
-    push_if(&mut flow, ALL);
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
-    flow.pop(&Control::to(0).pop(1)).unwrap();
-    assert_eq!(states(&flow), "IX IC A A");
+    for form in [AluForm::Alu, AluForm::PopAfter] {
+        let mut flow = in_loop(four());
+        push_if(&mut flow, ALL);
+        flow.update_execute_mask(AluForm::Break, Mask(0b0001));
+        flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
+        // Once as the instruction, once as the end of a clause.
+        match form {
+            AluForm::Alu => flow.pop(&Control::to(0).pop(1)).unwrap(),
+            _ => flow.alu_leave(form).unwrap(),
+        }
+        assert_eq!((states(&flow).as_str(), flow.active()), ("IX IC A A", Mask(0b1100)));
+    }
 }
 
 #[test]
