@@ -360,7 +360,11 @@ impl Code {
             if let Ok(Cf { op, end_of_program: false }) = &decoded {
                 match op {
                     CfOp::Control(inst, control) if jumps(*inst) => open.push(control.addr),
-                    CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => {}
+                    CfOp::Control(..)
+                    | CfOp::Fetch(..)
+                    | CfOp::Alu(_)
+                    | CfOp::Export(..)
+                    | CfOp::Memory(..) => {}
                 }
                 open.push(addr + 1);
             }

@@ -114,8 +114,9 @@ impl Reader<'_> {
             | CfInst::VTX_TC_ACK => {
                 let high = if self.family() == Family::R700 { u32::from(fields.count_3) << 3 } else { 0 };
                 let count = u32::from(fields.count) + high + 1;
-                let fetches =
-                    (0..count).map(|index| self.fetch(word0.saturating_add(2 * index))).collect::<Read<_>>()?;
+                let fetches = (0..count)
+                    .map(|index| self.fetch(word0.saturating_add(2 * index)))
+                    .collect::<Read<_>>()?;
                 CfOp::Fetch(inst, control, fetches)
             }
             CfInst::NOP
@@ -265,7 +266,12 @@ impl Reader<'_> {
         }
         // A field that holds the literal selector makes the hardware fetch literals even when the opcode does not
         // read it (MAN p. 70).
-        let highest = raws.iter().flat_map(|raw| raw.selectors).filter(|(sel, _)| *sel == LITERAL).map(|(_, chan)| chan).max();
+        let highest = raws
+            .iter()
+            .flat_map(|raw| raw.selectors)
+            .filter(|(sel, _)| *sel == LITERAL)
+            .map(|(_, chan)| chan)
+            .max();
         let pairs = highest.map_or(0, |chan| u32::from(chan) / 2 + 1);
         let mut literals = [0; 4];
         for pair in 0..pairs {
@@ -310,7 +316,8 @@ impl Reader<'_> {
             PredSel::ZERO => Some(false),
             PredSel::ONE => Some(true),
         };
-        let selectors = |third| [(dword0.src0_sel, dword0.src0_chan), (dword0.src1_sel, dword0.src1_chan), third];
+        let selectors =
+            |third| [(dword0.src0_sel, dword0.src0_chan), (dword0.src1_sel, dword0.src1_chan), third];
         if word1 >> 15 & 7 != 0 {
             let high = AluDword1Op3::unpack_lenient(word1)?;
             let opcode = meaning::op3(high.alu_inst);
@@ -340,7 +347,8 @@ impl Reader<'_> {
         let high = self.op2(word1)?;
         let number = u32::from(high.alu_inst);
         let unknown = CodeFault::Unknown { field: "ALU_INST", number };
-        let opcode = Op2::from_bits(number, 11).and_then(|code| meaning::op2(code, self.family())).ok_or(unknown)?;
+        let opcode =
+            Op2::from_bits(number, 11).and_then(|code| meaning::op2(code, self.family())).ok_or(unknown)?;
         self.has(&opcode, number)?;
         let selectors = selectors((0, 0));
         let op = AluOp {

@@ -127,7 +127,7 @@ impl Wave {
                     Select::One => &[crate::lane::ONE; LANES],
                     Select::Mask => continue,
                 };
-                target.written[chan] = target.written[chan] | lanes;
+                target.written[chan] |= lanes;
                 for lane in lanes.lanes() {
                     target.values[chan][lane.index()] = source[lane.index()];
                 }
@@ -172,7 +172,8 @@ impl Wave {
                 let mut done = Mask::NONE;
                 for lane in lanes.lanes() {
                     let element = u64::from(index[lane.index()]) + u64::from(step);
-                    let dword = (u64::from(export.base) + element) * u64::from(export.elem_dwords) + chan as u64;
+                    let dword =
+                        (u64::from(export.base) + element) * u64::from(export.elem_dwords) + chan as u64;
                     let inside = element <= last;
                     let dword = usize::try_from(dword).unwrap_or(usize::MAX);
                     if export.read {
@@ -217,7 +218,8 @@ impl Wave {
         let valid = self.flow.valid();
         let total = self.launch.lanes;
         for ((kind, base), target) in &self.exports {
-            let found = outcome.exports.iter().position(|exported| (exported.kind, exported.base) == (*kind, *base));
+            let found =
+                outcome.exports.iter().position(|exported| (exported.kind, exported.base) == (*kind, *base));
             let place = found.unwrap_or_else(|| {
                 outcome.exports.push(crate::launch::Exported {
                     kind: *kind,
@@ -234,7 +236,8 @@ impl Wave {
                 }
                 for chan in 0..4 {
                     if target.written[chan].has(lane) {
-                        exported.values[self.first_lane + lane.index()][chan] = target.values[chan][lane.index()];
+                        exported.values[self.first_lane + lane.index()][chan] =
+                            target.values[chan][lane.index()];
                         exported.written[self.first_lane + lane.index()] |= 1 << chan;
                     }
                 }

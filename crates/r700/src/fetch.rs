@@ -190,7 +190,8 @@ impl Wave {
             VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
             VtxFetchType::NO_INDEX_OFFSET => 0,
         };
-        let index = self.read_register(self.source_register(fetch)?, component(low.src_sel_x), lanes, fetch.src_rel)?;
+        let index =
+            self.read_register(self.source_register(fetch)?, component(low.src_sel_x), lanes, fetch.src_rel)?;
         let launch = self.launch.clone();
         let resources = if third.alt_const { &launch.alternate } else { &launch.resources };
         let mut values = [[0; LANES]; 4];
@@ -254,7 +255,8 @@ impl Wave {
                 SelTexSrc::Y => self.read_register(source, 1, quads, fetch.src_rel)?,
                 SelTexSrc::Z => self.read_register(source, 2, quads, fetch.src_rel)?,
                 SelTexSrc::W => self.read_register(source, 3, quads, fetch.src_rel)?,
-                SelTexSrc::ZERO => [0; LANES],
+                // Mesa writes 7 for coordinates that the resource does not use; what is read there is not documented.
+                SelTexSrc::ZERO | SelTexSrc::MASK => [0; LANES],
                 SelTexSrc::ONE => [crate::lane::ONE; LANES],
             };
         }
@@ -263,11 +265,9 @@ impl Wave {
             TexInst::GET_GRADIENTS_V => (self.gradients(&coordinates, lanes, 2), crate::lane::ONE),
             TexInst::PASS => (coordinates, crate::lane::ONE),
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(low, lanes)?, 1),
-            TexInst::LD
-            | TexInst::SAMPLE
-            | TexInst::SAMPLE_L
-            | TexInst::SAMPLE_LB
-            | TexInst::SAMPLE_LZ => (self.sample(low, high, third, &coordinates, lanes)?, crate::lane::ONE),
+            TexInst::LD | TexInst::SAMPLE | TexInst::SAMPLE_L | TexInst::SAMPLE_LB | TexInst::SAMPLE_LZ => {
+                (self.sample(low, high, third, &coordinates, lanes)?, crate::lane::ONE)
+            }
             TexInst::GET_NUMBER_OF_SAMPLES
             | TexInst::GET_LOD
             | TexInst::GET_LERP
@@ -379,14 +379,22 @@ impl Wave {
             MemOp::RD_SCRATCH => Space::Scratch,
             MemOp::RD_REDUC => Space::Reduction,
             MemOp::RD_SCATTER => Space::Scatter,
-            MemOp::LOCAL_DS_WRITE
-            | MemOp::LOCAL_DS_READ
-            | MemOp::GLOBAL_DS_WRITE
-            | MemOp::GLOBAL_DS_READ => return Err(Cause::Unsupported(low.mem_op.name())),
+            MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ | MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
+                return Err(Cause::Unsupported(low.mem_op.name()));
+            }
         };
-        self.fidelity.count(low.mem_op.name(), Exactness::Specified, Some(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT));
+        self.fidelity.count(
+            low.mem_op.name(),
+            Exactness::Specified,
+            Some(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT),
+        );
         let index = match low.indexed {
-            true => self.read_register(self.source_register(fetch)?, component(low.src_sel_x), lanes, fetch.src_rel)?,
+            true => self.read_register(
+                self.source_register(fetch)?,
+                component(low.src_sel_x),
+                lanes,
+                fetch.src_rel,
+            )?,
             false => [0; LANES],
         };
         let numbers = number(high.num_format_all, high.format_comp_all, high.srf_mode_all);

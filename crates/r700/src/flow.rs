@@ -252,7 +252,7 @@ impl FlowSetup {
     }
 }
 
-/// A loop constant, SQ_LOOP_CONST: COUNT[11:0], INIT[23:12], INC[31:24].
+/// A loop constant, SQ_LOOP_CONST: COUNT in bits 11:0, INIT in 23:12, INC in 31:24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopConstant(pub u32);
 
@@ -644,15 +644,18 @@ impl Flow {
     /// 0x07 LOOP_START_NO_AL: a repeat loop; aL stays that of the loop around it.
     pub fn loop_start_no_al(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
-        let registers =
-            LoopRegisters { kind: LoopKind::Repeat, trip: constant.count(), index: self.loop_index(), step: 0 };
+        let registers = LoopRegisters {
+            kind: LoopKind::Repeat,
+            trip: constant.count(),
+            index: self.loop_index(),
+            step: 0,
+        };
         self.start(control, registers, constant.count() > 0)
     }
 
     /// 0x06 LOOP_START_DX10: a loop that ends by breaks only ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
-        let registers =
-            LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: self.loop_index(), step: 0 };
+        let registers = LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: self.loop_index(), step: 0 };
         self.start(control, registers, true)
     }
 
@@ -697,8 +700,7 @@ impl Flow {
             }
         }
         if another_round {
-            self.states =
-                States { active: pass, inactive_continue: Mask::NONE, inactive_break: !pass };
+            self.states = States { active: pass, inactive_continue: Mask::NONE, inactive_break: !pass };
             self.jump_to(control.addr)
         } else {
             self.stack.pop();
@@ -712,7 +714,7 @@ impl Flow {
     pub fn loop_break(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_BREAK", control, |states| {
-            states.inactive_break = states.inactive_break | (pass - states.inactive_continue)
+            states.inactive_break |= pass - states.inactive_continue
         })
     }
 
@@ -720,19 +722,14 @@ impl Flow {
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {
-            states.inactive_continue = states.inactive_continue | (pass - states.inactive_break)
+            states.inactive_continue |= pass - states.inactive_break
         })
     }
 
     /// Goes on, or, when no lane of this round is left (neither active nor inactive-branch), to the LOOP_END at
     /// ADDR without the branch entries of the loop's body. Jumping as soon as no lane is active would skip the
     /// else part of an `if` around it. POP_COUNT is ignored.
-    fn leave_round(
-        &mut self,
-        op: &'static str,
-        control: &Control,
-        leave: impl FnOnce(&mut States),
-    ) -> Flows {
+    fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
         self.states.active = self.states.active - self.states.out_of_round();
@@ -839,11 +836,7 @@ impl Flow {
         if self.test(control)?.is_empty() || deeper > self.setup.call_limit {
             return self.next();
         }
-        self.push(Entry::Return {
-            pc: self.pc + 1,
-            calls: control.call_count,
-            into_fetch_program: false,
-        })?;
+        self.push(Entry::Return { pc: self.pc + 1, calls: control.call_count, into_fetch_program: false })?;
         self.call_depth = deeper;
         self.jump_to(control.addr)
     }
@@ -885,9 +878,7 @@ impl Flow {
                 self.stack.pop();
                 self.jump_to(pc)
             }
-            Some(other) => {
-                Err(FlowFault::WrongEntry { op: "RETURN", wanted: "CALL", found: other.kind() })
-            }
+            Some(other) => Err(FlowFault::WrongEntry { op: "RETURN", wanted: "CALL", found: other.kind() }),
             None => Err(FlowFault::StackEmpty { op: "RETURN" }),
         }
     }
@@ -937,8 +928,8 @@ impl Flow {
         let skip = skip & self.states.active;
         self.states.active = self.states.active - skip;
         match form {
-            AluForm::Continue => self.states.inactive_continue = self.states.inactive_continue | skip,
-            AluForm::Break => self.states.inactive_break = self.states.inactive_break | skip,
+            AluForm::Continue => self.states.inactive_continue |= skip,
+            AluForm::Break => self.states.inactive_break |= skip,
             AluForm::Alu
             | AluForm::PushBefore
             | AluForm::PopAfter

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn packed_formats_have_x_in_the_low_bits() {
-        let bytes = 0b10000_000010_00001u16.to_le_bytes();
+        let bytes = 0b1000_0000_0100_0001u16.to_le_bytes();
         assert_eq!(floats(8, Number::UnsignedScaled, &bytes), [1.0, 2.0, 16.0, 1.0]);
     }
 

@@ -52,11 +52,8 @@ pub fn mul_64(a: u64, b: u64) -> u64 {
 /// MULADD_64 and its _M2, _M4, _D2: (a * b + c) * `factor`; with `fused` the product is not rounded.
 /// ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
-    let sum = if fused {
-        libm::fma(number(a), number(b), number(c))
-    } else {
-        number(mul_64(a, b)) + number(c)
-    };
+    let sum =
+        if fused { libm::fma(number(a), number(b), number(c)) } else { number(mul_64(a, b)) + number(c) };
     result(f64::from_bits(flush(sum.to_bits())) * factor, &[a, b, c])
 }
 
@@ -109,7 +106,8 @@ pub fn flt32_to_flt64(a: u32) -> u64 {
 /// FLT64_TO_FLT32: rounded to nearest even, denormal results flushed.
 pub fn flt64_to_flt32(a: u64) -> u32 {
     if is_nan(a) {
-        return (a >> 63) as u32 * (1 << 31) | crate::lane::NAN | (a >> 29) as u32 & 0x3f_ffff;
+        let sign = ((a >> 63) as u32) << 31;
+        return sign | crate::lane::NAN | (a >> 29) as u32 & 0x3f_ffff;
     }
     crate::lane::flush((number(a) as f32).to_bits())
 }

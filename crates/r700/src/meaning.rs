@@ -43,6 +43,26 @@ pub enum Meaning {
     Double(Double),
 }
 
+impl Meaning {
+    /// Whether an instruction needs the operands of its neighbours.
+    pub fn spans_slots(self) -> bool {
+        match self {
+            Meaning::Reduce(_) | Meaning::Cube | Meaning::Double(_) => true,
+            Meaning::Nothing
+            | Meaning::Float1(_)
+            | Meaning::Float2(_)
+            | Meaning::Float3(..)
+            | Meaning::Bits1(_)
+            | Meaning::Bits2(_)
+            | Meaning::Bits3(_)
+            | Meaning::PredSet(_)
+            | Meaning::Kill(_)
+            | Meaning::Mova(_)
+            | Meaning::MovaLoop(_) => false,
+        }
+    }
+}
+
 /// The double-precision operations.
 #[derive(Clone, Copy, Debug)]
 pub enum Double {

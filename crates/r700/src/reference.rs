@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Observer, StackRow, Statistics, Step, Trap, Why};
+use reconverge_simt::{
+    Event, FlowView, Issue, Lane, Machine, Mask, Observer, StackRow, Statistics, Step, Trap, Why,
+};
 use thiserror::Error;
 
-use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeFault, ExportKind, Group, Operand, Source, TRANS, Window};
+use crate::code::{
+    AluClause, AluOp, Cf, CfOp, Code, CodeFault, ExportKind, Group, Operand, Source, TRANS, Window,
+};
 use crate::export::{Spaces, Target};
 use crate::flow::{Control, Flow, FlowFault, FlowSetup};
 use crate::lane::{self, Predicate};
@@ -365,7 +369,13 @@ impl Wave {
     }
 
     /// One operand for `lanes`, modifiers applied.
-    fn operand(&mut self, clause: &AluClause, op: &AluOp, source: &Source, lanes: Mask) -> Result<Lanes, Cause> {
+    fn operand(
+        &mut self,
+        clause: &AluClause,
+        op: &AluOp,
+        source: &Source,
+        lanes: Mask,
+    ) -> Result<Lanes, Cause> {
         let mut values = match source.operand {
             Operand::Value(value) => [value; LANES],
             Operand::Gpr { gpr, chan } if source.rel => {
@@ -385,7 +395,8 @@ impl Wave {
             Operand::Kcache { set, index, chan } => [self.constant(clause, set, index, chan)?; LANES],
             Operand::ConstantFile { index, chan } => {
                 let offset = if source.rel { self.index(op.index_mode)? } else { [0; LANES] };
-                let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+                let resources =
+                    if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
                 offset.map(|offset| {
                     // Outside 0 to 255 a constant is 0.
                     let entry = usize::try_from(i32::from(index) + offset).ok().filter(|entry| *entry < 256);
@@ -438,11 +449,17 @@ impl Wave {
     // Groups.
 
     /// One ALU group.
-    fn group<O: Observer>(&mut self, clause: &AluClause, group: &Group, observer: &mut O) -> Result<(), Cause> {
+    fn group<O: Observer>(
+        &mut self,
+        clause: &AluClause,
+        group: &Group,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
         let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
-        // First every operand of every instruction is read ...
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
+        let mut write = Writes::default();
+        // First every operand of every instruction is read ...
         for (number, op) in group.ops.iter().enumerate() {
             running[number] = match op.pred_sel {
                 None => lanes,
@@ -452,37 +469,46 @@ impl Wave {
             for (place, source) in op.sources.iter().take(op.opcode.sources.into()).enumerate() {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
-        }
-        // ... then everything is computed, and then written.
-        let mut write = Writes::default();
-        for (number, op) in group.ops.iter().enumerate() {
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
+            // ... except that the slots behind an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            if op.dst_rel && !op.opcode.meaning.spans_slots() {
+                self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
+                self.compute(group, number, op, &operands, running[number], &mut write);
+                self.write_result(op, running[number], &write, observer)?;
+            }
+        }
+        // Then everything is computed, then written.
+        let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
+        for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);
         }
-        let index = match group.ops.iter().any(|op| op.dst_rel && op.write) {
-            true => Some(self.index(group.ops[0].index_mode)?),
-            false => None,
-        };
-        for (number, op) in group.ops.iter().enumerate() {
-            if matches!(op.opcode.meaning, Meaning::Nothing) || !op.write {
-                continue;
-            }
-            let values = write.results[op.slot];
-            match index.filter(|_| op.dst_rel) {
-                None => {
-                    let register = op.dst_gpr.into();
-                    self.write_register(register, op.dst_chan, running[number], &values, false, observer)?;
-                }
-                Some(_) => {
-                    let index = self.index(op.index_mode)?;
-                    for lane in running[number].lanes() {
-                        let register = i32::from(op.dst_gpr) + index[lane.index()];
-                        self.write_register(register, op.dst_chan, Mask::only(lane), &values, true, observer)?;
-                    }
-                }
-            }
+        for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
+            self.write_result(op, running[number], &write, observer)?;
         }
         self.retire(clause, group, &running, write);
+        Ok(())
+    }
+
+    /// Writes the result of one instruction to its register.
+    fn write_result<O: Observer>(
+        &mut self,
+        op: &AluOp,
+        running: Mask,
+        write: &Writes,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        if matches!(op.opcode.meaning, Meaning::Nothing) || !op.write {
+            return Ok(());
+        }
+        let values = &write.results[op.slot];
+        if !op.dst_rel {
+            return self.write_register(op.dst_gpr.into(), op.dst_chan, running, values, false, observer);
+        }
+        let index = self.index(op.index_mode)?;
+        for lane in running.lanes() {
+            let register = i32::from(op.dst_gpr) + index[lane.index()];
+            self.write_register(register, op.dst_chan, Mask::only(lane), values, true, observer)?;
+        }
         Ok(())
     }
 
@@ -564,7 +590,7 @@ impl Wave {
                     execute.set(Lane(lane as u8), predicate.is_some_and(|predicate| predicate.execute));
                 });
                 // The lower slot of a pair decides.
-                if matches!(double, Double::PredSet(_)) && op.slot % 2 == 0 {
+                if matches!(double, Double::PredSet(_)) && op.slot & 1 == 0 {
                     write.predicate = Some((number, execute));
                 }
             }
@@ -580,7 +606,7 @@ impl Wave {
         let pair = slot & !1;
         let of_pair = |place: usize| join(sources[place][pair], sources[place][pair + 1]);
         let of_four = |place: usize| join(sources[place][0], sources[place][3]);
-        let half = |value: u64| if slot % 2 == 0 { value as u32 } else { (value >> 32) as u32 };
+        let half = |value: u64| if slot & 1 == 0 { value as u32 } else { (value >> 32) as u32 };
         let value = match double {
             Double::Add => half(lane64::add_64(of_pair(0), of_pair(1))),
             Double::Mul => half(lane64::mul_64(of_four(0), of_four(1))),
@@ -601,7 +627,7 @@ impl Wave {
                 half(lane64::ldexp_64(of_pair(double), sources[integer][pair] as i32))
             }
             Double::Fract => half(lane64::fract_64(of_pair(0))),
-            Double::ToFloat if slot % 2 == 0 => lane64::flt64_to_flt32(of_pair(0)),
+            Double::ToFloat if slot & 1 == 0 => lane64::flt64_to_flt32(of_pair(0)),
             Double::ToFloat => 0,
             Double::FromFloat => half(lane64::flt32_to_flt64(sources[0][pair])),
             Double::PredSet(f) => {
@@ -635,7 +661,7 @@ impl Wave {
             let op = &group.ops[number];
             self.fidelity.rules.insert(Rule::PRED_SET_WRITES_ZERO_FOR_TRUE);
             if op.update_pred {
-                state.predicate = state.predicate - running[number] | execute;
+                state.predicate = (state.predicate - running[number]) | execute;
             }
             if op.update_execute_mask {
                 let skip = running[number] - execute;
@@ -680,7 +706,9 @@ impl Wave {
                 }
                 self.group(clause, &clause.groups[number], observer)?;
                 let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
-                if number + 1 < clause.groups.len() && (lanes.any() || self.clause.mask_updated && self.options.strict) {
+                if number + 1 < clause.groups.len()
+                    && (lanes.any() || self.clause.mask_updated && self.options.strict)
+                {
                     self.at = At::Group(number + 1);
                 } else {
                     self.flow.alu_leave(clause.form)?;
@@ -803,7 +831,11 @@ impl Wave {
             CfInst::CALL_FS => stage == Stage::Vertex,
             _ => true,
         };
-        if fits || !self.options.strict { Ok(()) } else { Err(Cause::WrongStage { name: inst.name(), stage }) }
+        if fits || !self.options.strict {
+            Ok(())
+        } else {
+            Err(Cause::WrongStage { name: inst.name(), stage })
+        }
     }
 
     /// Where the next instruction stands.

@@ -94,6 +94,7 @@ names! {
         W = 3,
         ZERO = 4,
         ONE = 5,
+        MASK = 7,
     }
     /// VTX_FETCH_TYPE
     pub enum VtxFetchType(2) {

@@ -4,7 +4,7 @@
 //! emit code that works only so.
 
 use reconverge_r700::flow::{
-    AluForm, Condition, Control, Entry, Flow, FlowFault, FlowSetup, LoopConstant, State, StackUse,
+    AluForm, Condition, Control, Entry, Flow, FlowFault, FlowSetup, LoopConstant, StackUse, State,
 };
 use reconverge_simt::{FlowView, Issue, Lane, Mask, Why};
 
