@@ -239,7 +239,7 @@ impl Asm {
             "slot" => {
                 let words = [number(arg(0)?, u32::MAX)?, number(arg(1)?, u32::MAX)?];
                 self.close_group()?;
-                let body = self.body(at)?;
+                let body = self.body(at, true)?;
                 body.extend(words);
             }
             "literal" => {
@@ -251,9 +251,14 @@ impl Asm {
         Ok(())
     }
 
-    /// The clause that lines are being added to.
-    fn body(&mut self, at: Token<'_>) -> Parse<&mut Vec<u32>> {
+    /// The clause that lines are being added to; `alu` says of which kind they are.
+    fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction stands before this"))?;
+        // A word of zeros is an instruction that has its message already.
+        if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
+            let kind = if alu { "an ALU" } else { "a TEX or VTX" };
+            return Err(wrong(at, format!("this stands in {kind} clause only")));
+        }
         Ok(&mut cf.body)
     }
 
@@ -427,7 +432,7 @@ impl Asm {
         for &token in attributes {
             attribute(token, &[table], &mut words, &[])?;
         }
-        self.body(head)?;
+        self.body(head, true)?;
         self.group.words.push(words);
         Ok(())
     }
@@ -580,7 +585,7 @@ impl Asm {
             attribute(token, &tables, &mut words, &[])?;
         }
         self.close_group()?;
-        self.body(head)?.extend(words);
+        self.body(head, false)?.extend(words);
         Ok(())
     }
 
@@ -640,8 +645,9 @@ impl Asm {
                 let count = if alu { len } else { len / 2 };
                 if !cf.counted {
                     let max = if alu { 128 } else if self.chip.family == Family::R700 { 16 } else { 8 };
-                    if count > max {
-                        missing.push(Diagnostic::error(cf.span, format!("the clause has {count} instructions or slots; {max} fit")));
+                    if count > max || count == 0 {
+                        let message = format!("the clause has {count} instructions or slots; 1 to {max} fit");
+                        missing.push(Diagnostic::error(cf.span, message));
                     } else {
                         cf.words[1] |= count_field(count as u32 - 1, alu);
                     }
