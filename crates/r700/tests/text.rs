@@ -1,8 +1,8 @@
 //! Words to text and back: random words, every bit, every program of the corpora.
 
-use std::io::Read;
-use std::path::PathBuf;
+mod collections;
 
+use collections::{records, shared};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, assemble, disassemble};
 
@@ -138,27 +138,6 @@ fn random_edits_of_a_text_never_panic() {
     }
 }
 
-fn shared(path: &str) -> Option<PathBuf> {
-    let folders = ["/../../../shared", "/../../../../shared"];
-    let found = folders
-        .into_iter()
-        .map(|folder| PathBuf::from(format!("{}{folder}", env!("CARGO_MANIFEST_DIR"))).join(path))
-        .find(|path| path.exists());
-    if found.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "the corpus is missing");
-        println!("skipped: no corpus here");
-    }
-    found
-}
-
-fn records(path: &str) -> Vec<serde_json::Value> {
-    let Some(path) = shared(path) else { return Vec::new() };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).expect("it exists");
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
 fn hex(text: &str) -> u32 {
     u32::from_str_radix(text, 16).expect("eight hexadecimal digits")
 }
@@ -206,7 +185,9 @@ fn every_r600_and_r700_binary_comes_back() {
         let id = item["id"].as_str().unwrap_or("");
         round_trip(&words, chip, id);
         let notes = disassemble(&words, chip, Options::default()).notes;
-        assert_eq!(notes.is_empty(), id != "r700.r600_demo.tri-ps-r600", "{id}: {notes:?}");
+        // tri-ps-r600 has no LAST in its final group; perf-ps leaves the fourth word of its only fetch out.
+        let known = matches!(id, "r700.r600_demo.tri-ps-r600" | "r700.r600_demo.perf-ps");
+        assert_eq!(notes.is_empty(), !known, "{id}: {notes:?}");
         binaries += 1;
     }
     println!("{binaries} binaries");
