@@ -402,7 +402,7 @@ impl Code {
 }
 
 /// Whether the instruction can go on at ADDR.
-fn jumps(inst: CfInst) -> bool {
+pub(crate) fn jumps(inst: CfInst) -> bool {
     match inst {
         CfInst::LOOP_START
         | CfInst::LOOP_END

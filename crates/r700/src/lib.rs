@@ -46,4 +46,5 @@ pub mod meaning;
 pub mod memory;
 pub mod reference;
 pub mod rules;
+pub mod text;
 pub mod words;
