@@ -15,6 +15,7 @@
 //! * [`code`]: the program as execution wants it; its slots, literals and clauses resolved.
 //! * [`reference`](mod@reference): the clear interpreter of a wavefront; `fetch` and `export` are its fetch clauses and what leaves it,
 //!   [`memory`] and [`format`](mod@format) what they need.
+//! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]: legality.
 //! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last.
 //!
 //! Documents by short name: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, by PDF page;
@@ -34,7 +35,9 @@
 
 pub mod chip;
 pub mod code;
+pub mod coverage;
 mod decode;
+pub mod explain;
 mod export;
 pub mod fetch;
 pub mod flow;
@@ -42,6 +45,7 @@ pub mod format;
 pub mod lane;
 pub mod lane64;
 pub mod launch;
+pub mod lint;
 pub mod meaning;
 pub mod memory;
 pub mod reference;

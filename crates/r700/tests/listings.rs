@@ -197,9 +197,18 @@ fn llvm_other(text: &str) -> Option<String> {
             };
             let (resource, sampler) = (ids.next()?, ids.next()?);
             let coords = ids.next()?;
-            let unnormalised: String =
-                "XYZW".chars().zip(coords.chars()).filter(|(_, c)| *c == 'U').map(|(at, _)| format!(" UNNORM_{at}")).collect();
-            format!("{} {}, {}, t{resource}, s{sampler}{unnormalised}", &name[4..], swap(target), swap(source))
+            let unnormalised: String = "XYZW"
+                .chars()
+                .zip(coords.chars())
+                .filter(|(_, c)| *c == 'U')
+                .map(|(at, _)| format!(" UNNORM_{at}"))
+                .collect();
+            format!(
+                "{} {}, {}, t{resource}, s{sampler}{unnormalised}",
+                &name[4..],
+                swap(target),
+                swap(source)
+            )
         }
         "VTX_READ_eg" => {
             let target = parts.next()?.trim_end_matches(',');
@@ -213,7 +222,9 @@ fn llvm_other(text: &str) -> Option<String> {
 #[test]
 fn llvm_says_the_same_of_every_instruction() {
     let (mut alu, mut other) = (0, 0);
-    for record in ["exec", "disasm"].into_iter().flat_map(|file| records(&format!("corpus/r700-llvm/{file}.jsonl.gz"))) {
+    for record in
+        ["exec", "disasm"].into_iter().flat_map(|file| records(&format!("corpus/r700-llvm/{file}.jsonl.gz")))
+    {
         let words: Vec<u32> = record["words"]
             .as_str()
             .unwrap_or("")
@@ -232,7 +243,8 @@ fn llvm_says_the_same_of_every_instruction() {
             }
             if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
                 for part in text.split("), ") {
-                    let value: i64 = part.split('(').next().and_then(|part| part.parse().ok()).expect("a number");
+                    let value: i64 =
+                        part.split('(').next().and_then(|part| part.parse().ok()).expect("a number");
                     if let Some(ours) = literals[next_literal] {
                         assert_eq!(ours, value as u32, "{id} at {at}: {text}");
                     }
@@ -253,7 +265,9 @@ fn llvm_says_the_same_of_every_instruction() {
                     // LLVM shows neither the barrier nor texel offsets.
                     let shown = |part: &&str| *part != "NO_BARRIER" && !part.starts_with("OFFSET_");
                     let ours = line.split(' ').filter(shown).collect::<Vec<_>>().join(" ");
-                    let rest = ours.strip_prefix(&said).unwrap_or_else(|| panic!("{id}: {text}: {said} against {ours}"));
+                    let rest = ours
+                        .strip_prefix(&said)
+                        .unwrap_or_else(|| panic!("{id}: {text}: {said} against {ours}"));
                     let fetch = text.starts_with("VTX_READ");
                     assert!(rest.trim().is_empty() || fetch, "{id}: {text} leaves `{rest}` of {ours} unsaid");
                 }
@@ -287,7 +301,10 @@ fn llvm_says_the_same_of_every_instruction() {
 fn literal_follows(listing: &serde_json::Value, at: usize) -> bool {
     let entries = listing.as_array().expect("a listing");
     entries.iter().any(|entry| {
-        entry[0] == at + 2 && entry[2].as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        entry[0] == at + 2
+            && entry[2]
+                .as_str()
+                .is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
     })
 }
 
@@ -328,13 +345,17 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                 .expect("code")
                 .iter()
                 .filter_map(|word| word.as_str())
-                .flat_map(|word| [&word[..8], &word[8..]].map(|word| u32::from_str_radix(word, 16).expect("hexadecimal")))
+                .flat_map(|word| {
+                    [&word[..8], &word[8..]].map(|word| u32::from_str_radix(word, 16).expect("hexadecimal"))
+                })
                 .collect();
             let name = record["name"].to_string();
             let lines = ours(&words, Chip::named(record["chip"].as_str().unwrap_or("")).expect("a chip"));
             for line in listings.get(&name).map_or("", String::as_str).lines() {
                 let mut parts = line.split_whitespace();
-                let (Some(at), Some(first), Some(second)) = (parts.next(), parts.next(), parts.next()) else { continue };
+                let (Some(at), Some(first), Some(second)) = (parts.next(), parts.next(), parts.next()) else {
+                    continue;
+                };
                 let (Ok(at), Ok(first), Ok(second)) =
                     (at.parse::<usize>(), u32::from_str_radix(first, 16), u32::from_str_radix(second, 16))
                 else {
@@ -345,7 +366,9 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                     continue;
                 }
                 let Some((before, instruction)) = line.split_once(':') else { continue };
-                let Some(slot) = before.chars().last().filter(|slot| "xyzwt".contains(*slot)) else { continue };
+                let Some(slot) = before.chars().last().filter(|slot| "xyzwt".contains(*slot)) else {
+                    continue;
+                };
                 // Marks for the execute mask and the predicate stand directly behind the colon.
                 let instruction = instruction.trim_start_matches(|c: char| c != ' ').trim_start();
                 let instruction = instruction.split("  BS:").next().unwrap_or("").trim();
@@ -359,8 +382,13 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                 if !lettered(op) {
                     continue;
                 }
-                assert_eq!((letter.chars().next(), said.name.as_str()), (Some(slot), base(op)), "{name} at {at}: {line} against {mine}");
-                let theirs: Vec<String> = rest.split(',').map(|part| plain_registers(&mesa_operand(part))).collect();
+                assert_eq!(
+                    (letter.chars().next(), said.name.as_str()),
+                    (Some(slot), base(op)),
+                    "{name} at {at}: {line} against {mine}"
+                );
+                let theirs: Vec<String> =
+                    rest.split(',').map(|part| plain_registers(&mesa_operand(part))).collect();
                 for (mine, theirs) in said.operands.iter().zip(&theirs) {
                     let theirs = theirs.split_whitespace().collect::<Vec<_>>();
                     let shown = match mine.split_once("literal.") {
@@ -370,7 +398,10 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                         }
                         None => mine.clone(),
                     };
-                    let joined = theirs.join(" ").split(" VEC_").next().map_or(String::new(), |text| text.split(" SCL_").next().unwrap_or("").to_owned());
+                    let joined =
+                        theirs.join(" ").split(" VEC_").next().map_or(String::new(), |text| {
+                            text.split(" SCL_").next().unwrap_or("").to_owned()
+                        });
                     if joined.contains("[") && !joined.contains("KC") || shown.contains('+') {
                         relative += 1;
                         continue;
@@ -380,7 +411,10 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                         continue;
                     }
                     // The component of a constant has no meaning; Mesa leaves it out.
-                    let shown = match shown.strip_suffix(['x', 'y', 'z', 'w']).and_then(|text| text.strip_suffix('.')) {
+                    let shown = match shown
+                        .strip_suffix(['x', 'y', 'z', 'w'])
+                        .and_then(|text| text.strip_suffix('.'))
+                    {
                         Some(short) if short == joined => short,
                         Some(_) | None => shown.as_str(),
                     };

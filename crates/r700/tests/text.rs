@@ -11,9 +11,14 @@ fn round_trip(words: &[u32], chip: Chip, what: &str) {
     match assemble(&text, Chip::RV770) {
         Ok(back) => {
             if back.words != words {
-                let at = (0..words.len().max(back.words.len())).find(|&at| words.get(at) != back.words.get(at));
-                panic!("{what}: word {at:?} of {} differs ({}): {:x?}\n{text}", words.len(), back.words.len(),
-                    at.map(|at| (words.get(at), back.words.get(at))));
+                let at =
+                    (0..words.len().max(back.words.len())).find(|&at| words.get(at) != back.words.get(at));
+                panic!(
+                    "{what}: word {at:?} of {} differs ({}): {:x?}\n{text}",
+                    words.len(),
+                    back.words.len(),
+                    at.map(|at| (words.get(at), back.words.get(at)))
+                );
             }
             assert_eq!(back.chip, chip);
         }
@@ -42,7 +47,8 @@ fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
     let fetches = fetch.len() as u32 / 4;
     let fetch_at = 4 + slots + slots % 2;
     let count = (fetches - 1 & 7) << 10 | (fetches - 1 >> 3) << 19;
-    let mut words = vec![4, 0xa000_0000 | (slots - 1) << 18, fetch_at, 0x8080_0000 | count, 0, 0x8020_0000, 0, 0];
+    let mut words =
+        vec![4, 0xa000_0000 | (slots - 1) << 18, fetch_at, 0x8080_0000 | count, 0, 0x8020_0000, 0, 0];
     words.extend(alu);
     words.resize(fetch_at as usize * 2, 0);
     words.extend(fetch);
@@ -69,7 +75,7 @@ fn a_million_random_words_come_back() {
 fn every_pattern_of_every_sixteen_bits_of_an_instruction_comes_back() {
     for chip in chips() {
         for half in 0..4 {
-            for base in [0_u64, 0x8000_00f9_0020_0c90 ] {
+            for base in [0_u64, 0x8000_00f9_0020_0c90] {
                 for chunk in 0..4096_u64 {
                     let mut alu = Vec::new();
                     for value in chunk * 16..chunk * 16 + 16 {
@@ -104,9 +110,15 @@ fn every_pattern_of_every_sixteen_bits_of_an_instruction_comes_back() {
 fn every_value_of_every_half_of_a_control_flow_word_comes_back() {
     for chip in chips() {
         for value in 0..=0xffff {
-            for (word0, word1) in [(value, 0x8020_0000), (value << 16, 0x8020_0000), (0, value), (0, value << 16)] {
+            for (word0, word1) in
+                [(value, 0x8020_0000), (value << 16, 0x8020_0000), (0, value), (0, value << 16)]
+            {
                 for low in [0, 0x93c0_0000, 0x9400_0000] {
-                    round_trip(&[word0, word1 | if word1 < 0x1_0000 { low } else { 0 }, 0, 0x8020_0000], chip, "CF");
+                    round_trip(
+                        &[word0, word1 | if word1 < 0x1_0000 { low } else { 0 }, 0, 0x8020_0000],
+                        chip,
+                        "CF",
+                    );
                 }
             }
         }
@@ -148,8 +160,11 @@ fn every_program_of_the_corpora_comes_back() {
     for file in ["fuzz", "piglit"] {
         for record in records(&format!("corpus/r700/{file}.jsonl.gz")) {
             let code = record["program"]["code"].as_array().expect("code");
-            let words: Vec<u32> =
-                code.iter().filter_map(|word| word.as_str()).flat_map(|word| [hex(&word[..8]), hex(&word[8..])]).collect();
+            let words: Vec<u32> = code
+                .iter()
+                .filter_map(|word| word.as_str())
+                .flat_map(|word| [hex(&word[..8]), hex(&word[8..])])
+                .collect();
             let chip = Chip::named(record["chip"].as_str().unwrap_or("")).expect("a chip");
             round_trip(&words, chip, record["name"].as_str().unwrap_or(""));
             assert_eq!(disassemble(&words, chip, Options::default()).notes, []);
@@ -158,7 +173,8 @@ fn every_program_of_the_corpora_comes_back() {
     }
     for file in ["exec", "disasm"] {
         for record in records(&format!("corpus/r700-llvm/{file}.jsonl.gz")) {
-            let words: Vec<u32> = record["words"].as_str().unwrap_or("").split_whitespace().map(hex).collect();
+            let words: Vec<u32> =
+                record["words"].as_str().unwrap_or("").split_whitespace().map(hex).collect();
             let chip = Chip::named(record["chip"].as_str().unwrap_or("")).expect("a chip");
             round_trip(&words, chip, record["id"].as_str().unwrap_or(""));
             programs += 1;
@@ -180,7 +196,8 @@ fn every_r600_and_r700_binary_comes_back() {
         }
         let file = index.with_file_name(item["file"].as_str().expect("a file"));
         let text = std::fs::read_to_string(file).expect("it exists");
-        let words: Vec<u32> = text.split_whitespace().map(|word| hex(word.trim_start_matches("0x"))).collect();
+        let words: Vec<u32> =
+            text.split_whitespace().map(|word| hex(word.trim_start_matches("0x"))).collect();
         let chip = Chip::named(isa).expect("a family");
         let id = item["id"].as_str().unwrap_or("");
         round_trip(&words, chip, id);

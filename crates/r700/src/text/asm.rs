@@ -69,7 +69,9 @@ fn tokens(line: &str, offset: usize) -> Vec<Token<'_>> {
                 let span = Span::new(offset + from, offset + at);
                 found.push(Token { text: &line[from..at], span, comma: false });
             }
-            if c == ',' && let Some(token) = found.last_mut() {
+            if c == ','
+                && let Some(token) = found.last_mut()
+            {
                 let token: &mut Token<'_> = token;
                 token.comma = true;
             }
@@ -195,8 +197,8 @@ impl Asm {
 
     fn directive(&mut self, name: &str, at: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         const ALL: [&str; 15] = [
-            "chip", "stage", "gprs", "stack", "const", "loop", "bool", "state", "org", "word", "zero", "dword",
-            "slot", "literal", "start",
+            "chip", "stage", "gprs", "stack", "const", "loop", "bool", "state", "org", "word", "zero",
+            "dword", "slot", "literal", "start",
         ];
         let arg = |index: usize| {
             rest.get(index).copied().ok_or_else(|| wrong(at, format!(".{name} needs more operands")))
@@ -243,7 +245,8 @@ impl Asm {
                 body.extend(words);
             }
             "literal" => {
-                let chan = chan_of(arg(0)?.text).ok_or_else(|| wrong(at, "a component x, y, z or w was expected"))?;
+                let chan = chan_of(arg(0)?.text)
+                    .ok_or_else(|| wrong(at, "a component x, y, z or w was expected"))?;
                 self.group.literals[chan as usize] = Some(number(arg(1)?, u32::MAX)?);
             }
             _ => return Err(wrong(at, "unknown directive").help(suggest(name, ALL))),
@@ -253,7 +256,8 @@ impl Asm {
 
     /// The clause that lines are being added to; `alu` says of which kind they are.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
-        let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction stands before this"))?;
+        let cf =
+            self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction stands before this"))?;
         // A word of zeros is an instruction that has its message already.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
@@ -266,7 +270,10 @@ impl Asm {
         let name = head.text.trim_end_matches(':');
         let family = self.chip.family;
         let unassigned = |prefix: &str, max: u64| {
-            name.strip_prefix(prefix).and_then(parse_number).filter(|value| *value <= max).map(|value| value as u32)
+            name.strip_prefix(prefix)
+                .and_then(parse_number)
+                .filter(|value| *value <= max)
+                .map(|value| value as u32)
         };
         let form = AluForm4::ALL.iter().find(|form| form.name() == name).map(|form| *form as u32);
         if let Some(form) = form.or_else(|| unassigned("ALU_", 15).filter(|form| *form > 7)) {
@@ -304,8 +311,16 @@ impl Asm {
                 }
                 ("CNT", Some(value)) => {
                     counted = true;
-                    let max = if alu { 128 } else if family == Family::R700 { 16 } else { 8 };
-                    let count = number(value, max)?.checked_sub(1).ok_or_else(|| wrong(value, "a count is at least 1"))?;
+                    let max = if alu {
+                        128
+                    } else if family == Family::R700 {
+                        16
+                    } else {
+                        8
+                    };
+                    let count = number(value, max)?
+                        .checked_sub(1)
+                        .ok_or_else(|| wrong(value, "a count is at least 1"))?;
                     words[1] |= count_field(count, alu);
                 }
                 ("KCACHE0" | "KCACHE1", Some(value)) if alu => {
@@ -330,7 +345,8 @@ impl Asm {
     fn export(&mut self, inst: ExportInst, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let swizzle = matches!(inst, ExportInst::EXPORT | ExportInst::EXPORT_DONE);
         let [target, data, rest @ ..] = rest else {
-            return Err(wrong(head, "a target and a register were expected").help("as in `EXPORT_DONE: PIXEL[0], R0.xyzw`"));
+            return Err(wrong(head, "a target and a register were expected")
+                .help("as in `EXPORT_DONE: PIXEL[0], R0.xyzw`"));
         };
         let kinds = export_kinds(swizzle, self.chip.family);
         let (kind, base) = target.text.split_once('[').unwrap_or((target.text, ""));
@@ -350,7 +366,9 @@ impl Asm {
                 match CHANS.find(letter) {
                     Some(at) if at == chan => words[1] |= 1 << (12 + chan),
                     None if letter == '_' && chan < 4 => {}
-                    Some(_) | None => return Err(wrong(*data, "a component mask is written in order, as x_zw")),
+                    Some(_) | None => {
+                        return Err(wrong(*data, "a component mask is written in order, as x_zw"));
+                    }
                 }
             }
             attr::MEMORY
@@ -373,7 +391,9 @@ impl Asm {
         let rows = op2_rows(family);
         let op2 = |name: &str| rows.iter().position(|row| row.is_some_and(|row| row.name == name));
         let op3 = |name: &str| OP3.iter().position(|row| row.is_some_and(|row| row.name == name));
-        let raw = |prefix: &str, max: u64| head.text.strip_prefix(prefix).and_then(parse_number).filter(|n| *n <= max);
+        let raw = |prefix: &str, max: u64| {
+            head.text.strip_prefix(prefix).and_then(parse_number).filter(|n| *n <= max)
+        };
         let shift = op2_shift(family);
         let (mut words, sources, table) = if let Some(code) = op2(head.text) {
             let sources = rows[code].map_or(2, |row| row.sources);
@@ -438,11 +458,21 @@ impl Asm {
     }
 
     /// An operand: its thirteen bits, and whether it is an absolute value.
-    fn source(&mut self, token: Token<'_>, index: &mut Option<u32>, place: (usize, usize)) -> Parse<(u32, bool)> {
-        let fault = || wrong(token, "an operand was expected").help("a register, KC0[n].x, a constant, PV.x or PS fits here");
+    fn source(
+        &mut self,
+        token: Token<'_>,
+        index: &mut Option<u32>,
+        place: (usize, usize),
+    ) -> Parse<(u32, bool)> {
+        let fault = || {
+            wrong(token, "an operand was expected")
+                .help("a register, KC0[n].x, a constant, PV.x or PS fits here")
+        };
         let mut text = token.text;
         let mut negative = 0;
-        if text != "-1" && !text.starts_with("-1.x") && !is_minus_one(text)
+        if text != "-1"
+            && !text.starts_with("-1.x")
+            && !is_minus_one(text)
             && let Some(rest) = text.strip_prefix('-')
         {
             (negative, text) = (1 << 12, rest);
@@ -467,7 +497,9 @@ impl Asm {
         if body == "PV" {
             return raw(254, false, Some(chan.ok_or_else(fault)?));
         }
-        for (prefix, first, count) in [("KC0", 128, 32), ("KC1", 160, 32), ("C", 256, 256), ("R", 0, 128), ("SEL", 0, 512)] {
+        for (prefix, first, count) in
+            [("KC0", 128, 32), ("KC1", 160, 32), ("C", 256, 256), ("R", 0, 128), ("SEL", 0, 512)]
+        {
             if let Some((number, rel)) = indexed(body, prefix, index) {
                 if number >= count {
                     return Err(wrong(token, format!("{prefix} goes from 0 to {}", count - 1)));
@@ -495,7 +527,11 @@ impl Asm {
         last[0] |= 1 << 31;
         for (inst, place, value, span) in group.loose {
             let same = |literal: &Option<u32>| *literal == Some(value);
-            let chan = group.literals.iter().position(same).or_else(|| group.literals.iter().position(Option::is_none));
+            let chan = group
+                .literals
+                .iter()
+                .position(same)
+                .or_else(|| group.literals.iter().position(Option::is_none));
             let chan = chan.ok_or_else(|| Diagnostic::error(span, "a group has four literals at most"))?;
             group.literals[chan] = Some(value);
             let (word, shift) = [(0, 10), (0, 23), (1, 10)][place];
@@ -516,10 +552,17 @@ impl Asm {
         let count = rest.iter().take_while(|token| token.comma).count() + 1;
         let (operands, attributes) = rest.split_at(count.min(rest.len()));
         let want = |index: usize| {
-            operands.get(index).copied().ok_or_else(|| wrong(head, format!("{} needs more operands", head.text)))
+            operands
+                .get(index)
+                .copied()
+                .ok_or_else(|| wrong(head, format!("{} needs more operands", head.text)))
         };
         let register = |token: Token<'_>| -> Parse<(u32, String)> {
-            let (body, tail) = token.text.rsplit_once('.').filter(|(_, tail)| !tail.contains(']')).unwrap_or((token.text, ""));
+            let (body, tail) = token
+                .text
+                .rsplit_once('.')
+                .filter(|(_, tail)| !tail.contains(']'))
+                .unwrap_or((token.text, ""));
             let (gpr, rel) = indexed(body, "R", &mut None)
                 .filter(|(gpr, _)| *gpr < 128)
                 .ok_or_else(|| wrong(token, "a register R0 to R127 was expected"))?;
@@ -527,14 +570,20 @@ impl Asm {
         };
         let id = |token: Token<'_>, prefix: &str, max: u64| {
             let found = token.text.strip_prefix(prefix).and_then(parse_number).filter(|value| *value <= max);
-            found.map(|value| value as u32).ok_or_else(|| wrong(token, format!("{prefix}0 to {prefix}{max} was expected")))
+            found
+                .map(|value| value as u32)
+                .ok_or_else(|| wrong(token, format!("{prefix}0 to {prefix}{max} was expected")))
         };
-        let one = |text: &str, token: Token<'_>| chan_of(text).ok_or_else(|| wrong(token, "one component was expected"));
+        let one = |text: &str, token: Token<'_>| {
+            chan_of(text).ok_or_else(|| wrong(token, "one component was expected"))
+        };
         let mut words = [0_u32; 4];
         let mut tables: Vec<&[Attr]> = Vec::new();
         let tex = TexInst::ALL.iter().find(|inst| inst.name() == head.text).map(|inst| *inst as u32);
         let mem = MemOp::ALL.iter().find(|op| op.name() == head.text).map(|op| *op as u32);
-        let mem = mem.or_else(|| head.text.strip_prefix("MEM_").and_then(parse_number).filter(|op| *op < 8).map(|op| op as u32));
+        let mem = mem.or_else(|| {
+            head.text.strip_prefix("MEM_").and_then(parse_number).filter(|op| *op < 8).map(|op| op as u32)
+        });
         if let Some(inst) = tex {
             let (dst, select) = register(want(0)?)?;
             let (src, coords) = register(want(1)?)?;
@@ -577,8 +626,10 @@ impl Asm {
             }
             tables.push(mem_attrs(op));
         } else {
-            let known = TexInst::ALL.iter().map(|inst| inst.name()).chain(MemOp::ALL.iter().map(|op| op.name()));
-            return Err(wrong(head, "unknown instruction").help(suggest(head.text, known.chain(["FETCH", "SEMANTIC"]))));
+            let known =
+                TexInst::ALL.iter().map(|inst| inst.name()).chain(MemOp::ALL.iter().map(|op| op.name()));
+            return Err(wrong(head, "unknown instruction")
+                .help(suggest(head.text, known.chain(["FETCH", "SEMANTIC"]))));
         }
         usual(&tables, &mut words);
         for &token in attributes {
@@ -644,7 +695,13 @@ impl Asm {
                 }
                 let count = if alu { len } else { len / 2 };
                 if !cf.counted {
-                    let max = if alu { 128 } else if self.chip.family == Family::R700 { 16 } else { 8 };
+                    let max = if alu {
+                        128
+                    } else if self.chip.family == Family::R700 {
+                        16
+                    } else {
+                        8
+                    };
                     if count > max || count == 0 {
                         let message = format!("the clause has {count} instructions or slots; 1 to {max} fit");
                         missing.push(Diagnostic::error(cf.span, message));
@@ -698,7 +755,8 @@ fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&s
         return Ok(());
     }
     let Some(attr) = tables.iter().copied().flatten().find(|attr| attr.name == name) else {
-        let known: Vec<&str> = tables.iter().copied().flatten().map(|attr| attr.name).chain(also.iter().copied()).collect();
+        let known: Vec<&str> =
+            tables.iter().copied().flatten().map(|attr| attr.name).chain(also.iter().copied()).collect();
         return Err(wrong(token, "unknown attribute").help(suggest(name, known)));
     };
     let value = match inner {
@@ -744,7 +802,8 @@ fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bo
 
 /// Four selects as a twelve-bit field.
 fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
-    let fault = || wrong(token, "four selects were expected").help("of x, y, z, w, 0, 1 and _, as in R0.xyz1");
+    let fault =
+        || wrong(token, "four selects were expected").help("of x, y, z, w, 0, 1 and _, as in R0.xyz1");
     if text.chars().count() != 4 {
         return Err(fault());
     }
@@ -758,12 +817,15 @@ fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
 /// `CBb:first-last`: bank, line and mode.
 fn kcache(token: Token<'_>) -> Parse<(u32, u32, u32)> {
     let fault = || wrong(token, "a window of constants was expected").help("as in CB0:0-15 or CB1:32-63");
-    let (bank, range) = token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
+    let (bank, range) =
+        token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
     let (first, last) = range.split_once('-').ok_or_else(fault)?;
     let (last, suffix) = last.split_once('+').unwrap_or((last, ""));
     let bank = parse_number(bank).filter(|bank| *bank < 16).ok_or_else(fault)? as u32;
-    let first = parse_number(first).filter(|first| first % 16 == 0 && *first < 4096).ok_or_else(fault)? as u32;
-    let count = parse_number(last).and_then(|last| (last + 1).checked_sub(u64::from(first))).ok_or_else(fault)?;
+    let first =
+        parse_number(first).filter(|first| first % 16 == 0 && *first < 4096).ok_or_else(fault)? as u32;
+    let count =
+        parse_number(last).and_then(|last| (last + 1).checked_sub(u64::from(first))).ok_or_else(fault)?;
     let mode = match (count, suffix) {
         (16, "OFF") => 0,
         (16, "") => 1,
@@ -781,7 +843,11 @@ fn literal(text: &str) -> Option<u32> {
         return u32::try_from(bits).ok();
     }
     let digits = text.strip_suffix('f').unwrap_or(text);
-    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.').then(|| digits.parse::<f32>().ok()).flatten().map(f32::to_bits)
+    digits
+        .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then(|| digits.parse::<f32>().ok())
+        .flatten()
+        .map(f32::to_bits)
 }
 
 #[cfg(test)]

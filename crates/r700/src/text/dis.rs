@@ -166,13 +166,11 @@ impl Dis<'_> {
                 None => self.out.notes.push((addr as u32, "the clause lies beyond the program".into())),
             }
         }
-        let mut next_cf = 0;
         for addr in 0..total {
             if owners[addr] != Owner::Cf {
                 continue;
             }
-            self.cf(addr, next_cf);
-            next_cf = addr + 1;
+            self.cf(addr);
             if bodies.binary_search(&addr).is_ok()
                 && let Some(clause) = self.clause(self.pair(addr))
             {
@@ -270,14 +268,13 @@ impl Dis<'_> {
         self.push(")");
     }
 
-    fn cf(&mut self, addr: usize, expected: usize) {
+    fn cf(&mut self, addr: usize) {
         let words = self.pair(addr);
-        let [word0, word1] = words;
+        let word1 = words[1];
         let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
         if self.options.structure && inst.is_some_and(closes) {
             self.indent = self.indent.saturating_sub(1);
         }
-        let _ = expected;
         for _ in 0..self.indent {
             self.push("  ");
         }
@@ -310,7 +307,6 @@ impl Dis<'_> {
                 self.indent += 1;
             }
         }
-        let _ = word0;
     }
 
     fn cf_alu(&mut self, words: [u32; 2]) {
@@ -435,7 +431,11 @@ impl Dis<'_> {
             };
             let pairs = literal_pairs(&group[..len]);
             if !closed || at + len + pairs > end {
-                let why = if len == 5 { "a group of more than five instructions" } else { "the clause ends inside a group" };
+                let why = if len == 5 {
+                    "a group of more than five instructions"
+                } else {
+                    "the clause ends inside a group"
+                };
                 self.out.notes.push((at as u32, why.into()));
                 self.push("      ; ");
                 self.push(why);
@@ -466,7 +466,13 @@ impl Dis<'_> {
         let mut shown = 0;
         for (index, words) in group.iter().enumerate() {
             if index == 0 {
-                let width = if self.group < 10 { "      " } else if self.group < 100 { "     " } else { "    " };
+                let width = if self.group < 10 {
+                    "      "
+                } else if self.group < 100 {
+                    "     "
+                } else {
+                    "    "
+                };
                 self.push(width);
                 self.number(self.group);
                 self.push("  ");

@@ -19,6 +19,7 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
 }
 
 /// The records of a JSON Lines file.
+#[allow(dead_code)]
 pub(crate) fn records(path: &str) -> Vec<serde_json::Value> {
     let Some(path) = shared(path) else { return Vec::new() };
     let mut text = String::new();
@@ -26,4 +27,3 @@ pub(crate) fn records(path: &str) -> Vec<serde_json::Value> {
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of UTF-8");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
-
