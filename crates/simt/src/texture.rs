@@ -1,14 +1,22 @@
 //! One texture sampler for all three machines.
 //!
 //! An [`Image`] holds texels, a [`Sampler`] says how to read them, [`sample`] reads. How a level of detail comes
-//! about (a quad's neighbours, explicit derivatives, a register) is the machine's business; [`lod_of_gradients`] and
-//! [`Face`] are the arithmetic it needs.
+//! about (a quad's neighbours, explicit derivatives, a register) is the machine's business; [`lod_of_quad`],
+//! [`lod_of_gradients`] and [`Face`] are the arithmetic it needs.
 //!
 //! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the
 //! OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32: nearest filtering at texel centres is
-//! exact, everything else is a recommended reading. A NaN coordinate reads as 0.
+//! exact, everything else is a recommended reading. The hardware weighs with few bits: 8 of fraction on Tesla (CUDA
+//! programming guide, "Linear Filtering"). How it rounds to them no document says, so the weights here are binary32.
+//!
+//! Linear filtering computes low * (1 - weight) + high * weight, each operation rounded, along s, then t, then r,
+//! then between levels; a side of weight 0 is not read. What stays unmixed keeps its bits; a NaN that mixing makes
+//! is [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, a NaN level of detail too.
 
 use thiserror::Error;
+
+/// The NaN that filtering gives, whatever NaN or infinities went in.
+pub const QUIET_NAN: u32 = 0x7fc0_0000;
 
 /// What the coordinates of an image mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +76,23 @@ pub enum ImageError {
         /// Texels there.
         found: usize,
     },
+    /// A level is not half as large as the one before, rounded down but at least 1; layers and faces stay.
+    /// (OpenGL 3.0, "Texture Completeness")
+    #[error("level {level} is {found:?} where {wanted:?} follows the level before")]
+    Chain {
+        /// The level.
+        level: usize,
+        /// Width, height and depth that would be right.
+        wanted: [u32; 3],
+        /// Width, height and depth found.
+        found: [u32; 3],
+    },
+    /// The level before has nothing left to halve.
+    #[error("level {level} follows a level that cannot be halved")]
+    Surplus {
+        /// The level.
+        level: usize,
+    },
     /// The size does not fit the shape: a 1D image has one row, a cube six square faces.
     #[error("level {level} is {width} x {height} x {depth}, which no {shape:?} image can be")]
     Size {
@@ -114,7 +139,32 @@ impl Image {
                 return Err(ImageError::Texels { level: number, wanted, found: level.texels.len() });
             }
         }
+        for (before, pair) in levels.windows(2).enumerate() {
+            let size = |level: &Level| [level.width, level.height, level.depth];
+            let halves = if shape == Shape::D3 { [true; 3] } else { [true, true, false] };
+            let half = |axis: usize, size: u32| if halves[axis] { (size / 2).max(1) } else { size };
+            let (above, found) = (size(&pair[0]), size(&pair[1]));
+            let wanted = [0, 1, 2].map(|axis| half(axis, above[axis]));
+            if wanted == above {
+                return Err(ImageError::Surplus { level: before + 1 });
+            }
+            if wanted != found {
+                return Err(ImageError::Chain { level: before + 1, wanted, found });
+            }
+        }
         Ok(Image { shape, levels })
+    }
+
+    /// The faces of a cube as the layers of a 2D array, six an element; any other image unchanged.
+    ///
+    /// For a program that has projected the direction itself and names the face, as after the CUBE instruction of
+    /// R700: s and t run from 0 to 1 on the layer, and clamp to its edge.
+    pub fn with_faces_as_layers(self) -> Image {
+        let shape = match self.shape {
+            Shape::Cube | Shape::CubeArray => Shape::D2Array,
+            Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => self.shape,
+        };
+        Image { shape, ..self }
     }
 
     /// A 2D image of one level.
@@ -145,6 +195,20 @@ impl Image {
 }
 
 /// What a coordinate outside the image means.
+///
+/// | here                 | R300 to R500 (TX_FILTER0)      | R600 and R700 (SQ_TEX_CLAMP) | Tesla (TSC)              |
+/// |----------------------|--------------------------------|------------------------------|--------------------------|
+/// | `Repeat`             | REPEAT                         | WRAP                         | WRAP                     |
+/// | `Mirror`             | REPEAT, MIRRORED               | MIRROR                       | MIRROR                   |
+/// | `ClampToEdge`        | CLAMP_TO_EDGE                  | CLAMP_LAST_TEXEL             | CLAMP_TO_EDGE            |
+/// | `Clamp`              | CLAMP                          | CLAMP_HALF_BORDER            | CLAMP_OGL                |
+/// | `ClampToBorder`      | CLAMP_TO_BORDER                | CLAMP_BORDER                 | BORDER                   |
+/// | `MirrorOnceToEdge`   | CLAMP_TO_EDGE, MIRRORED        | MIRROR_ONCE_LAST_TEXEL       | MIRROR_ONCE_CLAMP_TO_EDGE |
+/// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
+/// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
+///
+/// The names are those of Mesa's headers for the three; the meaning is OpenGL's (3.0, "Texture Minification"; the
+/// mirrored ones EXT_texture_mirror_clamp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
@@ -154,13 +218,14 @@ pub enum Wrap {
     Mirror,
     /// The outermost texel goes on.
     ClampToEdge,
-    /// Coordinates stop at the image's edge: linear filtering mixes half of the border in. (OpenGL CLAMP)
+    /// Coordinates stop at the image's edge: however far outside, linear filtering mixes half of the border in,
+    /// nearest filtering reads the outermost texel. (OpenGL CLAMP)
     Clamp,
     /// The border colour.
     ClampToBorder,
     /// Mirrored once around 0, then the outermost texel.
     MirrorOnceToEdge,
-    /// Mirrored once around 0, then as [`Wrap::Clamp`].
+    /// Mirrored once around 0, then as [`Wrap::Clamp`]. At 0 the image meets its mirror image.
     MirrorOnce,
     /// Mirrored once around 0, then the border colour.
     MirrorOnceToBorder,
@@ -295,7 +360,7 @@ pub fn sample_compare(
 /// from the lower corner, as the gather instructions number them.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
-    let [x, y, _] = [0, 1, 2].map(|axis| split(place.texels[axis]).0 + i64::from(at.offset[axis]));
+    let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
     [(0, 1), (1, 1), (1, 0), (0, 0)]
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
@@ -303,28 +368,48 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
 /// The bits of one texel, without filtering whatever the sampler says; for integer images.
 pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     let number = nearest_level(image, sampler, at.lod);
-    let (level, place) = (&image.levels[number], resolve(image, sampler, at, number));
-    let texel = [0, 1, 2].map(|axis| floor(place.texels[axis]) + i64::from(at.offset[axis]));
-    fetch(level, sampler, &place, texel, |texel| texel)
+    let place = resolve(image, sampler, at, number);
+    nearest(&image.levels[number], sampler, place, at.offset, |texel| texel)
 }
 
 /// log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
 ///
-/// `dx` and `dy` are the changes of s, t, r from a pixel to the next; for cubes of the coordinates on the face. Zero
-/// gradients give minus infinity.
+/// `dx` and `dy` are the changes of s, t, r from a pixel to the next; for cubes of the coordinates on the face. Axes
+/// that the image does not have do not count, whatever stands there. Zero gradients give minus infinity, a NaN in
+/// one of them leaves the other, in both NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
-    let level = &image.levels[0];
-    let size = match (sampler.unnormalised, image.shape) {
-        (true, _) => [1.0; 3],
-        (false, Shape::D3) => [level.width as f32, level.height as f32, level.depth as f32],
-        (false, Shape::D1 | Shape::D1Array) => [level.width as f32, 0.0, 0.0],
-        (false, _) => [level.width as f32, level.height as f32, 0.0],
+    let Level { width, height, depth, .. } = image.levels[0];
+    let sizes = match sampler.unnormalised {
+        true => [1.0; 3],
+        false => [width, height, depth].map(|size| size as f32),
+    };
+    let axes = match image.shape {
+        Shape::D1 | Shape::D1Array => 1,
+        Shape::D2 | Shape::D2Array | Shape::Cube | Shape::CubeArray => 2,
+        Shape::D3 => 3,
     };
     let square = |gradient: [f32; 3]| -> f64 {
-        gradient.iter().zip(size).map(|(change, size)| f64::from(change * size).powi(2)).sum()
+        let scaled = gradient.iter().zip(sizes).take(axes);
+        scaled.map(|(change, size)| f64::from(*change) * f64::from(size)).map(|texels| texels * texels).sum()
     };
     let larger = square(dx).max(square(dy));
     if larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * libm::log2(larger)) as f32 }
+}
+
+/// Level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
+///
+/// `quad` are the coordinates of the lane that is the origin, of the one to its right and of the one below. On a
+/// cube all three are projected onto the face that `facing` points at, the direction of the lane that reads.
+pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
+    let [origin, right, below] = match image.shape {
+        Shape::Cube | Shape::CubeArray => quad.map(|direction| {
+            let [s, t] = Face::of(facing).project(direction);
+            [s, t, 0.0]
+        }),
+        Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => quad,
+    };
+    let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - origin[axis]);
+    lod_of_gradients(image, sampler, change(right), change(below))
 }
 
 /// A face of a cube, and coordinates on it. (OpenGL 3.9.6, table 3.19)
@@ -335,20 +420,21 @@ pub struct Face(
 );
 
 impl Face {
-    /// The face that a direction points at. With equal components z wins over y, and y over x.
+    /// The face that a direction points at. With equal components z wins over y, and y over x; -0 is not below 0.
+    /// (OpenGL leaves it open; so does the CUBE instruction of R700.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {
-            (4, z.is_sign_negative())
+            (4, z < 0.0)
         } else if ay >= ax {
-            (2, y.is_sign_negative())
+            (2, y < 0.0)
         } else {
-            (0, x.is_sign_negative())
+            (0, x < 0.0)
         };
         Face(axis + u8::from(negative))
     }
 
-    /// s and t, 0 to 1, of a direction projected onto this face.
+    /// s and t, 0 to 1, of a direction projected onto this face; NaN for the direction that is all zeros.
     pub fn project(self, [x, y, z]: [f32; 3]) -> [f32; 2] {
         let (sc, tc, ma) = match self.0 {
             0 => (-z, -y, x),
@@ -366,10 +452,32 @@ impl Face {
 /// A position on one level: coordinates in texels, and the slice that an array or cube fixes.
 struct Place {
     texels: [f32; 3],
+    /// Texels along each axis.
+    size: [f32; 3],
     wrap: [Wrap; 3],
     /// Axes that are filtered and wrapped.
     axes: usize,
     slice: Option<i64>,
+}
+
+impl Place {
+    /// Texel to the lower side of an axis' coordinate, moved by `offset`, and the weight of the one above it.
+    fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
+        let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
+        // These two modes stop the coordinate itself, so that the weights stop with it.
+        let texels = match self.wrap[axis] {
+            Wrap::Clamp => texels.clamp(-moved, size - moved),
+            Wrap::MirrorOnce => texels.clamp(-size - moved, size - moved),
+            Wrap::Repeat
+            | Wrap::Mirror
+            | Wrap::ClampToEdge
+            | Wrap::ClampToBorder
+            | Wrap::MirrorOnceToEdge
+            | Wrap::MirrorOnceToBorder => texels,
+        };
+        let (texel, weight) = split(texels);
+        (texel + i64::from(offset), weight)
+    }
 }
 
 fn resolve(image: &Image, sampler: &Sampler, at: &Position, level: usize) -> Place {
@@ -387,16 +495,16 @@ fn resolve(image: &Image, sampler: &Sampler, at: &Position, level: usize) -> Pla
         let face = Face::of(clean);
         let [s, t] = face.project(clean).map(|x| if x.is_nan() { 0.0 } else { x });
         (
-            Place { texels: [s * size[0], t * size[1], 0.0], wrap: edge, axes: 2, slice: None },
+            Place { texels: [s * size[0], t * size[1], 0.0], size, wrap: edge, axes: 2, slice: None },
             element * 6 + i64::from(face.0),
         )
     };
     let scaled = [scale(0, clean[0]), scale(1, clean[1]), scale(2, clean[2])];
-    let plain = |axes, slice| Place { texels: scaled, wrap: sampler.wrap, axes, slice: Some(slice) };
+    let plain = |axes, slice| Place { texels: scaled, size, wrap: sampler.wrap, axes, slice: Some(slice) };
     match image.shape {
         Shape::D1 => plain(1, 0),
         Shape::D2 => plain(2, 0),
-        Shape::D3 => Place { texels: scaled, wrap: sampler.wrap, axes: 3, slice: None },
+        Shape::D3 => Place { texels: scaled, size, wrap: sampler.wrap, axes: 3, slice: None },
         Shape::D1Array => plain(1, layers(depth)),
         Shape::D2Array => plain(2, layers(depth)),
         Shape::Cube => {
@@ -423,14 +531,17 @@ fn filtered(
     if sampler.mip != MipFilter::Linear || lod <= 0.0 {
         return level(nearest_level(image, sampler, at.lod));
     }
-    let below = (lod as usize).min(last);
-    let above = (below + 1).min(last);
-    mix(level(below), level(above), lod - libm::floorf(lod))
+    let below = lod as usize;
+    if below >= last {
+        return level(last);
+    }
+    mix(lod - libm::floorf(lod), || level(below), || level(below + 1))
 }
 
 fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
     let lod = lod + sampler.lod_bias;
-    if lod.is_nan() { 0.0 } else { lod.max(sampler.min_lod).min(sampler.max_lod) }
+    let lod = if lod.is_nan() { 0.0 } else { lod };
+    lod.max(sampler.min_lod).min(sampler.max_lod)
 }
 
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
@@ -454,19 +565,41 @@ fn filter_level(
 ) -> [f32; 4] {
     let level = &image.levels[number];
     let place = resolve(image, sampler, at, number);
-    let get = |texel: [i64; 3]| fetch(level, sampler, &place, texel, value);
-    let offset = |axis: usize| i64::from(at.offset[axis]);
     if filter == Filter::Nearest {
-        return get([0, 1, 2].map(|axis| floor(place.texels[axis]) + offset(axis)));
+        return nearest(level, sampler, place, at.offset, value);
     }
-    let [(x, a), (y, b), (z, c)] = [0, 1, 2].map(|axis| {
-        let (texel, weight) = split(place.texels[axis]);
-        if axis < place.axes { (texel + offset(axis), weight) } else { (0, 0.0) }
+    let get = |texel: [i64; 3]| fetch(level, sampler, &place, texel, value);
+    // An axis that is not filtered has weight 0.
+    let [(x, a), (y, b), (z, c)] = [0, 1, 2].map(|axis| match axis < place.axes {
+        true => place.neighbours(axis, at.offset[axis]),
+        false => (0, 0.0),
     });
-    // Along s, then t, then r; an axis that is not filtered has weight 0.
-    let row = |y, z| mix_if(a, || get([x, y, z]), || get([x + 1, y, z]));
-    let plane = |z| mix_if(b, || row(y, z), || row(y + 1, z));
-    mix_if(c, || plane(z), || plane(z + 1))
+    let row = |y, z| mix(a, || get([x, y, z]), || get([x + 1, y, z]));
+    let plane = |z| mix(b, || row(y, z), || row(y + 1, z));
+    mix(c, || plane(z), || plane(z + 1))
+}
+
+/// The texel that the coordinates fall into, moved by `offset`.
+fn nearest<T>(
+    level: &Level,
+    sampler: &Sampler,
+    place: Place,
+    offset: [i32; 3],
+    value: impl Fn([u32; 4]) -> T,
+) -> T {
+    // A coordinate that stops at the edge of the image falls into its last texel.
+    let wrap = place.wrap.map(|wrap| match wrap {
+        Wrap::Clamp => Wrap::ClampToEdge,
+        Wrap::MirrorOnce => Wrap::MirrorOnceToEdge,
+        Wrap::Repeat
+        | Wrap::Mirror
+        | Wrap::ClampToEdge
+        | Wrap::ClampToBorder
+        | Wrap::MirrorOnceToEdge
+        | Wrap::MirrorOnceToBorder => wrap,
+    });
+    let texel = [0, 1, 2].map(|axis| floor(place.texels[axis]) + i64::from(offset[axis]));
+    fetch(level, sampler, &Place { wrap, ..place }, texel, value)
 }
 
 /// Texel to the lower side of a coordinate, and the weight of the one to the upper side.
@@ -482,13 +615,20 @@ fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
 
-fn mix_if(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
-    // A texel of weight 0 must not spoil the result with an infinity or NaN.
-    if weight == 0.0 { low() } else { mix(low(), high(), weight) }
-}
-
-fn mix(low: [f32; 4], high: [f32; 4], weight: f32) -> [f32; 4] {
-    std::array::from_fn(|channel| low[channel] * (1.0 - weight) + high[channel] * weight)
+/// low * (1 - weight) + high * weight; at weights 0 and 1 one side alone, bit for bit, so that an infinity or NaN
+/// that does not count spoils nothing.
+fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
+    if weight == 0.0 {
+        return low();
+    }
+    if weight == 1.0 {
+        return high();
+    }
+    let (low, high) = (low(), high());
+    std::array::from_fn(|channel| {
+        let mixed = low[channel] * (1.0 - weight) + high[channel] * weight;
+        if mixed.is_nan() { f32::from_bits(QUIET_NAN) } else { mixed }
+    })
 }
 
 fn fetch<T>(
@@ -523,9 +663,8 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // A coordinate clamped to the image reaches at most one texel beyond it.
-        Wrap::Clamp => inside(index.clamp(-1, size)),
-        Wrap::ClampToBorder => inside(index),
+        // A coordinate that stops at the edge reaches the border by half a texel: `Place::neighbours`.
+        Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),
         Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => inside(mirror(index)),
     }
@@ -708,6 +847,197 @@ mod tests {
     }
 
     #[test]
+    fn levels_halve_down_to_one() {
+        let level = |width: u32, height: u32, depth: u32| {
+            let texels = vec![[0; 4]; (width * height * depth) as usize];
+            Level { width, height, depth, texels }
+        };
+        assert!(Image::new(Shape::D2, vec![level(5, 2, 1), level(2, 1, 1), level(1, 1, 1)]).is_ok());
+        assert!(Image::new(Shape::D3, vec![level(4, 4, 4), level(2, 2, 2)]).is_ok());
+        assert!(Image::new(Shape::D2Array, vec![level(4, 4, 3), level(2, 2, 3)]).is_ok());
+        let broken = [
+            (Shape::D2, vec![level(4, 4, 1), level(4, 4, 1)], 1),
+            (Shape::D3, vec![level(4, 4, 4), level(2, 2, 4)], 1),
+            (Shape::D2Array, vec![level(4, 4, 3), level(2, 2, 1)], 1),
+        ];
+        for (shape, levels, at) in broken {
+            let error = Image::new(shape, levels).unwrap_err();
+            assert!(matches!(error, ImageError::Chain { level, .. } if level == at), "{error}");
+        }
+        let surplus = Image::new(Shape::D2, vec![level(2, 1, 1), level(1, 1, 1), level(1, 1, 1)]);
+        assert_eq!(surplus, Err(ImageError::Surplus { level: 2 }));
+    }
+
+    #[test]
+    fn clamp_never_reads_the_border_at_nearest() {
+        let image = ramp(Shape::D1, 4, 1, 1);
+        let row = |mode| [-2.0, -0.1, 0.1, 0.9, 1.0, 3.0].map(|s| read(&image, &wrap(mode), [s, 0.0, 0.0]));
+        assert_eq!(row(Wrap::Clamp), [0.0, 0.0, 0.0, 3.0, 3.0, 3.0]);
+        assert_eq!(row(Wrap::MirrorOnce), [3.0, 0.0, 0.0, 3.0, 3.0, 3.0]);
+    }
+
+    #[test]
+    fn clamp_mixes_half_of_the_border_however_far_outside() {
+        let image = ramp(Shape::D1, 4, 1, 1);
+        let row = |mode| {
+            let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
+            [-7.0, 0.0, 0.25, 1.0, 1.125, 7.0, f32::INFINITY].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
+        };
+        // Half of -9 and half of 0, or of 3.
+        assert_eq!(row(Wrap::Clamp), [-4.5, -4.5, 0.5, -3.0, -3.0, -3.0, -3.0]);
+        // At 0 the image meets its mirror image, not the border.
+        assert_eq!(row(Wrap::MirrorOnce), [-3.0, 0.0, 0.5, -3.0, -3.0, -3.0, -3.0]);
+        assert_eq!(row(Wrap::ClampToBorder), [-9.0, -4.5, 0.5, -3.0, -9.0, -9.0, -9.0]);
+    }
+
+    #[test]
+    fn linear_wrap_modes_at_the_seam() {
+        let image = ramp(Shape::D1, 4, 1, 1);
+        let at_zero_and_one = |mode| {
+            let sampler = Sampler { mag: Filter::Linear, ..wrap(mode) };
+            [0.0, 1.0].map(|s| read(&image, &sampler, [s, 0.0, 0.0]))
+        };
+        assert_eq!(at_zero_and_one(Wrap::Repeat), [1.5, 1.5]);
+        assert_eq!(at_zero_and_one(Wrap::Mirror), [0.0, 3.0]);
+        assert_eq!(at_zero_and_one(Wrap::ClampToEdge), [0.0, 3.0]);
+        assert_eq!(at_zero_and_one(Wrap::MirrorOnceToEdge), [0.0, 3.0]);
+        assert_eq!(at_zero_and_one(Wrap::MirrorOnceToBorder), [0.0, -3.0]);
+    }
+
+    #[test]
+    fn offsets_move_by_whole_texels_before_wrapping() {
+        let image = ramp(Shape::D1, 4, 1, 1);
+        let read = |mode, offset: i32| {
+            let position = Position { offset: [offset, 0, 0], ..at([0.125, 0.0, 0.0]) };
+            f32::from_bits(sample(&image, &wrap(mode), &position)[0])
+        };
+        assert_eq!([-1, 1, 5].map(|offset| read(Wrap::Repeat, offset)), [3.0, 1.0, 1.0]);
+        assert_eq!([-1, 1, 5].map(|offset| read(Wrap::ClampToEdge, offset)), [0.0, 1.0, 3.0]);
+        let linear = Sampler { mag: Filter::Linear, ..wrap(Wrap::Clamp) };
+        let far = Position { offset: [7, 0, 0], ..at([0.125, 0.0, 0.0]) };
+        assert_eq!(f32::from_bits(sample(&image, &linear, &far)[0]), -3.0, "half of 3, half of the border");
+    }
+
+    #[test]
+    fn a_level_mixed_with_itself_is_unchanged() {
+        let level = |size: u32, value: u32| Level {
+            width: size,
+            height: 1,
+            depth: 1,
+            texels: vec![[value; 4]; size as usize],
+        };
+        // 0.1 * 0.7 + 0.1 * 0.3 is not 0.1 in binary32; -0 * 1 + 1 * 0 is +0.
+        let (tenth, minus_zero) = (0.1f32.to_bits(), (-0.0f32).to_bits());
+        let image = Image::new(Shape::D1, vec![level(4, 0), level(2, minus_zero), level(1, tenth)]).unwrap();
+        let sampler = Sampler { mip: MipFilter::Linear, max_lod: f32::INFINITY, ..Sampler::default() };
+        let read = |lod| sample(&image, &sampler, &Position { lod, ..at([0.5; 3]) })[0];
+        assert_eq!(read(1.0), minus_zero);
+        for lod in [2.0, 2.3, 9.7, f32::INFINITY] {
+            assert_eq!(read(lod), tenth, "{lod}");
+        }
+    }
+
+    #[test]
+    fn a_texel_of_weight_zero_does_not_count_on_either_side() {
+        // 2^-25 below the centre of texel 1: its weight rounds to 1.
+        let texels = vec![bits(f32::INFINITY), bits(1.0)];
+        let image = Image::flat(2, 1, texels).unwrap();
+        let linear = Sampler { mag: Filter::Linear, unnormalised: true, ..wrap(Wrap::Repeat) };
+        let just_below_the_first_centre = 0.5f32.next_down();
+        let texels = vec![bits(1.0), bits(f32::INFINITY)];
+        let turned = Image::flat(2, 1, texels).unwrap();
+        assert_eq!(read(&turned, &linear, [just_below_the_first_centre, 0.5, 0.0]), 1.0);
+        assert_eq!(read(&image, &linear, [1.5, 0.5, 0.0]), 1.0);
+    }
+
+    #[test]
+    fn a_nan_that_filtering_makes_is_the_quiet_one() {
+        let texels = vec![[0xffc1_2345; 4], [0x7f80_0001; 4]];
+        let image = Image::flat(2, 1, texels).unwrap();
+        let linear = Sampler { mag: Filter::Linear, ..wrap(Wrap::ClampToEdge) };
+        assert_eq!(sample(&image, &linear, &at([0.5, 0.5, 0.0])), [0x7fc0_0000; 4]);
+        // Nearest filtering gives the bits of the texel.
+        let nearest = wrap(Wrap::ClampToEdge);
+        assert_eq!(sample(&image, &nearest, &at([0.25, 0.5, 0.0])), [0xffc1_2345; 4]);
+        assert_eq!(sample(&image, &nearest, &at([0.75, 0.5, 0.0])), [0x7f80_0001; 4]);
+    }
+
+    #[test]
+    fn an_axis_that_the_image_does_not_have_has_no_say_in_the_level_of_detail() {
+        let image = ramp(Shape::D2, 8, 4, 1);
+        let (normal, unscaled) = (Sampler::default(), Sampler { unnormalised: true, ..Sampler::default() });
+        for stray in [100.0, f32::INFINITY, f32::NAN] {
+            assert_eq!(lod_of_gradients(&image, &normal, [0.25, 0.0, stray], [0.0, 0.25, stray]), 1.0);
+            assert_eq!(lod_of_gradients(&image, &unscaled, [2.0, 0.0, stray], [0.0, 1.0, stray]), 1.0);
+        }
+        let volume = ramp(Shape::D3, 2, 2, 2);
+        assert_eq!(lod_of_gradients(&volume, &unscaled, [0.0, 0.0, 4.0], [0.0; 3]), 2.0);
+    }
+
+    #[test]
+    fn a_quad_gives_the_level_of_detail_of_its_differences() {
+        let image = ramp(Shape::D2, 8, 8, 1);
+        let quad = [[0.5, 0.5, 0.0], [0.75, 0.5, 0.0], [0.5, 0.625, 0.0]];
+        assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
+    }
+
+    #[test]
+    fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
+        let image = ramp(Shape::Cube, 8, 8, 6);
+        // A quarter of the face to the right: 0.5 of the -1..1 that a face spans; the direction's length has no say.
+        let quad = [[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 4.0]];
+        assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
+    }
+
+    /// OpenGL 3.0, table 3.19: each face seen from inside, its corners by s and t.
+    #[test]
+    fn each_face_has_its_own_axes() {
+        // Direction of the face, of growing s, of growing t.
+        let faces: [[[f32; 3]; 3]; 6] = [
+            [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]],
+            [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]],
+            [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+            [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]],
+            [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]],
+            [[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]],
+        ];
+        let image = ramp(Shape::Cube, 4, 4, 6);
+        for (number, [out, along_s, along_t]) in faces.into_iter().enumerate() {
+            for y in 0..4 {
+                for x in 0..4 {
+                    let (s, t) = (x as f32 / 2.0 - 0.75, y as f32 / 2.0 - 0.75);
+                    let direction = [0, 1, 2].map(|i| 3.0 * (out[i] + s * along_s[i] + t * along_t[i]));
+                    assert_eq!(Face::of(direction), Face(number as u8));
+                    let texel = (number as u32 * 16 + y * 4 + x) as f32;
+                    assert_eq!(read(&image, &Sampler::default(), direction), texel, "{direction:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn on_the_edges_of_a_cube_z_wins_over_y_over_x() {
+        assert_eq!(Face::of([1.0, 1.0, 1.0]), Face(4));
+        assert_eq!(Face::of([-1.0, 1.0, -1.0]), Face(5));
+        assert_eq!(Face::of([1.0, -1.0, 0.5]), Face(3));
+        assert_eq!(Face::of([0.0, 0.0, -0.0]), Face(4), "as the CUBE instruction of R700: -0 is not below 0");
+        let image = ramp(Shape::Cube, 2, 2, 6);
+        assert_eq!(read(&image, &Sampler::default(), [0.0, 0.0, 0.0]), 16.0, "the first texel of +z");
+        assert_eq!(read(&image, &Sampler::default(), [1.0, -1.0, 1.0]), 19.0, "the far corner of +z");
+    }
+
+    #[test]
+    fn faces_as_layers_keep_their_texels() {
+        let cube = ramp(Shape::Cube, 2, 2, 6);
+        let layers = cube.clone().with_faces_as_layers();
+        assert_eq!((layers.shape(), layers.levels()), (Shape::D2Array, cube.levels()));
+        let position = Position { layer: 3.0, ..at([0.75, 0.25, 0.0]) };
+        assert_eq!(f32::from_bits(sample(&layers, &Sampler::default(), &position)[0]), 13.0);
+        let flat = ramp(Shape::D2, 2, 2, 1);
+        assert_eq!(flat.clone().with_faces_as_layers(), flat);
+    }
+
+    #[test]
     fn nearest_always_gives_a_texel_or_the_border() {
         let mut seed = 0x9e37_79b9_7f4a_7c15u64;
         let mut next = || {
@@ -738,10 +1068,12 @@ mod tests {
             let position = Position {
                 coordinates: [next(), next(), next()],
                 layer: next(),
-                offset: [0; 3],
+                offset: [next(), next(), next()].map(|bits| bits.to_bits() as i32),
                 lod: next(),
             };
+            // 5 images, 8 modes: no common factor, so every pair comes up.
             let mut sampler = wrap(modes[round % modes.len()]);
+            sampler.unnormalised = round % 3 == 0;
             let value = f32::from_bits(sample(image, &sampler, &position)[0]);
             let known = value == -9.0 || (value >= 0.0 && (value as usize) < image.levels[0].texels.len());
             assert!(known && value.fract() == 0.0, "{value} at {position:?}");
@@ -749,6 +1081,12 @@ mod tests {
             sampler.mag = Filter::Linear;
             sampler.mip = MipFilter::Linear;
             sample(image, &sampler, &position);
+            sample_bits(image, &sampler, &position);
+            sample_compare(image, &sampler, &position, Compare::Less, next());
+            gather(image, &sampler, &position);
+            let mut direction = || [next(), next(), next()];
+            let quad = [direction(), direction(), direction()];
+            lod_of_quad(image, &sampler, quad[0], quad);
         }
     }
 }
