@@ -11,6 +11,7 @@ pub mod float;
 pub mod machine;
 pub mod mask;
 pub mod observe;
+pub mod texture;
 
 pub use machine::{FlowView, Issue, Machine, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
