@@ -1,4 +1,4 @@
-//! Fetch clauses: vertex fetches, textures, memory reads, the local data share.
+//! Fetch clauses: vertex fetches, memory reads, the local data share; textures are in [`crate::texture`].
 //!
 //! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share; resource words from Mesa
 //! `r600d.h`. Source and destination registers may be offset by aL; there is no other index.
@@ -11,12 +11,12 @@ use crate::export::Space;
 use crate::format::{self, Number, Swap};
 use crate::launch::LANES;
 use crate::meaning::Exactness;
-use crate::reference::{Cause, Wave};
+use crate::reference::{Cause, Lanes, Wave};
 use crate::rules::Rule;
+use crate::texture::Words;
 use crate::words::{
-    CoordType, DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp,
-    MemRdDword0, MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SelTexSrc, SrfMode, TexDword0R700, TexDword1,
-    TexDword2, TexInst, VtxDword0, VtxDword2R700, VtxFetchType,
+    DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp, MemRdDword0,
+    MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
 
 /// A buffer that vertex fetches read: a vertex resource with its memory.
@@ -70,18 +70,6 @@ impl VertexBuffer {
     }
 }
 
-/// A two-dimensional texture of one level, with four floats a texel: nearest filtering, coordinates clamped to
-/// the edge.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texture {
-    /// Texels in a row.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-    /// x, y, z, w of each texel, row by row from the first.
-    pub texels: Vec<[u32; 4]>,
-}
-
 /// NUM_FORMAT 3 has no meaning; it reads as SCALED does.
 fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
     match (num_format, signed) {
@@ -107,10 +95,8 @@ fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-type Lanes = [u32; LANES];
-
 /// Four components for every lane.
-type Values = [Lanes; 4];
+pub(crate) type Values = [Lanes; 4];
 
 impl Wave {
     /// One fetch instruction on `lanes` (before FETCH_WHOLE_QUAD).
@@ -122,19 +108,21 @@ impl Wave {
     ) -> Result<(), Cause> {
         match &fetch.op {
             FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third, lanes, observer),
-            FetchOp::Texture(low, high, third) => self.texture(fetch, low, high, third, lanes, observer),
+            FetchOp::Texture(low, high, third) => {
+                self.texture(fetch, &Words { low, high, third }, lanes, observer)
+            }
             FetchOp::Memory(low, high, third) => self.memory_read(fetch, low, high, third, lanes, observer),
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high, lanes),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high, lanes, observer),
         }
     }
 
-    fn source_register(&self, fetch: &Fetch) -> Result<i32, Cause> {
+    pub(crate) fn source_register(&self, fetch: &Fetch) -> Result<i32, Cause> {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
     /// Writes what DST_SEL chooses of `values` to register `gpr`; `one` is what select ONE means.
-    fn write_selected<O: Observer>(
+    pub(crate) fn write_selected<O: Observer>(
         &mut self,
         gpr: i32,
         fetch: &Fetch,
@@ -231,137 +219,6 @@ impl Wave {
             }
         }
         self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer)
-    }
-
-    /// A texture instruction.
-    fn texture<O: Observer>(
-        &mut self,
-        fetch: &Fetch,
-        low: &TexDword0R700,
-        high: &TexDword1,
-        third: &TexDword2,
-        lanes: Mask,
-        observer: &mut O,
-    ) -> Result<(), Cause> {
-        let gpr = i32::from(fetch.dst_gpr) + self.loop_offset(fetch.dst_rel)?;
-        let source = self.source_register(fetch)?;
-        let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
-        // Derivatives need the neighbours' values too.
-        let quads = self.whole_quads(lanes);
-        let mut coordinates = [[0; LANES]; 4];
-        for (value, select) in coordinates.iter_mut().zip(selects) {
-            *value = match select {
-                SelTexSrc::X => self.read_register(source, 0, quads, fetch.src_rel)?,
-                SelTexSrc::Y => self.read_register(source, 1, quads, fetch.src_rel)?,
-                SelTexSrc::Z => self.read_register(source, 2, quads, fetch.src_rel)?,
-                SelTexSrc::W => self.read_register(source, 3, quads, fetch.src_rel)?,
-                // Mesa writes 7 for coordinates that the resource does not use; what is read there is not documented.
-                SelTexSrc::ZERO | SelTexSrc::MASK => [0; LANES],
-                SelTexSrc::ONE => [crate::lane::ONE; LANES],
-            };
-        }
-        let (values, one) = match low.tex_inst {
-            TexInst::GET_GRADIENTS_H => (self.gradients(&coordinates, lanes, 1), crate::lane::ONE),
-            TexInst::GET_GRADIENTS_V => (self.gradients(&coordinates, lanes, 2), crate::lane::ONE),
-            TexInst::PASS => (coordinates, crate::lane::ONE),
-            TexInst::GET_TEXTURE_RESINFO => (self.resource_info(low, lanes)?, 1),
-            TexInst::LD | TexInst::SAMPLE | TexInst::SAMPLE_L | TexInst::SAMPLE_LB | TexInst::SAMPLE_LZ => {
-                (self.sample(low, high, third, &coordinates, lanes)?, crate::lane::ONE)
-            }
-            TexInst::GET_NUMBER_OF_SAMPLES
-            | TexInst::GET_LOD
-            | TexInst::GET_LERP
-            | TexInst::KEEP_GRADIENTS
-            | TexInst::SET_GRADIENTS_H
-            | TexInst::SET_GRADIENTS_V
-            | TexInst::SET_CUBEMAP_INDEX
-            | TexInst::FETCH4
-            | TexInst::SAMPLE_G
-            | TexInst::SAMPLE_G_L
-            | TexInst::SAMPLE_G_LB
-            | TexInst::SAMPLE_G_LZ
-            | TexInst::SAMPLE_C
-            | TexInst::SAMPLE_C_L
-            | TexInst::SAMPLE_C_LB
-            | TexInst::SAMPLE_C_LZ
-            | TexInst::SAMPLE_C_G
-            | TexInst::SAMPLE_C_G_L
-            | TexInst::SAMPLE_C_G_LB
-            | TexInst::SAMPLE_C_G_LZ => return Err(Cause::Unsupported(low.tex_inst.name())),
-        };
-        self.fidelity.count(low.tex_inst.name(), Exactness::Specified, None);
-        self.write_selected(gpr, fetch, lanes, &values, one, observer)
-    }
-
-    /// Differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` less lane 0.
-    fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
-        self.fidelity.rules.insert(Rule::GRADIENTS_ARE_COARSE);
-        let mut out = [[0; LANES]; 4];
-        for (result, value) in out.iter_mut().zip(values) {
-            for lane in lanes.lanes() {
-                let first = lane.index() & !3;
-                result[lane.index()] = crate::lane::add(value[first + step], crate::lane::neg(value[first]));
-            }
-        }
-        out
-    }
-
-    fn bound_texture<'a>(
-        &self,
-        launch: &'a crate::launch::Launch,
-        low: &TexDword0R700,
-    ) -> Result<Option<&'a Texture>, Cause> {
-        let resources = if low.alt_const { &launch.alternate } else { &launch.resources };
-        match resources.textures.get(&low.resource_id) {
-            None if self.options.strict => Err(Cause::NoResource { what: "texture", id: low.resource_id }),
-            found => Ok(found),
-        }
-    }
-
-    /// Width, height, depth or layers, number of levels.
-    fn resource_info(&self, low: &TexDword0R700, lanes: Mask) -> Result<Values, Cause> {
-        let mut values = [[0; LANES]; 4];
-        if let Some(texture) = self.bound_texture(&self.launch, low)? {
-            for lane in lanes.lanes() {
-                for (value, number) in values.iter_mut().zip([texture.width, texture.height, 1, 1]) {
-                    value[lane.index()] = number;
-                }
-            }
-        }
-        Ok(values)
-    }
-
-    fn sample(
-        &self,
-        low: &TexDword0R700,
-        high: &TexDword1,
-        third: &TexDword2,
-        coordinates: &Values,
-        lanes: Mask,
-    ) -> Result<Values, Cause> {
-        let mut values = [[0; LANES]; 4];
-        let Some(texture) = self.bound_texture(&self.launch, low)? else { return Ok(values) };
-        let load = low.tex_inst == TexInst::LD;
-        let place = |raw: u32, size: u32, kind: CoordType, offset: u8| {
-            let offset = f64::from(reconverge_isa::word::sign_extend(offset.into(), 5)) / 2.0;
-            let texel = if load {
-                f64::from(raw as i32)
-            } else {
-                let scale = if kind == CoordType::NORMALIZED { f64::from(size) } else { 1.0 };
-                f64::from(f32::from_bits(raw)) * scale
-            };
-            // A NaN coordinate casts to 0.
-            (texel + offset).floor().clamp(0.0, f64::from(size.max(1) - 1)) as usize
-        };
-        for lane in lanes.lanes() {
-            let x = place(coordinates[0][lane.index()], texture.width, high.coord_type_x, third.offset_x);
-            let y = place(coordinates[1][lane.index()], texture.height, high.coord_type_y, third.offset_y);
-            let texel = texture.texels.get(y * texture.width as usize + x).copied().unwrap_or([0; 4]);
-            for (value, component) in values.iter_mut().zip(texel) {
-                value[lane.index()] = component;
-            }
-        }
-        Ok(values)
     }
 
     /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER. Elements beyond ARRAY_BASE + ARRAY_SIZE read 0

@@ -12,11 +12,12 @@ use reconverge_simt::{Lane, Machine, Mask, Observer, Silent, Statistics, Step, T
 
 use crate::chip::Chip;
 use crate::code::{Code, CodeOptions, ExportKind};
-use crate::fetch::{Texture, VertexBuffer};
+use crate::fetch::VertexBuffer;
 use crate::flow::{FlowSetup, LoopConstant};
 use crate::meaning::Exactness;
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
+use crate::texture::{Texture, TextureSampler};
 
 /// The widest wavefront; every lane-wide array has this length.
 pub const LANES: usize = 64;
@@ -47,6 +48,8 @@ pub struct Resources {
     pub vertex_buffers: BTreeMap<u8, VertexBuffer>,
     /// Textures by RESOURCE_ID.
     pub textures: BTreeMap<u8, Texture>,
+    /// Samplers by SAMPLER_ID.
+    pub samplers: BTreeMap<u8, TextureSampler>,
 }
 
 /// Values of one register at the start.

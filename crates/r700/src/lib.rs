@@ -13,7 +13,7 @@
 //! * [`lane`], [`lane64`]: what one lane computes, pure functions.
 //! * [`meaning`]: which function an opcode is, where it runs, how exact it is.
 //! * [`code`]: the program as execution wants it; its slots, literals and clauses resolved.
-//! * [`reference`](mod@reference): the clear interpreter of a wavefront; `fetch` and `export` are its fetch clauses and what leaves it,
+//! * [`reference`](mod@reference): the clear interpreter of a wavefront; `fetch`, [`texture`] and `export` are its fetch clauses and what leaves it,
 //!   [`memory`] and [`format`](mod@format) what they need.
 //! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]: legality.
 //! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last.
@@ -51,4 +51,5 @@ pub mod memory;
 pub mod reference;
 pub mod rules;
 pub mod text;
+pub mod texture;
 pub mod words;

@@ -85,6 +85,9 @@ pub enum Cause {
         /// Its number.
         id: u8,
     },
+    /// A SAMPLE_*_G without SET_GRADIENTS in its clause (strict mode; lenient: zeros).
+    #[error("gradients are used, but no SET_GRADIENTS of this clause has loaded them")]
+    Gradients,
     /// A DATA_FORMAT that a buffer fetch cannot convert.
     #[error("data format {0} has no conversion")]
     Format(u32),
@@ -170,6 +173,8 @@ pub struct Wave {
     clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
     pub(crate) share: DataShare,
+    /// What SET_GRADIENTS_H and _V of this clause have loaded.
+    pub(crate) set_gradients: [Option<Box<[Lanes; 4]>>; 2],
     pub(crate) exports: BTreeMap<(ExportKind, u16), Target>,
     pub(crate) emissions: Vec<Emission>,
     pub(crate) acknowledges: u32,
@@ -223,6 +228,7 @@ impl Wave {
             clause: Box::default(),
             spaces: Spaces::new(launch.scratch_dwords, launch.record_dwords),
             share: DataShare::default(),
+            set_gradients: [None, None],
             exports: BTreeMap::new(),
             emissions: Vec::new(),
             acknowledges: 0,
@@ -751,6 +757,7 @@ impl Wave {
             CfOp::Fetch(_, control, _) => {
                 let lanes = self.flow.test(control)?;
                 if lanes.any() {
+                    self.set_gradients = [None, None];
                     self.at = At::Fetch(0, lanes);
                     return Ok(());
                 }

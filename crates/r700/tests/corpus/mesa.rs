@@ -3,9 +3,11 @@
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::{Texture, VertexBuffer};
+use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Exported, Input, Launch, Options, Outcome, Stage, run};
+use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_simt::texture::{Image, Sampler, Wrap};
 use serde_json::Value;
 
 use crate::{judge, records, words};
@@ -57,8 +59,11 @@ fn launch(case: &Value, constants: &Value) -> Launch {
         let number = |field: &str| texture[field].as_u64().unwrap() as u32;
         let texels = words(texture["texels"].as_str().unwrap());
         let texels = texels.chunks_exact(4).map(|texel| texel.try_into().unwrap()).collect();
-        let texture = Texture { width: number("width"), height: number("height"), texels };
-        launch.resources.textures.insert(18 + number("unit") as u8, texture);
+        let image = Image::flat(number("width"), number("height"), texels).expect("a texture");
+        let unit = number("unit") as u8;
+        launch.resources.textures.insert(18 + unit, Texture::floats(image));
+        let sampler = Sampler { wrap: [Wrap::ClampToEdge; 3], ..Sampler::default() };
+        launch.resources.samplers.insert(unit, TextureSampler { sampler, ..TextureSampler::default() });
     }
     launch
 }

@@ -2,12 +2,14 @@
 
 use reconverge_isa::Program;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::{Texture, VertexBuffer};
+use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::FlowFault;
 use reconverge_r700::launch::FetchProgram;
 use reconverge_r700::reference::Cause;
+use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_r700::words::Op2;
 use reconverge_simt::Mask;
+use reconverge_simt::texture::{Compare, Image, Level, Sampler, Shape, Wrap};
 
 use crate::*;
 
@@ -111,6 +113,96 @@ fn a_semantic_fetch_goes_where_the_table_says() {
     assert_eq!(outcome.export(ExportKind::Pos, 60).unwrap().values[0], floats([1.0, 2.0, 0.0, 1.0]));
 }
 
+fn edge() -> TextureSampler {
+    let sampler = Sampler { wrap: [Wrap::ClampToEdge; 3], ..Sampler::default() };
+    TextureSampler { sampler, compare: Compare::Less }
+}
+
+/// One texture instruction `number` from R1 to R0 (resource 0, sampler 0, normalized, x y z w), then R0 to pixel 0.
+fn texture_program(number: u32) -> Program {
+    let tex = [number | 1 << 16, 0xf00d_1000, 0x6880_0000, 0];
+    Program::from_words([2, 0x8080_0000, 0xc000_0000, 0x9420_0688].into_iter().chain(tex).collect())
+}
+
+/// A launch with R1 in one lane and an image whose texel n is n.
+fn texture_launch(shape: Shape, sizes: &[[u32; 3]], register: [u32; 4]) -> Launch {
+    let mut launch = launch();
+    launch.lanes = 1;
+    launch.inputs = vec![Input { gpr: 1, values: vec![register] }];
+    let level = |&[width, height, depth]: &[u32; 3]| {
+        let texels = (0..width * height * depth).map(|texel| floats([texel as f32; 4])).collect();
+        Level { width, height, depth, texels }
+    };
+    let image = Image::new(shape, sizes.iter().map(level).collect()).unwrap();
+    launch.resources.textures.insert(0, Texture::floats(image));
+    launch.resources.samplers.insert(0, edge());
+    launch
+}
+
+fn texture_result(number: u32, launch: &Launch) -> [u32; 4] {
+    pixels(&strict(&texture_program(number), launch).unwrap())[0]
+}
+
+#[test]
+fn ld_takes_integers_and_a_level_and_gives_zero_outside() {
+    let at = |register| texture_launch(Shape::D2, &[[4, 2, 1], [2, 1, 1]], register);
+    assert_eq!(texture_result(0x03, &at([3, 1, 0, 0]))[0], 7f32.to_bits());
+    assert_eq!(texture_result(0x03, &at([1, 0, 0, 1]))[0], 1f32.to_bits());
+    assert_eq!(texture_result(0x03, &at([4, 0, 0, 0]))[0], 0);
+}
+
+#[test]
+fn resinfo_gives_the_size_of_a_level_and_the_number_of_levels() {
+    let launch = texture_launch(Shape::D3, &[[8, 4, 2], [4, 2, 1]], [1, 0, 0, 0]);
+    assert_eq!(texture_result(0x04, &launch), [4, 2, 1, 2]);
+}
+
+#[test]
+fn a_cube_takes_coordinates_from_one_to_two_and_the_face_in_z() {
+    for face in 0..6 {
+        let launch = texture_launch(Shape::Cube, &[[2, 2, 6]], floats([1.75, 1.25, face as f32, 0.0]));
+        assert_eq!(texture_result(0x10, &launch)[0], (face as f32 * 4.0 + 1.0).to_bits(), "face {face}");
+    }
+}
+
+#[test]
+fn an_array_takes_its_layer_from_z() {
+    let launch = texture_launch(Shape::D2Array, &[[2, 2, 3]], floats([0.25, 0.25, 2.0, 0.0]));
+    assert_eq!(texture_result(0x13, &launch)[0], 8f32.to_bits());
+}
+
+#[test]
+fn a_comparison_takes_its_reference_from_w_or_from_z_when_w_is_the_level() {
+    // Texel 1 against 0.5: less, so it passes.
+    let launch = texture_launch(Shape::D2, &[[2, 1, 1]], floats([0.75, 0.5, 9.0, 0.5]));
+    assert_eq!(texture_result(0x18, &launch)[0], lane_one());
+    let launch = texture_launch(Shape::D2, &[[2, 1, 1]], floats([0.75, 0.5, 0.5, 9.0]));
+    assert_eq!(texture_result(0x19, &launch)[0], lane_one());
+}
+
+fn lane_one() -> u32 {
+    reconverge_r700::lane::ONE
+}
+
+#[test]
+fn explicit_gradients_must_be_set_in_the_same_clause() {
+    let launch = texture_launch(Shape::D2, &[[2, 1, 1]], floats([0.75, 0.5, 0.0, 0.0]));
+    assert_eq!(strict(&texture_program(0x14), &launch).unwrap_err().cause, Cause::Gradients);
+    assert_eq!(pixels(&lenient(&texture_program(0x14), &launch))[0][0], 1f32.to_bits());
+}
+
+#[test]
+fn gradients_are_differences_within_the_quad() {
+    let mut launch = texture_launch(Shape::D2, &[[2, 1, 1]], [0; 4]);
+    launch.lanes = 4;
+    launch.inputs[0].values =
+        [[0.0, 1.0], [2.0, 1.0], [0.0, 5.0], [9.0, 9.0]].map(|[x, y]| floats([x, y, 0.0, 0.0])).to_vec();
+    for (number, wanted) in [(0x07, [2.0, 0.0, 0.0, 0.0]), (0x08, [0.0, 4.0, 0.0, 0.0])] {
+        let outcome = strict(&texture_program(number), &launch).unwrap();
+        assert_eq!(pixels(&outcome), [floats(wanted); 4]);
+    }
+}
+
 #[test]
 fn a_texture_is_read_at_its_nearest_texel() {
     // LLVM's SAMPLE words (tool) from R1 to R0: resource 2, normalized coordinates; then R0 to pixel 0.
@@ -129,7 +221,8 @@ fn a_texture_is_read_at_its_nearest_texel() {
         .inputs
         .push(Input { gpr: 1, values: vec![floats([0.25, 0.75, 0.0, 0.0]), floats([9.0, -9.0, 0.0, 0.0])] });
     let texels = (0..4).map(|texel| [texel; 4]).collect();
-    launch.resources.textures.insert(2, Texture { width: 2, height: 2, texels });
+    launch.resources.textures.insert(2, Texture::floats(Image::flat(2, 2, texels).unwrap()));
+    launch.resources.samplers.insert(3, edge());
     assert_eq!(pixels(&strict(&program, &launch).unwrap()), [[2; 4], [1; 4]]);
 }
 
