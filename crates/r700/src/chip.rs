@@ -1,0 +1,62 @@
+//! The chips: what differs between them for a program.
+//!
+//! Sources: wavefront widths from Mesa `r600_asm.c` (`stack_entry_size`); doubles and the index register from Mesa's
+//! opcode table and `r600_asm.c`.
+
+/// The two encodings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// R6xx: R600, RV610 to RV670, RS780, RS880.
+    R600,
+    /// R7xx: RV770, RV710, RV730, RV740.
+    R700,
+}
+
+/// One chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chip {
+    /// Its name in lower case.
+    pub name: &'static str,
+    /// Its encoding.
+    pub family: Family,
+    /// Lanes of a wavefront: 16, 32 or 64.
+    pub wave_width: u8,
+    /// Whether it has the double-precision operations.
+    pub fp64: bool,
+    /// Whether registers are indexed through aL, which MOVA_GPR_INT writes, instead of through AR.
+    pub indexes_by_loop: bool,
+}
+
+#[rustfmt::skip]
+const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, indexes_by_loop: bool) -> Chip {
+    Chip { name, family, wave_width, fp64, indexes_by_loop }
+}
+
+/// Every chip. Doubles are in RV670 and RV770 only.
+#[rustfmt::skip]
+pub const CHIPS: &[Chip] = &[
+    //     name     family         width doubles by loop
+    chip("rv770", Family::R700, 64, true,  false),
+    chip("rv740", Family::R700, 64, false, false),
+    chip("rv730", Family::R700, 32, false, false),
+    chip("rv710", Family::R700, 32, false, false),
+    chip("r600",  Family::R600, 64, false, true),
+    chip("rv670", Family::R600, 64, true,  false),
+    chip("rv630", Family::R600, 32, false, true),
+    chip("rv635", Family::R600, 32, false, true),
+    chip("rv610", Family::R600, 16, false, true),
+    chip("rv620", Family::R600, 16, false, true),
+    chip("rs780", Family::R600, 16, false, false),
+    chip("rs880", Family::R600, 16, false, false),
+];
+
+impl Chip {
+    /// The default: RV770.
+    pub const RV770: Chip = CHIPS[0];
+
+    /// The chip with this name, in any case; the family names `r700` and `r600` mean RV770 and R600.
+    pub fn named(name: &str) -> Option<Chip> {
+        let name = if name.eq_ignore_ascii_case("r700") { "rv770" } else { name };
+        CHIPS.iter().copied().find(|chip| chip.name.eq_ignore_ascii_case(name))
+    }
+}

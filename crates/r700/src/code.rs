@@ -1,0 +1,438 @@
+//! The program as execution wants it: control flow by address, clauses decoded, slots assigned, literals and
+//! opcodes resolved once.
+//!
+//! Only what can be reached from the first instruction is decoded: the gaps between clauses may hold anything.
+//! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+
+use reconverge_isa::WordError;
+use thiserror::Error;
+
+use crate::chip::Chip;
+use crate::decode::Reader;
+use crate::flow::{AluForm, Control};
+use crate::meaning::Opcode;
+use crate::words::{
+    CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
+    MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword1Sem,
+    VtxDword2R700,
+};
+
+/// A program that can run.
+#[derive(Clone, Debug)]
+pub struct Code {
+    chip: Chip,
+    cf: Vec<Option<Result<Cf, CodeFault>>>,
+}
+
+/// One control-flow instruction.
+#[derive(Clone, Debug)]
+pub struct Cf {
+    /// What it does.
+    pub op: CfOp,
+    /// Whether the program ends behind it.
+    pub end_of_program: bool,
+}
+
+/// What a control-flow instruction does.
+#[derive(Clone, Debug)]
+pub enum CfOp {
+    /// Decides about flow only.
+    Control(CfInst, Control),
+    /// Runs fetch instructions for the lanes that pass.
+    Fetch(CfInst, Control, Vec<Fetch>),
+    /// Runs ALU groups.
+    Alu(AluClause),
+    /// EXPORT, EXPORT_DONE.
+    Export(Control, Export),
+    /// MEM_*.
+    Memory(Control, MemoryExport),
+}
+
+/// An ALU clause with the constants that it locks.
+#[derive(Clone, Debug)]
+pub struct AluClause {
+    /// What it does to the stack.
+    pub form: AluForm,
+    /// WHOLE_QUAD_MODE.
+    pub whole_quad_mode: bool,
+    /// The two windows into constant buffers.
+    pub kcache: [Window; 2],
+    /// ALT_CONST: constants of the other stage.
+    pub alt_const: bool,
+    /// The groups in order.
+    pub groups: Vec<Group>,
+}
+
+/// KCACHE_BANK, KCACHE_ADDR, KCACHE_MODE of one set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The constant buffer, 0 to 15.
+    pub bank: u8,
+    /// The first line of 16 constants.
+    pub line: u8,
+    /// What is locked.
+    pub mode: KcacheMode,
+}
+
+/// Instructions that run together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Address of its first slot.
+    pub addr: u32,
+    /// Its instructions, at most five, in the order of the program.
+    pub ops: Vec<AluOp>,
+}
+
+/// Slot t.
+pub const TRANS: usize = 4;
+
+/// One ALU instruction.
+#[derive(Clone, Debug)]
+pub struct AluOp {
+    /// The opcode and what it means.
+    pub opcode: Opcode,
+    /// Where it runs: 0 to 3 are x to w, 4 is t.
+    pub slot: usize,
+    /// Operands; the first `opcode.sources` are read.
+    pub sources: [Source; 3],
+    /// DST_GPR.
+    pub dst_gpr: u8,
+    /// DST_CHAN, 0 to 3.
+    pub dst_chan: usize,
+    /// DST_REL.
+    pub dst_rel: bool,
+    /// WRITE_MASK; OP3 always writes.
+    pub write: bool,
+    /// OMOD as a factor; 1.0 for none.
+    pub omod: f32,
+    /// CLAMP.
+    pub clamp: bool,
+    /// INDEX_MODE.
+    pub index_mode: IndexModeR700,
+    /// PRED_SEL: the predicate a lane must have.
+    pub pred_sel: Option<bool>,
+    /// UPDATE_PRED.
+    pub update_pred: bool,
+    /// UPDATE_EXECUTE_MASK.
+    pub update_execute_mask: bool,
+}
+
+/// One operand with its modifiers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Source {
+    /// Where it comes from.
+    pub operand: Operand,
+    /// Whether the index of the instruction is added.
+    pub rel: bool,
+    /// SRC_ABS.
+    pub abs: bool,
+    /// SRC_NEG.
+    pub neg: bool,
+}
+
+/// Where an operand comes from (MAN 4, source selectors).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A register component.
+    Gpr {
+        /// Register, before indexing.
+        gpr: u8,
+        /// Component.
+        chan: usize,
+    },
+    /// A constant of a locked window.
+    Kcache {
+        /// Window 0 or 1.
+        set: usize,
+        /// Constant in the window, 0 to 31.
+        index: u8,
+        /// Component.
+        chan: usize,
+    },
+    /// An entry of the constant file (DX9 mode).
+    ConstantFile {
+        /// Entry, before indexing.
+        index: u8,
+        /// Component.
+        chan: usize,
+    },
+    /// An inline constant or a literal.
+    Value(u32),
+    /// A result of the vector slots of the group before.
+    Previous(usize),
+    /// The result of slot t of the group before.
+    PreviousScalar,
+}
+
+/// A select of a fetch or an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// A component, 0 to 3.
+    Component(usize),
+    /// 0.
+    Zero,
+    /// 1.
+    One,
+    /// Nothing is written.
+    Mask,
+}
+
+/// EXPORT or EXPORT_DONE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// TYPE.
+    pub kind: ExportKind,
+    /// ARRAY_BASE.
+    pub base: u16,
+    /// RW_GPR.
+    pub gpr: u8,
+    /// RW_REL.
+    pub rel: bool,
+    /// SEL_X to SEL_W.
+    pub select: [Select; 4],
+    /// Registers, 1 to 16.
+    pub burst: u8,
+    /// Whether it is the last of its kind.
+    pub done: bool,
+}
+
+/// TYPE of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ExportKind {
+    /// Colours and computed Z.
+    Pixel,
+    /// Position and its companions.
+    Pos,
+    /// Parameters for the pixel stage.
+    Param,
+}
+
+/// A memory export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryExport {
+    /// Where to.
+    pub inst: ExportInst,
+    /// Whether the GPR's x is added to the base.
+    pub indexed: bool,
+    /// R600: a read into the registers instead.
+    pub read: bool,
+    /// Whether an acknowledge is asked for.
+    pub ack: bool,
+    /// ARRAY_BASE.
+    pub base: u16,
+    /// ARRAY_SIZE.
+    pub size: u16,
+    /// RW_GPR.
+    pub gpr: u8,
+    /// RW_REL.
+    pub rel: bool,
+    /// INDEX_GPR.
+    pub index_gpr: u8,
+    /// Dwords of an element, 1 to 4.
+    pub elem_dwords: u8,
+    /// COMP_MASK, bit 0 is x.
+    pub comp_mask: u8,
+    /// Registers, 1 to 16.
+    pub burst: u8,
+}
+
+/// One fetch instruction.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// Its address.
+    pub addr: u32,
+    /// What it fetches.
+    pub op: FetchOp,
+    /// FETCH_WHOLE_QUAD.
+    pub whole_quad: bool,
+    /// SRC_GPR.
+    pub src_gpr: u8,
+    /// SRC_REL.
+    pub src_rel: bool,
+    /// DST_GPR.
+    pub dst_gpr: u8,
+    /// DST_REL.
+    pub dst_rel: bool,
+    /// DST_SEL_X to DST_SEL_W.
+    pub select: [Select; 4],
+}
+
+/// What a fetch instruction fetches.
+#[derive(Clone, Debug)]
+pub enum FetchOp {
+    /// From a buffer.
+    Vertex(VtxDword0, VertexFormat, VtxDword2R700),
+    /// From a texture, or about one.
+    Texture(TexDword0R700, TexDword1, TexDword2),
+    /// From scratch, reduction or scatter memory.
+    Memory(MemRdDword0, MemRdDword1, MemRdDword2),
+    /// To the local data share.
+    DataShareWrite(MemDswDword1),
+    /// From the local data share.
+    DataShareRead(MemDsrDword0, MemDsrDword1),
+}
+
+/// The second word of a vertex fetch.
+#[derive(Clone, Copy, Debug)]
+pub enum VertexFormat {
+    /// The destination is named.
+    Gpr(VtxDword1Gpr),
+    /// The destination is looked up by SEMANTIC_ID.
+    Semantic(VtxDword1Sem),
+}
+
+/// What is wrong with an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CodeFault {
+    /// It lies beyond the last word, or where no instruction was expected.
+    #[error("no instruction is here")]
+    Cut,
+    /// A field holds what has no meaning.
+    #[error(transparent)]
+    Word(#[from] WordError),
+    /// No instruction has this number on this chip.
+    #[error("{field} {number:#x} is no instruction of this chip")]
+    Unknown {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        number: u32,
+    },
+    /// A group has no LAST mark before the clause ends, or its literals lie beyond.
+    #[error("the clause ends inside a group")]
+    OpenGroup,
+    /// A group has more than five instructions.
+    #[error("a group of more than five instructions")]
+    LongGroup,
+    /// Two instructions of a group need the same slot.
+    #[error("two instructions of the group need slot {slot}")]
+    SlotTaken {
+        /// x, y, z, w or t.
+        slot: char,
+    },
+    /// An operation over several slots does not fill them.
+    #[error("{name} does not fill the slots it needs")]
+    Incomplete {
+        /// The opcode.
+        name: &'static str,
+    },
+    /// A source selector has no meaning.
+    #[error("source selector {selector} is reserved")]
+    Selector {
+        /// Its value.
+        selector: u16,
+    },
+    /// A selector of a fetch or an export has no meaning.
+    #[error("component select {0} is reserved")]
+    Select(u32),
+}
+
+/// What decides about decoding besides the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeOptions {
+    /// The chip.
+    pub chip: Chip,
+    /// ALU_INST_PREFER_VECTOR of SQ_CONFIG; drivers set it.
+    pub prefer_vector: bool,
+}
+
+impl CodeOptions {
+    /// For `chip`, as drivers configure it.
+    pub const fn new(chip: Chip) -> CodeOptions {
+        CodeOptions { chip, prefer_vector: true }
+    }
+}
+
+impl Code {
+    /// Decodes what can be reached from instruction `start` of `words`.
+    ///
+    /// An instruction without a meaning is kept as what is wrong with it ([`Code::faults`]): it matters when it is
+    /// executed.
+    pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
+        let reader = Reader { words, options };
+        let mut cf = vec![None; words.len() / 2];
+        let mut open = vec![start];
+        while let Some(addr) = open.pop() {
+            let Some(place @ None) = cf.get_mut(addr as usize) else {
+                continue;
+            };
+            let decoded = reader.cf(addr);
+            if let Ok(Cf { op, end_of_program: false }) = &decoded {
+                match op {
+                    CfOp::Control(inst, control) if jumps(*inst) => open.push(control.addr),
+                    CfOp::Control(..)
+                    | CfOp::Fetch(..)
+                    | CfOp::Alu(_)
+                    | CfOp::Export(..)
+                    | CfOp::Memory(..) => {}
+                }
+                open.push(addr + 1);
+            }
+            *place = Some(decoded);
+        }
+        Code { chip: options.chip, cf }
+    }
+
+    /// The control-flow instruction at `addr`.
+    ///
+    /// # Errors
+    /// It has no meaning, or the program cannot reach it.
+    pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
+        match self.cf.get(addr as usize) {
+            Some(Some(Ok(cf))) => Ok(cf),
+            Some(Some(Err(fault))) => Err(fault.clone()),
+            Some(None) | None => Err(CodeFault::Cut),
+        }
+    }
+
+    /// The instructions that can be reached, with their addresses.
+    pub fn instructions(&self) -> impl Iterator<Item = (u32, &Cf)> {
+        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().ok()?)))
+    }
+
+    /// What can be reached but has no meaning, with its address.
+    pub fn faults(&self) -> impl Iterator<Item = (u32, &CodeFault)> {
+        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().err()?)))
+    }
+
+    /// The chip it was decoded for.
+    pub fn chip(&self) -> Chip {
+        self.chip
+    }
+}
+
+/// Whether the instruction can go on at ADDR.
+pub(crate) fn jumps(inst: CfInst) -> bool {
+    match inst {
+        CfInst::LOOP_START
+        | CfInst::LOOP_END
+        | CfInst::LOOP_START_DX10
+        | CfInst::LOOP_START_NO_AL
+        | CfInst::LOOP_CONTINUE
+        | CfInst::LOOP_BREAK
+        | CfInst::JUMP
+        | CfInst::PUSH
+        | CfInst::PUSH_ELSE
+        | CfInst::ELSE
+        | CfInst::POP_JUMP
+        | CfInst::POP_PUSH
+        | CfInst::POP_PUSH_ELSE
+        | CfInst::CALL
+        | CfInst::KILL => true,
+        CfInst::NOP
+        | CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::POP
+        | CfInst::CALL_FS
+        | CfInst::RETURN
+        | CfInst::EMIT_VERTEX
+        | CfInst::EMIT_CUT_VERTEX
+        | CfInst::CUT_VERTEX
+        | CfInst::END_PROGRAM
+        | CfInst::WAIT_ACK
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => false,
+    }
+}

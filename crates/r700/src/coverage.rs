@@ -1,0 +1,190 @@
+//! The list of every instruction with its families, its section and how exact it is: `docs/coverage/r700.md`.
+
+use std::fmt::Write;
+
+use crate::chip::Family;
+use crate::explain::{Place, formats};
+use crate::meaning::{self, Exactness, Opcode, Unit};
+use crate::words::{AluForm4, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
+
+/// Instructions that R600 does not have.
+const R700_ONLY: &[&str] = &["WAIT_ACK", "TEX_ACK", "VTX_ACK", "VTX_TC_ACK", "MEM_EXPORT", "KEEP_GRADIENTS"];
+
+/// How exact a control-flow instruction is.
+pub fn cf_fidelity(inst: CfInst) -> Exactness {
+    match inst {
+        CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE | CfInst::END_PROGRAM | CfInst::KILL => {
+            Exactness::Recommended
+        }
+        CfInst::NOP
+        | CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::LOOP_START
+        | CfInst::LOOP_END
+        | CfInst::LOOP_START_DX10
+        | CfInst::LOOP_START_NO_AL
+        | CfInst::LOOP_CONTINUE
+        | CfInst::LOOP_BREAK
+        | CfInst::JUMP
+        | CfInst::PUSH
+        | CfInst::ELSE
+        | CfInst::POP
+        | CfInst::POP_JUMP
+        | CfInst::POP_PUSH
+        | CfInst::CALL
+        | CfInst::CALL_FS
+        | CfInst::RETURN
+        | CfInst::EMIT_VERTEX
+        | CfInst::EMIT_CUT_VERTEX
+        | CfInst::CUT_VERTEX
+        | CfInst::WAIT_ACK
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => Exactness::Specified,
+    }
+}
+
+/// How exact a memory instruction of a fetch clause is.
+pub fn mem_fidelity(op: MemOp) -> Exactness {
+    match op {
+        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Exactness::Specified,
+        // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
+        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ | MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
+            Exactness::Recommended
+        }
+    }
+}
+
+/// How exact a texture instruction is.
+pub fn tex_fidelity(inst: TexInst) -> Exactness {
+    match inst {
+        TexInst::LD
+        | TexInst::GET_TEXTURE_RESINFO
+        | TexInst::GET_NUMBER_OF_SAMPLES
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V
+        | TexInst::SET_CUBEMAP_INDEX => Exactness::Specified,
+        TexInst::GET_GRADIENTS_H | TexInst::GET_GRADIENTS_V | TexInst::KEEP_GRADIENTS | TexInst::PASS => {
+            Exactness::Recommended
+        }
+        TexInst::GET_LOD
+        | TexInst::GET_LERP
+        | TexInst::FETCH4
+        | TexInst::SAMPLE
+        | TexInst::SAMPLE_L
+        | TexInst::SAMPLE_LB
+        | TexInst::SAMPLE_LZ
+        | TexInst::SAMPLE_G
+        | TexInst::SAMPLE_G_L
+        | TexInst::SAMPLE_G_LB
+        | TexInst::SAMPLE_G_LZ
+        | TexInst::SAMPLE_C
+        | TexInst::SAMPLE_C_L
+        | TexInst::SAMPLE_C_LB
+        | TexInst::SAMPLE_C_LZ
+        | TexInst::SAMPLE_C_G
+        | TexInst::SAMPLE_C_G_L
+        | TexInst::SAMPLE_C_G_LB
+        | TexInst::SAMPLE_C_G_LZ => Exactness::Approximate,
+    }
+}
+
+/// The text of `docs/coverage/r700.md`.
+pub fn coverage() -> String {
+    let mut text = String::from(
+        "# R700 and R600: every instruction\n\nGenerated from the tables of `reconverge-r700`. *Fidelity*: exact equals \
+         exact arithmetic; specified is as documented; approximate is within a tolerance; recommended means that \
+         documents are silent. Sections are those of the chapters of the manual and of `rules.rs`.\n",
+    );
+    let family = |name: &str| if R700_ONLY.contains(&name) { "R700" } else { "R600, R700" };
+    head(&mut text, "Control flow (CF_INST, 7 bits)");
+    for &inst in CfInst::ALL {
+        row(&mut text, inst as u32, inst.name(), family(inst.name()), "-", "MAN 3", cf_fidelity(inst));
+    }
+    head(&mut text, "ALU clauses (CF_INST, 4 bits)");
+    for &form in AluForm4::ALL {
+        row(&mut text, form as u32, form.name(), "R600, R700", "-", "MAN 3", Exactness::Specified);
+    }
+    head(&mut text, "Exports and memory writes (CF_INST, 7 bits)");
+    for &inst in ExportInst::ALL {
+        row(
+            &mut text,
+            inst as u32,
+            inst.name(),
+            family(inst.name()),
+            "-",
+            "MAN 3, p. 45",
+            Exactness::Specified,
+        );
+    }
+    head(&mut text, "ALU, up to two operands (OP2)");
+    for &code in Op2::ALL {
+        let [r600, r700] = [Family::R600, Family::R700].map(|family| meaning::op2(code, family));
+        let families = match (&r600, &r700) {
+            (Some(_), Some(_)) => "R600, R700",
+            (Some(_), None) => "R600",
+            (None, _) => "R700",
+        };
+        if let Some(opcode) = r700.or(r600) {
+            let slots = match r600 {
+                Some(r600) if r600.unit != opcode.unit => format!("{}, R600 {}", unit(&opcode), unit(&r600)),
+                Some(_) | None => unit(&opcode).to_owned(),
+            };
+            row(&mut text, code as u32, opcode.name, families, &slots, "MAN 4", opcode.exactness);
+        }
+    }
+    head(&mut text, "ALU, three operands (OP3)");
+    for &code in Op3::ALL {
+        let opcode = meaning::op3(code);
+        row(&mut text, code as u32, opcode.name, "R600, R700", unit(&opcode), "MAN 4", opcode.exactness);
+    }
+    head(&mut text, "Vertex fetches (VTX_INST)");
+    for &inst in VtxInst::ALL {
+        row(&mut text, inst as u32, inst.name(), "R600, R700", "-", "MAN 5", Exactness::Specified);
+    }
+    head(&mut text, "Texture fetches (TEX_INST)");
+    for &inst in TexInst::ALL {
+        row(&mut text, inst as u32, inst.name(), family(inst.name()), "-", "MAN 5", tex_fidelity(inst));
+    }
+    head(&mut text, "Memory in fetch clauses (MEM_OP)");
+    for &op in MemOp::ALL {
+        let words = [2 | (op as u32) << 8];
+        let format = formats(&words, Place::Fetch, crate::chip::Chip::RV770)[0].name;
+        row(&mut text, op as u32, op.name(), "R700", format, "Mesa, MAN p. 35", mem_fidelity(op));
+    }
+    text
+}
+
+fn head(text: &mut String, title: &str) {
+    let _ = write!(
+        text,
+        "\n## {title}\n\n| code | name | families | slots or format | source | fidelity |\n|---|---|---|---|---|---|\n"
+    );
+}
+
+fn row(
+    text: &mut String,
+    code: u32,
+    name: &str,
+    families: &str,
+    slots: &str,
+    source: &str,
+    exactness: Exactness,
+) {
+    let fidelity = match exactness {
+        Exactness::Exact => "exact",
+        Exactness::Specified => "specified",
+        Exactness::Approximate => "approximate",
+        Exactness::Recommended => "recommended",
+    };
+    let _ = writeln!(text, "| {code:#04x} | {name} | {families} | {slots} | {source} | {fidelity} |");
+}
+
+fn unit(opcode: &Opcode) -> &'static str {
+    match opcode.unit {
+        Unit::Vector => "vector",
+        Unit::Trans => "t",
+        Unit::Either => "vector, t",
+    }
+}

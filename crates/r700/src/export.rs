@@ -1,0 +1,263 @@
+//! What leaves a wavefront through control-flow instructions: exports, memory exports, emitted vertices.
+//!
+//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Where the buffers lie in memory is the host's business: scratch,
+//! reduction, ring and stream-out give every lane a record of its own, the scatter buffer is one for all.
+
+use reconverge_simt::{Event, Lane, Mask, Observer};
+
+use crate::code::{Export, ExportKind, MemoryExport, Select};
+use crate::flow::Control;
+use crate::launch::{Emission, LANES, Outcome};
+use crate::memory::Private;
+use crate::reference::{Cause, Wave};
+use crate::rules::Rule;
+use crate::words::ExportInst;
+
+/// What one target has received.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Target {
+    values: Box<[[u32; LANES]; 4]>,
+    written: [Mask; 4],
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Target { values: Box::new([[0; LANES]; 4]), written: [Mask::NONE; 4] }
+    }
+}
+
+/// The lane-private spaces and the shared one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spaces {
+    pub(crate) scratch: Private,
+    pub(crate) reduction: Private,
+    pub(crate) ring: Private,
+    pub(crate) streams: [Private; 4],
+    pub(crate) scatter: Vec<u32>,
+}
+
+/// One of the spaces that a memory instruction can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Scratch,
+    Reduction,
+    Ring,
+    Stream(usize),
+    Scatter,
+}
+
+impl Spaces {
+    pub(crate) fn new(scratch_dwords: usize, record_dwords: usize) -> Spaces {
+        let record = || Private::new(record_dwords);
+        Spaces {
+            scratch: Private::new(scratch_dwords),
+            reduction: record(),
+            ring: record(),
+            streams: [record(), record(), record(), record()],
+            scatter: Vec::new(),
+        }
+    }
+
+    /// The dword; 0 where nothing is.
+    pub(crate) fn read(&self, space: Space, lane: Lane, dword: usize) -> u32 {
+        match space {
+            Space::Scratch => self.scratch.read(lane, dword),
+            Space::Reduction => self.reduction.read(lane, dword),
+            Space::Ring => self.ring.read(lane, dword),
+            Space::Stream(number) => self.streams[number].read(lane, dword),
+            Space::Scatter => self.scatter.get(dword).copied().unwrap_or(0),
+        }
+    }
+
+    /// Stores a dword; says whether it lies in the space.
+    pub(crate) fn write(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
+        match space {
+            Space::Scratch => self.scratch.write(lane, dword, value),
+            Space::Reduction => self.reduction.write(lane, dword, value),
+            Space::Ring => self.ring.write(lane, dword, value),
+            Space::Stream(number) => self.streams[number].write(lane, dword, value),
+            Space::Scatter => match self.scatter.get_mut(dword) {
+                Some(place) => {
+                    *place = value;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+}
+
+/// The space a memory export goes to.
+fn space(inst: ExportInst) -> Space {
+    match inst {
+        ExportInst::MEM_STREAM0 => Space::Stream(0),
+        ExportInst::MEM_STREAM1 => Space::Stream(1),
+        ExportInst::MEM_STREAM2 => Space::Stream(2),
+        ExportInst::MEM_STREAM3 => Space::Stream(3),
+        ExportInst::MEM_SCRATCH => Space::Scratch,
+        ExportInst::MEM_REDUCTION => Space::Reduction,
+        ExportInst::MEM_RING => Space::Ring,
+        ExportInst::MEM_EXPORT | ExportInst::EXPORT | ExportInst::EXPORT_DONE => Space::Scatter,
+    }
+}
+
+impl Wave {
+    /// EXPORT and EXPORT_DONE: register i of the burst goes to target ARRAY_BASE + i.
+    ///
+    /// Lanes that are not valid run but export nothing (MAN p. 47).
+    pub(crate) fn export(&mut self, control: &Control, export: &Export) -> Result<(), Cause> {
+        let lanes = self.flow.test(control)? & self.flow.valid();
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        for step in 0..export.burst {
+            let register = i32::from(export.gpr) + i32::from(step) + self.loop_offset(export.rel)?;
+            let mut values = [[0; LANES]; 4];
+            for (chan, value) in values.iter_mut().enumerate() {
+                if export.select.contains(&Select::Component(chan)) {
+                    *value = self.read_register(register, chan, lanes, export.rel)?;
+                }
+            }
+            let base = export.base.wrapping_add(step.into());
+            let target = self.exports.entry((export.kind, base)).or_default();
+            for (chan, select) in export.select.iter().enumerate() {
+                let source = match select {
+                    Select::Component(component) => &values[*component],
+                    Select::Zero => &[0; LANES],
+                    Select::One => &[crate::lane::ONE; LANES],
+                    Select::Mask => continue,
+                };
+                target.written[chan] |= lanes;
+                for lane in lanes.lanes() {
+                    target.values[chan][lane.index()] = source[lane.index()];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// MEM_*: element i of the burst goes behind element i - 1; no element beyond ARRAY_BASE + ARRAY_SIZE is written
+    /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
+    pub(crate) fn memory_export<O: Observer>(
+        &mut self,
+        control: &Control,
+        export: &MemoryExport,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        let mut lanes = self.flow.test(control)?;
+        let space = space(export.inst);
+        // Scratch is the lane's own; everything else is an effect outside, which a killed lane has not.
+        if space != Space::Scratch {
+            lanes &= self.flow.valid();
+        }
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        let index = match export.indexed {
+            true => self.read_register(export.index_gpr.into(), 0, lanes, false)?,
+            false => [0; LANES],
+        };
+        let last = u64::from(export.size);
+        self.fidelity.rules.insert(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT);
+        for step in 0..export.burst {
+            let register = i32::from(export.gpr) + i32::from(step) + self.loop_offset(export.rel)?;
+            for chan in 0..usize::from(export.elem_dwords) {
+                if export.comp_mask >> chan & 1 == 0 {
+                    continue;
+                }
+                let mut values = [0; LANES];
+                if !export.read {
+                    values = self.read_register(register, chan, lanes, export.rel)?;
+                }
+                let mut done = Mask::NONE;
+                for lane in lanes.lanes() {
+                    let element = u64::from(index[lane.index()]) + u64::from(step);
+                    let dword =
+                        (u64::from(export.base) + element) * u64::from(export.elem_dwords) + chan as u64;
+                    let inside = element <= last;
+                    let dword = usize::try_from(dword).unwrap_or(usize::MAX);
+                    if export.read {
+                        values[lane.index()] = if inside { self.spaces.read(space, lane, dword) } else { 0 };
+                        continue;
+                    }
+                    if !inside || !self.spaces.write(space, lane, dword, values[lane.index()]) {
+                        done.set(lane, true);
+                        continue;
+                    }
+                    if O::ENABLED {
+                        let address = (dword as u32).wrapping_mul(4);
+                        observer.event(Event::Store { lane, address, value: values[lane.index()] });
+                    }
+                }
+                if done.any() && self.options.strict {
+                    return Err(Cause::MemoryBounds { what: export.inst.name(), lanes: done });
+                }
+                if export.read {
+                    self.write_register(register, chan, lanes, &values, export.rel, observer)?;
+                }
+            }
+        }
+        if export.ack {
+            self.acknowledges += 1;
+        }
+        Ok(())
+    }
+
+    /// EMIT_VERTEX, EMIT_CUT_VERTEX, CUT_VERTEX.
+    pub(crate) fn emit(&mut self, control: &Control, vertex: bool, cut: bool) -> Result<(), Cause> {
+        let lanes = self.flow.test(control)?;
+        if lanes.any() {
+            self.emissions.push(Emission { first_lane: self.first_lane, lanes, vertex, cut });
+        }
+        Ok(())
+    }
+
+    /// Adds what this wavefront left to the launch's outcome. Pixels of lanes that are not valid never reach the
+    /// framebuffer, also when the lane was killed after its export (MAN p. 47).
+    pub fn finish(self, outcome: &mut Outcome) {
+        let valid = self.flow.valid();
+        let total = self.launch.lanes;
+        for ((kind, base), target) in &self.exports {
+            let found =
+                outcome.exports.iter().position(|exported| (exported.kind, exported.base) == (*kind, *base));
+            let place = found.unwrap_or_else(|| {
+                outcome.exports.push(crate::launch::Exported {
+                    kind: *kind,
+                    base: *base,
+                    values: vec![[0; 4]; total],
+                    written: vec![0; total],
+                });
+                outcome.exports.len() - 1
+            });
+            let exported = &mut outcome.exports[place];
+            for lane in Mask::first(self.count).lanes() {
+                if *kind == ExportKind::Pixel && !valid.has(lane) {
+                    continue;
+                }
+                for chan in 0..4 {
+                    if target.written[chan].has(lane) {
+                        exported.values[self.first_lane + lane.index()][chan] =
+                            target.values[chan][lane.index()];
+                        exported.written[self.first_lane + lane.index()] |= 1 << chan;
+                    }
+                }
+            }
+        }
+        outcome.exports.sort_by_key(|exported| (exported.kind, exported.base));
+        let memory = &mut outcome.memory;
+        for lane in Mask::first(self.count).lanes() {
+            outcome.killed.push(!valid.has(lane));
+            memory.scratch.push(self.spaces.scratch.lane(lane));
+            memory.reduction.push(self.spaces.reduction.lane(lane));
+            memory.ring.push(self.spaces.ring.lane(lane));
+            for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
+                records.push(stream.lane(lane));
+            }
+        }
+        memory.scatter = self.spaces.scatter;
+        outcome.emissions.extend(self.emissions);
+        outcome.statistics.add(&self.statistics);
+        outcome.fidelity.add(&self.fidelity);
+        outcome.stack_needed = outcome.stack_needed.max(self.flow.stack_needed());
+    }
+}

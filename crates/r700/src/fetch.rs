@@ -1,0 +1,364 @@
+//! Fetch clauses: vertex fetches, memory reads, the local data share; textures are in [`crate::texture`].
+//!
+//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share; resource words from Mesa
+//! `r600d.h`. Source and destination registers may be offset by aL; there is no other index.
+
+use reconverge_isa::FieldValue;
+use reconverge_simt::{Event, Lane, Mask, Observer};
+
+use crate::code::{Fetch, FetchOp, Select, VertexFormat};
+use crate::export::Space;
+use crate::format::{self, Number, Swap};
+use crate::launch::LANES;
+use crate::meaning::Exactness;
+use crate::reference::{Cause, Lanes, Wave};
+use crate::rules::Rule;
+use crate::texture::Words;
+use crate::words::{
+    DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp, MemRdDword0,
+    MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
+};
+
+/// A buffer that vertex fetches read: a vertex resource with its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VertexBuffer {
+    /// The memory, from the resource's base to its last byte.
+    pub bytes: Vec<u8>,
+    /// Bytes from one element to the next, 0 to 2047.
+    pub stride: u32,
+    /// CLAMP_X: what lies outside reads as NaN instead of 0.
+    pub nan_outside: bool,
+    /// DATA_FORMAT, for fetches with USE_CONST_FIELDS.
+    pub format: u32,
+    /// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL, for fetches with USE_CONST_FIELDS.
+    pub number: Number,
+    /// ENDIAN_SWAP, for fetches with USE_CONST_FIELDS.
+    pub swap: Swap,
+}
+
+impl VertexBuffer {
+    /// Elements of four dwords, as drivers bind constant buffers for vertex fetches.
+    pub fn constants(words: &[u32]) -> VertexBuffer {
+        VertexBuffer {
+            bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            stride: 16,
+            nan_outside: false,
+            format: DataFormat::FMT_32_32_32_32_FLOAT as u32,
+            number: Number::UnsignedInt,
+            swap: Swap::None,
+        }
+    }
+
+    /// A buffer described by the seven words of a vertex resource; `bytes` is its memory from the base on. Memory
+    /// beyond the size that the words give is cut off.
+    pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
+        let [_, size, layout, ..] = words;
+        bytes.truncate((size as usize).saturating_add(1));
+        VertexBuffer {
+            bytes,
+            stride: layout >> 8 & 0x7ff,
+            nan_outside: layout >> 19 & 1 != 0,
+            format: layout >> 20 & 0x3f,
+            number: number_of(layout >> 26 & 3, layout >> 28 & 1 != 0, layout >> 29 & 1 != 0),
+            swap: match layout >> 30 {
+                0 => Swap::None,
+                1 => Swap::In16,
+                2 => Swap::In32,
+                _ => Swap::In64,
+            },
+        }
+    }
+}
+
+/// NUM_FORMAT 3 has no meaning; it reads as SCALED does.
+fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
+    match (num_format, signed) {
+        (0, false) => Number::UnsignedNorm,
+        (0, true) => Number::SignedNorm { no_zero },
+        (1, false) => Number::UnsignedInt,
+        (1, true) => Number::SignedInt,
+        (_, false) => Number::UnsignedScaled,
+        (_, true) => Number::SignedScaled,
+    }
+}
+
+fn number(num_format: NumFormat, comp: FormatComp, srf: SrfMode) -> Number {
+    number_of(num_format as u32, comp == FormatComp::SIGNED, srf == SrfMode::NO_ZERO)
+}
+
+fn swap_of(endian: Endian) -> Swap {
+    match endian {
+        Endian::NONE => Swap::None,
+        Endian::SWAP_8IN16 => Swap::In16,
+        Endian::SWAP_8IN32 => Swap::In32,
+        Endian::RESERVED_OR_8IN64 => Swap::In64,
+    }
+}
+
+/// Four components for every lane.
+pub(crate) type Values = [Lanes; 4];
+
+impl Wave {
+    /// One fetch instruction on `lanes` (before FETCH_WHOLE_QUAD).
+    pub(crate) fn fetch<O: Observer>(
+        &mut self,
+        fetch: &Fetch,
+        lanes: Mask,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        match &fetch.op {
+            FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third, lanes, observer),
+            FetchOp::Texture(low, high, third) => {
+                self.texture(fetch, &Words { low, high, third }, lanes, observer)
+            }
+            FetchOp::Memory(low, high, third) => self.memory_read(fetch, low, high, third, lanes, observer),
+            FetchOp::DataShareWrite(high) => self.share_write(fetch, high, lanes),
+            FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high, lanes, observer),
+        }
+    }
+
+    pub(crate) fn source_register(&self, fetch: &Fetch) -> Result<i32, Cause> {
+        Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
+    }
+
+    /// Writes what DST_SEL chooses of `values` to register `gpr`; `one` is what select ONE means.
+    pub(crate) fn write_selected<O: Observer>(
+        &mut self,
+        gpr: i32,
+        fetch: &Fetch,
+        lanes: Mask,
+        values: &Values,
+        one: u32,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        for (chan, select) in fetch.select.iter().enumerate() {
+            let chosen = match select {
+                Select::Component(component) => values[*component],
+                Select::Zero => [0; LANES],
+                Select::One => [one; LANES],
+                Select::Mask => continue,
+            };
+            self.write_register(gpr, chan, lanes, &chosen, fetch.dst_rel, observer)?;
+        }
+        Ok(())
+    }
+
+    /// A vertex fetch. MEGA_FETCH and its count only say how much to bring into the cache.
+    fn vertex<O: Observer>(
+        &mut self,
+        fetch: &Fetch,
+        low: &VtxDword0,
+        format: VertexFormat,
+        third: &VtxDword2R700,
+        lanes: Mask,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        let (gpr, const_fields, data_format, numbers) = match format {
+            VertexFormat::Gpr(word) => (
+                i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
+                word.use_const_fields,
+                word.data_format,
+                number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
+            ),
+            VertexFormat::Semantic(word) => {
+                let found = self.launch.semantics.iter().position(|id| *id == word.semantic_id);
+                // No match writes nothing.
+                let Some(place) = found else { return Ok(()) };
+                (
+                    place as i32 + 1,
+                    word.use_const_fields,
+                    word.data_format,
+                    number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
+                )
+            }
+        };
+        self.fidelity.count("VTX", Exactness::Specified, None);
+        let base = match low.fetch_type {
+            VtxFetchType::VERTEX_DATA => self.launch.base_vertex,
+            VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
+            VtxFetchType::NO_INDEX_OFFSET => 0,
+        };
+        let index =
+            self.read_register(self.source_register(fetch)?, component(low.src_sel_x), lanes, fetch.src_rel)?;
+        let launch = self.launch.clone();
+        let resources = if third.alt_const { &launch.alternate } else { &launch.resources };
+        let mut values = [[0; LANES]; 4];
+        let Some(buffer) = resources.vertex_buffers.get(&low.buffer_id) else {
+            if self.options.strict {
+                return Err(Cause::NoResource { what: "vertex buffer", id: low.buffer_id });
+            }
+            return self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer);
+        };
+        let (data_format, numbers, swap) = if const_fields {
+            (buffer.format, buffer.number, buffer.swap)
+        } else {
+            (data_format as u32, numbers, swap_of(third.endian_swap))
+        };
+        let layout = format::layout(data_format).ok_or(Cause::Format(data_format))?;
+        let stride = if third.const_buf_no_stride { 0 } else { u64::from(buffer.stride) };
+        for lane in lanes.lanes() {
+            let element = u64::from(index[lane.index()].wrapping_add(base));
+            let at = element * stride + u64::from(third.offset);
+            let end = at + u64::from(layout.bytes);
+            let element = if end <= buffer.bytes.len() as u64 {
+                let mut bytes = [0; 16];
+                let bytes = &mut bytes[..layout.bytes as usize];
+                bytes.copy_from_slice(&buffer.bytes[at as usize..end as usize]);
+                format::swap(bytes, swap);
+                format::convert(layout, numbers, bytes)
+            } else if buffer.nan_outside {
+                [crate::lane::NAN; 4]
+            } else {
+                [0; 4]
+            };
+            for (value, component) in values.iter_mut().zip(element) {
+                value[lane.index()] = component;
+            }
+            if O::ENABLED {
+                observer.event(Event::Load { lane, address: at as u32 });
+            }
+        }
+        self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer)
+    }
+
+    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER. Elements beyond ARRAY_BASE + ARRAY_SIZE read 0
+    /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]).
+    fn memory_read<O: Observer>(
+        &mut self,
+        fetch: &Fetch,
+        low: &MemRdDword0,
+        high: &MemRdDword1,
+        third: &MemRdDword2,
+        lanes: Mask,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        let space = match low.mem_op {
+            MemOp::RD_SCRATCH => Space::Scratch,
+            MemOp::RD_REDUC => Space::Reduction,
+            MemOp::RD_SCATTER => Space::Scatter,
+            MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ | MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
+                return Err(Cause::Unsupported(low.mem_op.name()));
+            }
+        };
+        self.fidelity.count(
+            low.mem_op.name(),
+            Exactness::Specified,
+            Some(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT),
+        );
+        let index = match low.indexed {
+            true => self.read_register(
+                self.source_register(fetch)?,
+                component(low.src_sel_x),
+                lanes,
+                fetch.src_rel,
+            )?,
+            false => [0; LANES],
+        };
+        let numbers = number(high.num_format_all, high.format_comp_all, high.srf_mode_all);
+        let data_format = high.data_format as u32;
+        let layout = format::layout(data_format).ok_or(Cause::Format(data_format))?;
+        let elem_dwords = u64::from(low.elem_size) + 1;
+        for step in 0..=low.burst_count {
+            let mut values = [[0; LANES]; 4];
+            for lane in lanes.lanes() {
+                let element = u64::from(index[lane.index()]) + u64::from(step);
+                if element > u64::from(third.array_size) {
+                    continue;
+                }
+                let first = (u64::from(third.array_base) + element) * elem_dwords;
+                let mut bytes = [0; 16];
+                for (dword, place) in (first..).zip(bytes.chunks_exact_mut(4)).take(elem_dwords as usize) {
+                    let dword = usize::try_from(dword).unwrap_or(usize::MAX);
+                    place.copy_from_slice(&self.spaces.read(space, lane, dword).to_le_bytes());
+                }
+                format::swap(&mut bytes, swap_of(third.endian_swap));
+                for (value, component) in values.iter_mut().zip(format::convert(layout, numbers, &bytes)) {
+                    value[lane.index()] = component;
+                }
+                if O::ENABLED {
+                    observer.event(Event::Load { lane, address: (first as u32).wrapping_mul(4) });
+                }
+            }
+            let gpr = i32::from(fetch.dst_gpr) + i32::from(step) + self.loop_offset(fetch.dst_rel)?;
+            self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer)?;
+        }
+        Ok(())
+    }
+
+    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3` from `(thread >> 2) * stride + index` on. (MAN p. 35)
+    fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1, lanes: Mask) -> Result<(), Cause> {
+        self.fidelity.count("LOCAL_DS_WRITE", Exactness::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
+        for step in 0..=high.burst_count {
+            let register = self.source_register(fetch)? + i32::from(step);
+            for chan in 0..4 {
+                let values = self.read_register(register, chan, lanes, fetch.src_rel)?;
+                for lane in lanes.lanes() {
+                    let thread = self.thread(lane, high.simd_wave_rel);
+                    let dword = (thread >> 2) * usize::from(high.dst_stride)
+                        + usize::from(high.dst_index)
+                        + 4 * usize::from(step)
+                        + chan;
+                    if !self.share.write(thread & 3, dword, values[lane.index()]) && self.options.strict {
+                        return Err(Cause::MemoryBounds { what: "LOCAL_DS_WRITE", lanes: Mask::only(lane) });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// LOCAL_DS_READ: bank and dword come from the register; MUX_CNTL says what of the entry a lane gets.
+    fn share_read<O: Observer>(
+        &mut self,
+        fetch: &Fetch,
+        low: &MemDsrDword0,
+        high: &MemDsrDword1,
+        lanes: Mask,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        self.fidelity.count("LOCAL_DS_READ", Exactness::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
+        let register = self.source_register(fetch)?;
+        let source = if high.broadcast { lanes } else { self.whole_quads(lanes) };
+        let mut bank = self.read_register(register, component(low.src_sel_x), source, fetch.src_rel)?;
+        let mut dword = self.read_register(register, component(low.src_sel_y), source, fetch.src_rel)?;
+        // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
+        let written = if high.broadcast { Mask::first(self.count) } else { lanes };
+        if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
+            bank = [bank[first.index()]; LANES];
+            dword = [dword[first.index()]; LANES];
+        }
+        let entry = |lane: usize, chan: usize, aligned: bool| {
+            let start = if aligned { dword[lane] & !3 } else { dword[lane] };
+            self.share.read(bank[lane] as usize, start as usize + chan)
+        };
+        let mut values = [[0; LANES]; 4];
+        for lane in written.lanes() {
+            for (chan, value) in values.iter_mut().enumerate() {
+                let read = match high.mux_cntl {
+                    DsrMux::NONE => entry(lane.index(), chan, true),
+                    // Lane k of a quad gets component k of the four entries.
+                    DsrMux::FFT_PERMUTE => entry(lane.index() & !3 | chan, lane.index() & 3, true),
+                    DsrMux::WORD_SELECT => entry(lane.index(), 0, false),
+                };
+                value[lane.index()] = match read {
+                    Some(word) => word,
+                    None if self.options.strict => {
+                        return Err(Cause::MemoryBounds { what: "LOCAL_DS_READ", lanes: Mask::only(lane) });
+                    }
+                    None => 0,
+                };
+            }
+        }
+        let gpr = i32::from(fetch.dst_gpr) + self.loop_offset(fetch.dst_rel)?;
+        self.write_selected(gpr, fetch, written, &values, 1, observer)
+    }
+
+    /// The thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
+    fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
+        lane.index() + if relative_to_group { self.first_lane } else { 0 }
+    }
+}
+
+fn component(select: SelSrc2) -> usize {
+    select.to_bits() as usize
+}

@@ -1,0 +1,1023 @@
+//! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and
+//! calls. Pure: no registers, no memory; inputs are lane masks and the fields of control-flow words.
+//!
+//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120;
+//! where working compilers show that the text cannot be meant literally, a [`Rule`] says so.
+//!
+//! Every lane is in one of four states (MAN p. 47):
+//!
+//! ```text
+//!   A   active
+//!   IB  inactive-branch     a PRED_SET or a branch switched it off
+//!   IC  inactive-continue   it waits for the next round of the loop
+//!   IX  inactive-break      it left the loop, or was off when the loop began
+//! ```
+//!
+//! One stack serves everything. A branch entry has one bit a lane, "was active at the push"; therefore popping one
+//! decides about `A` and `IB` lanes only ([`Rule::POP_KEEPS_BREAKS`]). A loop entry has the whole state before the
+//! loop. A return entry has an address and no mask.
+//!
+//! Left out: clauses (the interpreter runs them for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name)
+//! and BARRIER, which orders clauses that an in-order machine runs in order anyway.
+
+use std::fmt;
+
+use reconverge_simt::{FlowView, Issue, Lane, Mask, StackRow, Why};
+use thiserror::Error;
+
+#[cfg(doc)]
+use crate::rules::Rule;
+
+/// Whom a control-flow instruction asks about: the fields COND and CF_CONST. (MAN 3.6.3)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// CF_COND_ACTIVE.
+    Active,
+    /// CF_COND_FALSE.
+    False,
+    /// CF_COND_BOOL with the number of the boolean constant.
+    Bool(u8),
+    /// CF_COND_NOT_BOOL with the number of the boolean constant.
+    NotBool(u8),
+}
+
+/// The fields of a CF word that decide about flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// ADDR, 64-bit words from the program's start.
+    pub addr: u32,
+    /// POP_COUNT, 0 to 7.
+    pub pop_count: u8,
+    /// COND with CF_CONST.
+    pub cond: Condition,
+    /// CF_CONST as the number of a loop constant, 0 to 31.
+    pub cf_const: u8,
+    /// CALL_COUNT, 0 to 63.
+    pub call_count: u8,
+    /// VALID_PIXEL_MODE.
+    pub valid_pixel_mode: bool,
+    /// WHOLE_QUAD_MODE.
+    pub whole_quad_mode: bool,
+}
+
+impl Control {
+    /// COND = ACTIVE, everything else zero, with this address: what compilers write most.
+    pub const fn to(addr: u32) -> Control {
+        Control {
+            addr,
+            pop_count: 0,
+            cond: Condition::Active,
+            cf_const: 0,
+            call_count: 0,
+            valid_pixel_mode: false,
+            whole_quad_mode: false,
+        }
+    }
+
+    /// The same with POP_COUNT.
+    pub const fn pop(self, pop_count: u8) -> Control {
+        Control { pop_count, ..self }
+    }
+}
+
+/// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AluForm {
+    /// ALU.
+    Alu,
+    /// ALU_PUSH_BEFORE.
+    PushBefore,
+    /// ALU_POP_AFTER.
+    PopAfter,
+    /// ALU_POP2_AFTER.
+    Pop2After,
+    /// ALU_CONTINUE.
+    Continue,
+    /// ALU_BREAK.
+    Break,
+    /// ALU_ELSE_AFTER.
+    ElseAfter,
+}
+
+impl AluForm {
+    /// The manual's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AluForm::Alu => "ALU",
+            AluForm::PushBefore => "ALU_PUSH_BEFORE",
+            AluForm::PopAfter => "ALU_POP_AFTER",
+            AluForm::Pop2After => "ALU_POP2_AFTER",
+            AluForm::Continue => "ALU_CONTINUE",
+            AluForm::Break => "ALU_BREAK",
+            AluForm::ElseAfter => "ALU_ELSE_AFTER",
+        }
+    }
+}
+
+/// The state of a lane (MAN p. 47).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A.
+    Active,
+    /// IB.
+    InactiveBranch,
+    /// IC.
+    InactiveContinue,
+    /// IX.
+    InactiveBreak,
+}
+
+/// The states of all lanes, as three disjoint sets; a lane in none of them is inactive-branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    /// Lanes in A.
+    pub active: Mask,
+    /// Lanes in IC.
+    pub inactive_continue: Mask,
+    /// Lanes in IX.
+    pub inactive_break: Mask,
+}
+
+impl States {
+    /// Lanes in IC or IX, which only the loop wakes.
+    fn out_of_round(self) -> Mask {
+        self.inactive_continue | self.inactive_break
+    }
+}
+
+/// The three loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopKind {
+    /// LOOP_START: a count and an index.
+    Dx9,
+    /// LOOP_START_NO_AL: a count; the index stays the outer loop's.
+    Repeat,
+    /// LOOP_START_DX10: ends by breaks only.
+    Dx10,
+}
+
+/// The registers of the innermost loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopRegisters {
+    /// Which loop it is.
+    pub kind: LoopKind,
+    /// Rounds left, this one included; 0 in a DX10 loop.
+    pub trip: u32,
+    /// aL, if this loop or one around it has an index.
+    pub index: Option<i32>,
+    /// What a round adds to aL.
+    pub step: i32,
+}
+
+/// One entry of the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// PUSH: the lanes that were active.
+    Branch {
+        /// Those lanes.
+        active: Mask,
+        /// Whether it was pushed in WHOLE_QUAD_MODE and takes a whole entry.
+        whole_quad: bool,
+    },
+    /// LOOP_START*: everything as it was before the loop.
+    Loop {
+        /// The lanes' states.
+        states: States,
+        /// The registers of the loop around this one.
+        registers: Option<LoopRegisters>,
+    },
+    /// CALL: where to go on.
+    Return {
+        /// The instruction behind the call.
+        pc: u32,
+        /// What the call added to the depth.
+        calls: u8,
+        /// Whether the call went into the fetch program.
+        into_fetch_program: bool,
+    },
+}
+
+impl Entry {
+    /// The manual's word for what pushed it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Entry::Branch { .. } => "PUSH",
+            Entry::Loop { .. } => "LOOP",
+            Entry::Return { into_fetch_program: false, .. } => "CALL",
+            Entry::Return { into_fetch_program: true, .. } => "CALL_FS",
+        }
+    }
+}
+
+/// What is known before the first instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSetup {
+    /// Lanes of a wavefront: 16, 32 or 64. Decides how much of the stack an entry is.
+    pub wave_width: u8,
+    /// The lanes that are valid at the start.
+    pub valid: Mask,
+    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for no limit.
+    pub stack_size: Option<u32>,
+    /// SQ_LOOP_CONST, by number.
+    pub loop_constants: [LoopConstant; 32],
+    /// SQ_BOOL_CONST of the stage: bit n is boolean n.
+    pub booleans: u32,
+    /// The deepest nesting that CALL allows.
+    pub call_limit: u32,
+    /// First instruction of the main program.
+    pub start: u32,
+    /// First instruction of the fetch program; `None` makes CALL_FS return at once.
+    pub fetch_start: Option<u32>,
+    /// Whether undefined behaviour traps.
+    pub strict: bool,
+}
+
+impl FlowSetup {
+    /// The deepest nesting of calls the manual allows (MAN p. 53).
+    pub const CALL_LIMIT: u32 = 32;
+
+    /// A wavefront of `wave_width` with these valid lanes, constants zero, no limit on the stack, strict.
+    pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
+        FlowSetup {
+            wave_width,
+            valid,
+            stack_size: None,
+            loop_constants: [LoopConstant::default(); 32],
+            booleans: 0,
+            call_limit: Self::CALL_LIMIT,
+            start: 0,
+            fetch_start: None,
+            strict: true,
+        }
+    }
+}
+
+/// A loop constant, SQ_LOOP_CONST: COUNT in bits 11:0, INIT in 23:12, INC in 31:24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoopConstant(pub u32);
+
+impl LoopConstant {
+    /// Rounds.
+    pub const fn count(self) -> u32 {
+        self.0 & 0xfff
+    }
+
+    /// First value of aL.
+    pub const fn init(self) -> i32 {
+        (self.0 >> 12 & 0xfff) as i32
+    }
+
+    /// What a round adds to aL; signed 8 bit.
+    pub const fn inc(self) -> i32 {
+        self.0 as i32 >> 24
+    }
+}
+
+/// The program's flow is malformed, or leaves what the hardware defines.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FlowFault {
+    /// A pop met an empty stack.
+    #[error("{op} pops an empty stack")]
+    StackEmpty {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+    },
+    /// The top of the stack is not what the instruction takes off.
+    #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
+    WrongEntry {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+        /// What it needs.
+        wanted: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// LOOP_BREAK or LOOP_CONTINUE with no loop on the stack, or only beyond a call.
+    #[error("{op} stands outside every loop of its subroutine")]
+    OutsideLoop {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+    },
+    /// More stack than STACK_SIZE declares (strict mode).
+    #[error(
+        "the stack needs {needed} entries here ({full} whole entries and {sub} subentries, {subentries_an_entry} \
+         to an entry), STACK_SIZE declares {declared}"
+    )]
+    StackOverflow {
+        /// Entries needed.
+        needed: u32,
+        /// Entries declared.
+        declared: u32,
+        /// Whole entries in use.
+        full: u32,
+        /// Subentries in use.
+        sub: u32,
+        /// Subentries in an entry, 4 or 8.
+        subentries_an_entry: u32,
+    },
+    /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
+    #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
+    BothModes,
+    /// CALL with a POP_COUNT (strict mode; MAN p. 53).
+    #[error("CALL has POP_COUNT {pop_count}; it must be 0")]
+    CallPops {
+        /// The field.
+        pop_count: u8,
+    },
+    /// CALL_FS inside a fetch program.
+    #[error("CALL_FS inside the fetch program")]
+    NestedFetchProgram,
+}
+
+/// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackUse {
+    /// Whole entries.
+    pub full: u32,
+    /// Subentries.
+    pub sub: u32,
+}
+
+impl StackUse {
+    /// Entries, when one holds `subentries_an_entry` subentries.
+    pub const fn entries(self, subentries_an_entry: u32) -> u32 {
+        self.full + self.sub.div_ceil(subentries_an_entry)
+    }
+}
+
+/// The flow state of one wavefront. A copy is a snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    setup: FlowSetup,
+    pc: u32,
+    states: States,
+    valid: Mask,
+    stack: Vec<Entry>,
+    registers: Option<LoopRegisters>,
+    call_depth: u32,
+    deepest: u32,
+    done: bool,
+}
+
+type Flows = Result<(), FlowFault>;
+
+impl Flow {
+    /// A wavefront before its first instruction: valid lanes are active, the others inactive-branch.
+    pub fn new(setup: FlowSetup) -> Flow {
+        Flow {
+            pc: setup.start,
+            states: States { active: setup.valid, ..States::default() },
+            valid: setup.valid,
+            stack: Vec::new(),
+            registers: None,
+            call_depth: 0,
+            deepest: 0,
+            done: false,
+            setup,
+        }
+    }
+
+    // What can be asked.
+
+    /// The next control-flow instruction, in 64-bit words from the start of its program.
+    pub fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    /// Lanes in state A.
+    pub fn active(&self) -> Mask {
+        self.states.active
+    }
+
+    /// Lanes that no KILL has removed and that were covered at launch.
+    pub fn valid(&self) -> Mask {
+        self.valid
+    }
+
+    /// The lanes' states.
+    pub fn states(&self) -> States {
+        self.states
+    }
+
+    /// The state of one lane.
+    pub fn state(&self, lane: Lane) -> State {
+        if self.states.active.has(lane) {
+            State::Active
+        } else if self.states.inactive_continue.has(lane) {
+            State::InactiveContinue
+        } else if self.states.inactive_break.has(lane) {
+            State::InactiveBreak
+        } else {
+            State::InactiveBranch
+        }
+    }
+
+    /// The stack, outermost entry first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.stack
+    }
+
+    /// The registers of the innermost loop.
+    pub fn loop_registers(&self) -> Option<LoopRegisters> {
+        self.registers
+    }
+
+    /// aL: the index of the innermost DX9 loop; `None` outside every one (undefined there, MAN p. 120).
+    pub fn loop_index(&self) -> Option<i32> {
+        self.registers.and_then(|registers| registers.index)
+    }
+
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips; without a loop the value lives until one begins or ends.
+    pub fn set_loop_index(&mut self, index: i32) {
+        match &mut self.registers {
+            Some(registers) => registers.index = Some(index),
+            None => {
+                self.registers =
+                    Some(LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: Some(index), step: 0 })
+            }
+        }
+    }
+
+    /// Whether the program has ended.
+    pub fn done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether the fetch program runs, called by CALL_FS.
+    pub fn in_fetch_program(&self) -> bool {
+        self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
+    }
+
+    /// The sum of the CALL_COUNTs of the calls under way.
+    pub fn call_depth(&self) -> u32 {
+        self.call_depth
+    }
+
+    /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    pub fn subentries_an_entry(&self) -> u32 {
+        if self.setup.wave_width <= 32 { 8 } else { 4 }
+    }
+
+    /// What the stack holds now, in entries and subentries.
+    ///
+    /// A push costs a subentry, in WHOLE_QUAD_MODE an entry; a loop an entry; a call a subentry, two on chips 16
+    /// lanes wide; and two subentries more while any plain push is on the stack (Mesa, LLVM).
+    pub fn stack_use(&self) -> StackUse {
+        let call = if self.setup.wave_width == 16 { 2 } else { 1 };
+        let mut used = StackUse::default();
+        let mut pushes = false;
+        for entry in &self.stack {
+            match entry {
+                Entry::Branch { whole_quad: true, .. } | Entry::Loop { .. } => used.full += 1,
+                Entry::Branch { whole_quad: false, .. } => {
+                    used.sub += 1;
+                    pushes = true;
+                }
+                Entry::Return { .. } => used.sub += call,
+            }
+        }
+        if pushes {
+            used.sub += 2;
+        }
+        used
+    }
+
+    /// The most entries the stack has held so far: what STACK_SIZE must be at least.
+    pub fn stack_needed(&self) -> u32 {
+        self.deepest
+    }
+
+    // Conditions.
+
+    /// The lanes that pass the condition test of a control-flow word (MAN 3.6.3, p. 49).
+    ///
+    /// | COND | default | WHOLE_QUAD_MODE | VALID_PIXEL_MODE |
+    /// |---|---|---|---|
+    /// | ACTIVE | active | in a quad with an active lane | active and valid |
+    /// | FALSE | none | none | none |
+    /// | BOOL, NOT_BOOL | as ACTIVE if the boolean is 1, or 0; otherwise none | | |
+    ///
+    /// # Errors
+    /// Both modes at once, in strict mode; in lenient mode VALID_PIXEL_MODE wins.
+    pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
+        self.passing(self.states.active, control)
+    }
+
+    /// The same if `active` were active.
+    fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
+        if !self.boolean(control.cond) {
+            return Ok(Mask::NONE);
+        }
+        match (control.whole_quad_mode, control.valid_pixel_mode) {
+            (true, true) if self.setup.strict => Err(FlowFault::BothModes),
+            (_, true) => Ok(active & self.valid),
+            (true, false) => Ok(self.quads_of(active)),
+            (false, false) => Ok(active),
+        }
+    }
+
+    /// Whether COND lets anybody pass at all.
+    fn boolean(&self, cond: Condition) -> bool {
+        let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
+        match cond {
+            Condition::Active => true,
+            Condition::False => false,
+            Condition::Bool(number) => boolean(number),
+            Condition::NotBool(number) => !boolean(number),
+        }
+    }
+
+    /// Every lane of the wavefront in a quad of which `lanes` has one. Four lanes in a row are a quad.
+    fn quads_of(&self, lanes: Mask) -> Mask {
+        let first = 0x1111_1111_1111_1111;
+        let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
+        Mask(any * 0xf) & Mask::first(self.setup.wave_width.into())
+    }
+
+    /// Active lanes that fail become inactive-branch; lanes that pass without being active (WHOLE_QUAD_MODE) wake
+    /// if they were inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    fn keep(&mut self, pass: Mask) {
+        self.states.active = pass - self.states.out_of_round();
+    }
+
+    // The stack.
+
+    fn push(&mut self, entry: Entry) -> Flows {
+        self.stack.push(entry);
+        let used = self.stack_use();
+        let subentries_an_entry = self.subentries_an_entry();
+        let needed = used.entries(subentries_an_entry);
+        self.deepest = self.deepest.max(needed);
+        match self.setup.stack_size {
+            Some(declared) if self.setup.strict && needed > declared => {
+                self.stack.pop();
+                Err(FlowFault::StackOverflow {
+                    needed,
+                    declared,
+                    full: used.full,
+                    sub: used.sub,
+                    subentries_an_entry,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn push_branch(&mut self, whole_quad: bool) -> Flows {
+        self.push(Entry::Branch { active: self.states.active, whole_quad })
+    }
+
+    /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
+    /// Nothing is changed when one of them is not a branch entry.
+    fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
+        let count = usize::from(count);
+        for depth in 0..count {
+            match self.stack.iter().rev().nth(depth) {
+                Some(Entry::Branch { .. }) => {}
+                Some(other) => return Err(FlowFault::WrongEntry { op, wanted: "PUSH", found: other.kind() }),
+                None => return Err(FlowFault::StackEmpty { op }),
+            }
+        }
+        let left = self.stack.len() - count;
+        if let Some(Entry::Branch { active, .. }) = self.stack.get(left) {
+            self.states.active = *active - self.states.out_of_round();
+        }
+        self.stack.truncate(left);
+        Ok(())
+    }
+
+    /// The lanes that were active at the innermost push that is still on the stack, or when the innermost loop
+    /// began; the valid lanes at launch if there is neither.
+    fn top_mask(&self) -> Mask {
+        let mask = self.stack.iter().rev().find_map(|entry| match entry {
+            Entry::Branch { active, .. } => Some(*active),
+            Entry::Loop { states, .. } => Some(states.active),
+            Entry::Return { .. } => None,
+        });
+        mask.unwrap_or(self.setup.valid)
+    }
+
+    /// How long the stack is up to the innermost loop's entry, if that loop began in this subroutine.
+    fn loop_entry(&self) -> Option<usize> {
+        let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
+        matches!(self.stack[top], Entry::Loop { .. }).then_some(top + 1)
+    }
+
+    fn next(&mut self) -> Flows {
+        self.pc += 1;
+        Ok(())
+    }
+
+    fn jump_to(&mut self, addr: u32) -> Flows {
+        self.pc = addr;
+        Ok(())
+    }
+
+    // Control-flow instructions, by number. Each leaves the program counter at the next one.
+
+    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses,
+    /// exports, EMIT and CUT): on to the next instruction. (MAN p. 37)
+    pub fn nop(&mut self) {
+        self.pc += 1;
+    }
+
+    /// END_OF_PROGRAM of the instruction just executed: stop, whatever it decided. (MAN p. 37)
+    pub fn end_of_program(&mut self) {
+        self.done = true;
+    }
+
+    /// 0x04 LOOP_START: a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
+    ///
+    /// The page words one condition as "initial loop index is zero"; the sentences around it and its table say loop
+    /// count.
+    pub fn loop_start(&mut self, control: &Control) -> Flows {
+        let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
+        let registers = LoopRegisters {
+            kind: LoopKind::Dx9,
+            trip: constant.count(),
+            index: Some(constant.init()),
+            step: constant.inc(),
+        };
+        self.start(control, registers, constant.count() > 0)
+    }
+
+    /// 0x07 LOOP_START_NO_AL: a repeat loop; aL stays that of the loop around it.
+    pub fn loop_start_no_al(&mut self, control: &Control) -> Flows {
+        let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
+        let registers = LoopRegisters {
+            kind: LoopKind::Repeat,
+            trip: constant.count(),
+            index: self.loop_index(),
+            step: 0,
+        };
+        self.start(control, registers, constant.count() > 0)
+    }
+
+    /// 0x06 LOOP_START_DX10: a loop that ends by breaks only ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
+        let registers = LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: self.loop_index(), step: 0 };
+        self.start(control, registers, true)
+    }
+
+    /// Lanes that do not take part become inactive-break, so that LOOP_END cannot wake them. If nobody takes
+    /// part nothing is pushed, POP_COUNT entries are popped, and the loop is jumped over.
+    fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
+        let pass = self.test(control)? - self.states.out_of_round();
+        if !any_round || pass.is_empty() {
+            self.pop_entries("LOOP_START", control.pop_count)?;
+            return self.jump_to(control.addr);
+        }
+        self.push(Entry::Loop { states: self.states, registers: self.registers })?;
+        self.states = States { active: pass, inactive_continue: Mask::NONE, inactive_break: !pass };
+        self.registers = Some(registers);
+        self.next()
+    }
+
+    /// 0x05 LOOP_END: wakes all lanes that have not left the loop, counts, and goes on with those that pass; when
+    /// none does, everything is as it was before the loop. POP_COUNT is ignored.
+    pub fn loop_end(&mut self, control: &Control) -> Flows {
+        let (saved, saved_registers) = match self.stack.last() {
+            Some(Entry::Loop { states, registers }) => (*states, *registers),
+            Some(other) => {
+                return Err(FlowFault::WrongEntry { op: "LOOP_END", wanted: "LOOP", found: other.kind() });
+            }
+            None => return Err(FlowFault::StackEmpty { op: "LOOP_END" }),
+        };
+        let pass = self.passing(!self.states.inactive_break, control)? - self.states.inactive_break;
+        let mut another_round = pass.any();
+        if let Some(registers) = &mut self.registers {
+            match registers.kind {
+                LoopKind::Dx9 => {
+                    registers.trip = registers.trip.saturating_sub(1);
+                    registers.index = registers.index.map(|index| index.wrapping_add(registers.step));
+                    another_round &= registers.trip > 0;
+                }
+                LoopKind::Repeat => {
+                    registers.trip = registers.trip.saturating_sub(1);
+                    another_round &= registers.trip > 0;
+                }
+                LoopKind::Dx10 => {}
+            }
+        }
+        if another_round {
+            self.states = States { active: pass, inactive_continue: Mask::NONE, inactive_break: !pass };
+            self.jump_to(control.addr)
+        } else {
+            self.stack.pop();
+            self.states = saved;
+            self.registers = saved_registers;
+            self.next()
+        }
+    }
+
+    /// 0x09 LOOP_BREAK: lanes that pass leave the loop.
+    pub fn loop_break(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        self.leave_round("LOOP_BREAK", control, |states| {
+            states.inactive_break |= pass - states.inactive_continue
+        })
+    }
+
+    /// 0x08 LOOP_CONTINUE: lanes that pass wait for the next round.
+    pub fn loop_continue(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        self.leave_round("LOOP_CONTINUE", control, |states| {
+            states.inactive_continue |= pass - states.inactive_break
+        })
+    }
+
+    /// Goes on, or, when no lane of this round is left (neither active nor inactive-branch), to the LOOP_END at
+    /// ADDR without the branch entries of the loop's body. Jumping as soon as no lane is active would skip the
+    /// else part of an `if` around it. POP_COUNT is ignored.
+    fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
+        let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
+        leave(&mut self.states);
+        self.states.active = self.states.active - self.states.out_of_round();
+        if self.states.out_of_round() == Mask(u64::MAX) {
+            self.stack.truncate(keep);
+            self.jump_to(control.addr)
+        } else {
+            self.next()
+        }
+    }
+
+    /// 0x0a JUMP: pops POP_COUNT entries and jumps when no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
+    pub fn jump(&mut self, control: &Control) -> Flows {
+        if self.test(control)?.any() {
+            return self.next();
+        }
+        self.pop_entries("JUMP", control.pop_count)?;
+        self.jump_to(control.addr)
+    }
+
+    /// 0x0b PUSH: saves the active mask and keeps those that pass. When none does: pushes nothing, pops
+    /// POP_COUNT entries and jumps. (MAN p. 53)
+    pub fn push_(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        if pass.is_empty() {
+            self.pop_entries("PUSH", control.pop_count)?;
+            return self.jump_to(control.addr);
+        }
+        self.push_branch(control.whole_quad_mode)?;
+        self.keep(pass);
+        self.next()
+    }
+
+    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps those that fail; jumps when
+    /// none does.
+    pub fn push_else(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        self.push_branch(control.whole_quad_mode)?;
+        self.states.active = self.states.active - pass;
+        if self.states.active.is_empty() { self.jump_to(control.addr) } else { self.next() }
+    }
+
+    /// 0x0d ELSE: among the lanes that were active at the innermost push, active ones and inactive-branch ones
+    /// change places. When nobody is active then: pops POP_COUNT entries and jumps.
+    pub fn else_(&mut self, control: &Control) -> Flows {
+        self.flip(control)?;
+        if self.states.active.any() {
+            return self.next();
+        }
+        self.pop_entries("ELSE", control.pop_count)?;
+        self.jump_to(control.addr)
+    }
+
+    fn flip(&mut self, control: &Control) -> Flows {
+        if control.whole_quad_mode && control.valid_pixel_mode && self.setup.strict {
+            return Err(FlowFault::BothModes);
+        }
+        if !self.boolean(control.cond) {
+            return Ok(());
+        }
+        let mut lanes = self.top_mask();
+        if control.valid_pixel_mode {
+            lanes &= self.valid;
+        } else if control.whole_quad_mode {
+            lanes = self.quads_of(lanes);
+        }
+        self.states.active = (self.states.active ^ lanes) - self.states.out_of_round();
+        Ok(())
+    }
+
+    /// 0x0e POP: pops POP_COUNT entries; lanes that then fail the test become inactive-branch. (MAN p. 54)
+    pub fn pop(&mut self, control: &Control) -> Flows {
+        self.pop_entries("POP", control.pop_count)?;
+        let pass = self.test(control)?;
+        self.keep(pass);
+        self.next()
+    }
+
+    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps when no lane passes.
+    pub fn pop_jump(&mut self, control: &Control) -> Flows {
+        self.pop_entries("POP_JUMP", control.pop_count)?;
+        if self.test(control)?.any() { self.next() } else { self.jump_to(control.addr) }
+    }
+
+    /// 0x10 POP_PUSH: pops POP_COUNT entries, then PUSH with none.
+    pub fn pop_push(&mut self, control: &Control) -> Flows {
+        self.pop_entries("POP_PUSH", control.pop_count)?;
+        self.push_(&control.pop(0))
+    }
+
+    /// 0x11 POP_PUSH_ELSE: pops POP_COUNT entries, then PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]).
+    pub fn pop_push_else(&mut self, control: &Control) -> Flows {
+        self.pop_entries("POP_PUSH_ELSE", control.pop_count)?;
+        self.push_else(&control.pop(0))
+    }
+
+    /// 0x12 CALL: when a lane passes and the depth allows it, saves the next address and jumps. A call too deep is
+    /// passed over. No mask is saved. (MAN p. 53)
+    pub fn call(&mut self, control: &Control) -> Flows {
+        if control.pop_count != 0 && self.setup.strict {
+            return Err(FlowFault::CallPops { pop_count: control.pop_count });
+        }
+        let deeper = self.call_depth + u32::from(control.call_count);
+        if self.test(control)?.is_empty() || deeper > self.setup.call_limit {
+            return self.next();
+        }
+        self.push(Entry::Return { pc: self.pc + 1, calls: control.call_count, into_fetch_program: false })?;
+        self.call_depth = deeper;
+        self.jump_to(control.addr)
+    }
+
+    /// 0x13 CALL_FS: calls the fetch program that the host has set; ADDR is ignored. Without one the call comes
+    /// back at once, but still needs its place on the stack.
+    pub fn call_fs(&mut self, control: &Control) -> Flows {
+        if self.in_fetch_program() {
+            return Err(FlowFault::NestedFetchProgram);
+        }
+        let deeper = self.call_depth + u32::from(control.call_count);
+        if self.test(control)?.is_empty() || deeper > self.setup.call_limit {
+            return self.next();
+        }
+        let calls = control.call_count;
+        self.push(Entry::Return { pc: self.pc + 1, calls, into_fetch_program: true })?;
+        match self.setup.fetch_start {
+            Some(start) => {
+                self.call_depth = deeper;
+                self.jump_to(start)
+            }
+            None => {
+                self.stack.pop();
+                self.next()
+            }
+        }
+    }
+
+    /// 0x14 RETURN: when every active lane passes (also when there is none), goes back to where the call was.
+    pub fn return_(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        if (self.states.active - pass).any() {
+            return self.next();
+        }
+        match self.stack.last() {
+            Some(Entry::Return { pc, calls, .. }) => {
+                let (pc, calls) = (*pc, *calls);
+                self.call_depth -= u32::from(calls);
+                self.stack.pop();
+                self.jump_to(pc)
+            }
+            Some(other) => Err(FlowFault::WrongEntry { op: "RETURN", wanted: "CALL", found: other.kind() }),
+            None => Err(FlowFault::StackEmpty { op: "RETURN" }),
+        }
+    }
+
+    /// 0x18 KILL: lanes that pass are no longer valid; jumps when none is
+    /// ([`Rule::KILL_JUMPS_WHEN_NONE_IS_VALID`]). The active state stays. (MAN p. 47)
+    pub fn kill(&mut self, control: &Control) -> Flows {
+        let pass = self.test(control)?;
+        self.kill_lanes(pass);
+        if self.valid.is_empty() { self.jump_to(control.addr) } else { self.next() }
+    }
+
+    /// Removes lanes from the valid mask for good, as the ALU's KILL* do.
+    pub fn kill_lanes(&mut self, lanes: Mask) {
+        self.valid = self.valid - lanes;
+    }
+
+    // ALU clauses.
+
+    /// The start of an ALU clause: pushes for ALU_PUSH_BEFORE, even when no lane is active
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]), and gives the lanes that run: the active ones, in
+    /// WHOLE_QUAD_MODE every lane of a quad that has one.
+    pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
+        match form {
+            AluForm::PushBefore => self.push_branch(whole_quad_mode)?,
+            AluForm::Continue | AluForm::Break if self.setup.strict && self.loop_entry().is_none() => {
+                return Err(FlowFault::OutsideLoop { op: form.name() });
+            }
+            AluForm::Alu
+            | AluForm::PopAfter
+            | AluForm::Pop2After
+            | AluForm::Continue
+            | AluForm::Break
+            | AluForm::ElseAfter => {}
+        }
+        Ok(self.alu_lanes(whole_quad_mode))
+    }
+
+    /// The lanes for which the next group of an ALU clause runs.
+    pub fn alu_lanes(&self, whole_quad_mode: bool) -> Mask {
+        if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
+    }
+
+    /// A PRED_SET* with UPDATE_EXECUTE_MASK: `skip` are the lanes whose result is "skip". Active ones become
+    /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others stay what they are.
+    pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) {
+        let skip = skip & self.states.active;
+        self.states.active = self.states.active - skip;
+        match form {
+            AluForm::Continue => self.states.inactive_continue |= skip,
+            AluForm::Break => self.states.inactive_break |= skip,
+            AluForm::Alu
+            | AluForm::PushBefore
+            | AluForm::PopAfter
+            | AluForm::Pop2After
+            | AluForm::ElseAfter => {}
+        }
+    }
+
+    /// The end of an ALU clause: pops or flips as the form says, and goes on to the next instruction; an ALU clause
+    /// never jumps.
+    pub fn alu_leave(&mut self, form: AluForm) -> Flows {
+        match form {
+            AluForm::PopAfter => self.pop_entries("ALU_POP_AFTER", 1)?,
+            AluForm::Pop2After => self.pop_entries("ALU_POP2_AFTER", 2)?,
+            AluForm::ElseAfter => self.flip(&Control::to(0))?,
+            AluForm::Alu | AluForm::PushBefore | AluForm::Continue | AluForm::Break => {}
+        }
+        self.next()
+    }
+}
+
+impl FlowView for Flow {
+    fn issue(&self) -> Option<Issue> {
+        (!self.done).then_some(Issue { pc: self.pc, mask: self.states.active })
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        if self.done {
+            return Why::Exited;
+        }
+        if self.states.active.has(lane) {
+            return Why::Active;
+        }
+        if !self.setup.valid.has(lane) {
+            return Why::Uncovered;
+        }
+        // From the inside out: the first construct at whose beginning the lane was active switched it off. Until
+        // then `states` are those of the body that the construct is in.
+        let mut states = self.states;
+        for (depth, entry) in self.stack.iter().rev().enumerate() {
+            match entry {
+                Entry::Branch { active, .. } => {
+                    if active.has(lane) && !states.out_of_round().has(lane) {
+                        return Why::Branch { depth: depth as u32 };
+                    }
+                }
+                Entry::Loop { states: before, .. } => {
+                    if before.active.has(lane) {
+                        let left = states.out_of_round().has(lane);
+                        return if left { Why::LoopDone } else { Why::Branch { depth: depth as u32 } };
+                    }
+                    states = *before;
+                }
+                Entry::Return { .. } => {}
+            }
+        }
+        Why::Branch { depth: self.stack.len() as u32 }
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        let mut rows = Vec::new();
+        let mut registers = self.registers;
+        for entry in self.stack.iter().rev() {
+            rows.push(match entry {
+                Entry::Branch { active, .. } => {
+                    StackRow { kind: entry.kind(), pc: None, mask: Some(*active), count: None }
+                }
+                Entry::Loop { states, registers: outer } => {
+                    let trip = registers.filter(|own| own.kind != LoopKind::Dx10).map(|own| own.trip.into());
+                    registers = *outer;
+                    StackRow { kind: entry.kind(), pc: None, mask: Some(states.active), count: trip }
+                }
+                Entry::Return { pc, calls, .. } => {
+                    StackRow { kind: entry.kind(), pc: Some(*pc), mask: None, count: Some((*calls).into()) }
+                }
+            });
+        }
+        rows
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Active => "A",
+            State::InactiveBranch => "IB",
+            State::InactiveContinue => "IC",
+            State::InactiveBreak => "IX",
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! Memory formats of fetches: where the components lie, and what number each becomes.
+//!
+//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1); the order of packed components is that of
+//! Mesa and DECAF: a name lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. Formats whose
+//! components are whole bytes lie in memory order.
+
+use half::f16;
+
+/// What the bits of a component are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// An integer; NUM_FORMAT decides.
+    Integer,
+    /// A float of 32, 16, 11 or 10 bits (the last two without a sign).
+    Float,
+    /// The first float, the second an integer (`X24_8_32_FLOAT`).
+    FloatThenInteger,
+    /// Three mantissas and a shared exponent (`5_9_9_9_SHAREDEXP`).
+    SharedExponent,
+}
+
+/// Where the components of a format lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Widths in bits, x first, from the least significant bit upward; 0 for a component that is not there.
+    bits: [u8; 4],
+    kind: Kind,
+    /// Bytes of an element.
+    pub bytes: u32,
+}
+
+/// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL: how an integer component becomes a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// A fraction in [0, 1].
+    UnsignedNorm,
+    /// A fraction in [-1, 1]; `no_zero` is SRF_MODE 1, which spreads the codes evenly and has no zero.
+    SignedNorm {
+        /// SRF_MODE_ALL.
+        no_zero: bool,
+    },
+    /// The integer, extended with zeros.
+    UnsignedInt,
+    /// The integer, extended with its sign.
+    SignedInt,
+    /// The unsigned integer as a float.
+    UnsignedScaled,
+    /// The signed integer as a float.
+    SignedScaled,
+}
+
+impl Number {
+    /// What stands in for a component that a format does not have and a select reads as one: 1 in the number's own
+    /// kind.
+    pub fn one(self) -> u32 {
+        match self {
+            Number::UnsignedInt | Number::SignedInt => 1,
+            Number::UnsignedNorm
+            | Number::SignedNorm { .. }
+            | Number::UnsignedScaled
+            | Number::SignedScaled => crate::lane::ONE,
+        }
+    }
+}
+
+/// ENDIAN_SWAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// Little endian.
+    None,
+    /// The bytes of every 16 bits change places.
+    In16,
+    /// The bytes of every 32 bits are reversed.
+    In32,
+    /// The bytes of every 64 bits are reversed (Mesa's reading of code 3).
+    In64,
+}
+
+/// The layout of DATA_FORMAT `number`; `None` for numbers without a meaning to a buffer fetch (block-compressed and
+/// packed-chroma formats, 24-bit floats, reserved numbers).
+pub fn layout(number: u32) -> Option<Layout> {
+    use Kind::{Float, Integer};
+    let (bits, kind): ([u8; 4], Kind) = match number {
+        1 => ([8, 0, 0, 0], Integer),
+        2 => ([4, 4, 0, 0], Integer),
+        3 => ([2, 3, 3, 0], Integer),
+        5 => ([16, 0, 0, 0], Integer),
+        6 => ([16, 0, 0, 0], Float),
+        7 => ([8, 8, 0, 0], Integer),
+        8 => ([5, 6, 5, 0], Integer),
+        9 => ([5, 5, 6, 0], Integer),
+        10 => ([5, 5, 5, 1], Integer),
+        11 => ([4, 4, 4, 4], Integer),
+        12 => ([1, 5, 5, 5], Integer),
+        13 => ([32, 0, 0, 0], Integer),
+        14 => ([32, 0, 0, 0], Float),
+        15 => ([16, 16, 0, 0], Integer),
+        16 => ([16, 16, 0, 0], Float),
+        17 => ([24, 8, 0, 0], Integer),
+        19 => ([8, 24, 0, 0], Integer),
+        21 => ([11, 11, 10, 0], Integer),
+        22 => ([11, 11, 10, 0], Float),
+        23 => ([10, 11, 11, 0], Integer),
+        24 => ([10, 11, 11, 0], Float),
+        25 => ([10, 10, 10, 2], Integer),
+        26 => ([8, 8, 8, 8], Integer),
+        27 => ([2, 10, 10, 10], Integer),
+        28 => ([32, 8, 0, 0], Kind::FloatThenInteger),
+        29 => ([32, 32, 0, 0], Integer),
+        30 => ([32, 32, 0, 0], Float),
+        31 => ([16, 16, 16, 16], Integer),
+        32 => ([16, 16, 16, 16], Float),
+        34 => ([32, 32, 32, 32], Integer),
+        35 => ([32, 32, 32, 32], Float),
+        43 => ([9, 9, 9, 0], Kind::SharedExponent),
+        44 => ([8, 8, 8, 0], Integer),
+        45 => ([16, 16, 16, 0], Integer),
+        46 => ([16, 16, 16, 0], Float),
+        47 => ([32, 32, 32, 0], Integer),
+        48 => ([32, 32, 32, 0], Float),
+        _ => return None,
+    };
+    let bytes = match kind {
+        Kind::FloatThenInteger => 8,
+        Kind::SharedExponent => 4,
+        Integer | Float => bits.iter().map(|width| u32::from(*width)).sum::<u32>() / 8,
+    };
+    Some(Layout { bits, kind, bytes })
+}
+
+/// Reverses bytes as ENDIAN_SWAP says; a piece at the end that is shorter than the unit stays.
+pub fn swap(bytes: &mut [u8], swap: Swap) {
+    let unit = match swap {
+        Swap::None => return,
+        Swap::In16 => 2,
+        Swap::In32 => 4,
+        Swap::In64 => 8,
+    };
+    for piece in bytes.chunks_exact_mut(unit) {
+        piece.reverse();
+    }
+}
+
+/// The four components of an element.
+///
+/// `bytes` holds at least `layout.bytes` bytes, little endian. A component the format does not have is 0, w is 1 (no
+/// source for this fill).
+pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
+    let mut element = [0u8; 16];
+    let length = layout.bytes as usize;
+    element[..length].copy_from_slice(&bytes[..length]);
+    let all = u128::from_le_bytes(element);
+    if layout.kind == Kind::SharedExponent {
+        return shared_exponent(all as u32, number);
+    }
+    let mut values = [0, 0, 0, number.one()];
+    let mut at = 0;
+    for (component, (value, &width)) in values.iter_mut().zip(&layout.bits).enumerate() {
+        if width == 0 {
+            continue;
+        }
+        let raw = (all >> at) as u32 & (u32::MAX >> (32 - width));
+        at += u32::from(width);
+        let float = match layout.kind {
+            Kind::Float => true,
+            Kind::FloatThenInteger => component == 0,
+            Kind::Integer | Kind::SharedExponent => false,
+        };
+        *value = if float { float_bits(raw, width) } else { integer(raw, width, number) };
+    }
+    if layout.kind == Kind::Float && layout.bits[3] == 0 {
+        values[3] = crate::lane::ONE;
+    }
+    values
+}
+
+/// A float of `width` bits as a binary32; 32 bits are copied.
+fn float_bits(raw: u32, width: u8) -> u32 {
+    match width {
+        32 => raw,
+        16 => f16::from_bits(raw as u16).to_f32().to_bits(),
+        // Five bits of exponent like binary16, no sign, six or five of mantissa.
+        11 => f16::from_bits((raw << 4) as u16).to_f32().to_bits(),
+        _ => f16::from_bits((raw << 5) as u16).to_f32().to_bits(),
+    }
+}
+
+fn integer(raw: u32, width: u8, number: Number) -> u32 {
+    let signed = (raw << (32 - width)) as i32 >> (32 - width);
+    let codes = f64::from(u32::MAX >> (32 - width));
+    let value = match number {
+        Number::UnsignedInt => return raw,
+        Number::SignedInt => return signed as u32,
+        Number::UnsignedNorm => f64::from(raw) / codes,
+        Number::SignedNorm { no_zero: true } => (2.0 * f64::from(signed) + 1.0) / codes,
+        // A one-bit signed component has the codes 0 and -1.
+        Number::SignedNorm { no_zero: false } => {
+            (f64::from(signed) / f64::from((u32::MAX >> (32 - width)) >> 1).max(1.0)).max(-1.0)
+        }
+        Number::UnsignedScaled => f64::from(raw),
+        Number::SignedScaled => f64::from(signed),
+    };
+    (value as f32).to_bits()
+}
+
+fn shared_exponent(raw: u32, number: Number) -> [u32; 4] {
+    let scale = libm::exp2(f64::from(raw >> 27) - 15.0 - 9.0);
+    let part = |at: u32| ((f64::from(raw >> at & 0x1ff) * scale) as f32).to_bits();
+    let one = match number {
+        Number::UnsignedInt | Number::SignedInt => crate::lane::ONE,
+        other => other.one(),
+    };
+    [part(0), part(9), part(18), one]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(number: u32, how: Number, bytes: &[u8]) -> [f32; 4] {
+        convert(layout(number).unwrap(), how, bytes).map(f32::from_bits)
+    }
+
+    #[test]
+    fn packed_formats_have_x_in_the_low_bits() {
+        let bytes = 0b1000_0000_0100_0001u16.to_le_bytes();
+        assert_eq!(floats(8, Number::UnsignedScaled, &bytes), [1.0, 2.0, 16.0, 1.0]);
+    }
+
+    #[test]
+    fn byte_formats_lie_in_memory_order() {
+        assert_eq!(floats(26, Number::UnsignedScaled, &[1, 2, 3, 4]), [1.0, 2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn norms_reach_their_ends() {
+        assert_eq!(floats(26, Number::UnsignedNorm, &[0, 255, 51, 255]), [0.0, 1.0, 0.2, 1.0]);
+        let signed = floats(26, Number::SignedNorm { no_zero: false }, &[0x80, 0x81, 0x7f, 0]);
+        assert_eq!(signed, [-1.0, -1.0, 1.0, 0.0]);
+        let even = floats(26, Number::SignedNorm { no_zero: true }, &[0x80, 0x7f, 0, 0]);
+        assert_eq!(even[..2], [-1.0, 1.0]);
+    }
+
+    #[test]
+    fn small_floats_become_singles() {
+        assert_eq!(floats(6, Number::UnsignedNorm, &0x3c00u16.to_le_bytes())[0], 1.0);
+        // 1.0 in eleven, eleven and ten bits.
+        let word: u32 = 15 << 6 | 15 << 17 | 15 << 27;
+        assert_eq!(floats(22, Number::UnsignedNorm, &word.to_le_bytes()), [1.0; 4]);
+    }
+
+    #[test]
+    fn integers_are_extended() {
+        let bytes = [0xff, 0x7f, 0, 0];
+        assert_eq!(convert(layout(26).unwrap(), Number::SignedInt, &bytes), [u32::MAX, 0x7f, 0, 0]);
+        assert_eq!(convert(layout(7).unwrap(), Number::UnsignedInt, &bytes), [0xff, 0x7f, 0, 1]);
+    }
+
+    #[test]
+    fn bytes_swap_in_their_unit() {
+        let swapped = |how| {
+            let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+            swap(&mut bytes, how);
+            bytes
+        };
+        assert_eq!(swapped(Swap::In16), [2, 1, 4, 3, 6, 5, 8, 7]);
+        assert_eq!(swapped(Swap::In32), [4, 3, 2, 1, 8, 7, 6, 5]);
+        assert_eq!(swapped(Swap::In64), [8, 7, 6, 5, 4, 3, 2, 1]);
+    }
+}

@@ -1,0 +1,331 @@
+//! What each ALU opcode means: which function of [`lane`] or [`lane64`] it is, and how exact that is.
+//!
+//! One line an opcode, in the order of the numbers; the match has no catch-all, so an opcode without a meaning does
+//! not compile.
+
+use crate::chip::Family;
+use crate::lane::{self, Predicate};
+#[cfg(doc)]
+use crate::lane64;
+use crate::rules::Rule;
+use crate::words::{Op2, Op3};
+
+/// What an opcode computes.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// Nothing; it writes nothing either.
+    Nothing,
+    /// A float of one operand; OMOD and CLAMP act on it.
+    Float1(fn(u32) -> u32),
+    /// A float of two operands; OMOD and CLAMP act on it.
+    Float2(fn(u32, u32) -> u32),
+    /// A float of three operands, times a factor; CLAMP acts on it.
+    Float3(fn(u32, u32, u32) -> u32, f32),
+    /// Bits of one operand.
+    Bits1(fn(u32) -> u32),
+    /// Bits of two operands.
+    Bits2(fn(u32, u32) -> u32),
+    /// Bits of three operands.
+    Bits3(fn(u32, u32, u32) -> u32),
+    /// A predicate of up to two operands.
+    PredSet(fn(u32, u32) -> Predicate),
+    /// Lanes for which it holds are no longer valid; the result is 1.0 or 0.0.
+    Kill(fn(u32, u32) -> bool),
+    /// A value for AR.
+    Mova(fn(u32) -> i32),
+    /// A value for aL.
+    MovaLoop(fn(u32) -> i32),
+    /// One float of the eight operands of the four vector slots.
+    Reduce(fn([u32; 4], [u32; 4]) -> u32),
+    /// Four floats of the eight operands of the four vector slots.
+    Cube,
+    /// A double-precision operation over two or four slots.
+    Double(Double),
+}
+
+impl Meaning {
+    /// Whether an instruction needs the operands of its neighbours.
+    pub fn spans_slots(self) -> bool {
+        match self {
+            Meaning::Reduce(_) | Meaning::Cube | Meaning::Double(_) => true,
+            Meaning::Nothing
+            | Meaning::Float1(_)
+            | Meaning::Float2(_)
+            | Meaning::Float3(..)
+            | Meaning::Bits1(_)
+            | Meaning::Bits2(_)
+            | Meaning::Bits3(_)
+            | Meaning::PredSet(_)
+            | Meaning::Kill(_)
+            | Meaning::Mova(_)
+            | Meaning::MovaLoop(_) => false,
+        }
+    }
+}
+
+/// The double-precision operations.
+#[derive(Clone, Copy, Debug)]
+pub enum Double {
+    /// Two slots.
+    Add,
+    /// Four slots.
+    Mul,
+    /// Four slots; the sum times a factor.
+    MulAdd(f64),
+    /// Four slots.
+    Frexp,
+    /// Two slots.
+    Ldexp,
+    /// Two slots.
+    Fract,
+    /// Two slots.
+    ToFloat,
+    /// Two slots.
+    FromFloat,
+    /// Two slots, a predicate.
+    PredSet(fn(u64, u64) -> bool),
+}
+
+impl Double {
+    /// How many slots one operation takes.
+    pub fn slots(self) -> usize {
+        match self {
+            Double::Mul | Double::MulAdd(_) | Double::Frexp => 4,
+            Double::Add
+            | Double::Ldexp
+            | Double::Fract
+            | Double::ToFloat
+            | Double::FromFloat
+            | Double::PredSet(_) => 2,
+        }
+    }
+}
+
+/// How a result relates to the hardware's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Exactness {
+    /// Equal to exact arithmetic: integers, choices, moves, comparisons.
+    Exact,
+    /// As documented, not validated against hardware.
+    Specified,
+    /// Within a tolerance of the hardware's value.
+    Approximate,
+    /// Documents are silent; a reading is recommended.
+    Recommended,
+}
+
+/// An opcode with its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Opcode {
+    /// The manual's name.
+    pub name: &'static str,
+    /// What it computes.
+    pub meaning: Meaning,
+    /// Operands it reads, 0 to 3.
+    pub sources: u8,
+    /// Where it can run.
+    pub unit: Unit,
+    /// How exact it is.
+    pub exactness: Exactness,
+    /// The disputed reading it leans on, if any.
+    pub rule: Option<Rule>,
+}
+
+/// The slots an opcode can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The slot of its destination component only.
+    Vector,
+    /// Slot t only.
+    Trans,
+    /// Either.
+    Either,
+}
+
+use Exactness::{Approximate, Exact, Recommended, Specified};
+use Meaning::{Bits1, Bits2, Bits3, Float1, Float2, Float3, Kill, Mova, PredSet, Reduce};
+use Unit::{Either, Trans, Vector};
+
+const fn op(
+    name: &'static str,
+    meaning: Meaning,
+    sources: u8,
+    unit: Unit,
+    exactness: Exactness,
+    rule: Option<Rule>,
+) -> Opcode {
+    Opcode { name, meaning, sources, unit, exactness, rule }
+}
+
+/// The meaning of an OP2 opcode on chips of `family`; `None` where the family does not have it.
+#[rustfmt::skip]
+pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
+    let r600 = family == Family::R600;
+    let shift = if r600 { Trans } else { Either };
+    let name = code.name();
+    let float1 = |f: fn(u32) -> u32| op(name, Float1(f), 1, Either, Specified, None);
+    let float2 = |f: fn(u32, u32) -> u32| op(name, Float2(f), 2, Either, Specified, None);
+    let choose = |f: fn(u32, u32) -> u32| op(name, Float2(f), 2, Either, Exact, None);
+    let bits2 = |f: fn(u32, u32) -> u32| op(name, Bits2(f), 2, Either, Exact, None);
+    let trans = |f: fn(u32) -> u32| op(name, Float1(f), 1, Trans, Approximate, Some(Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE));
+    let pred = |f: fn(u32, u32) -> Predicate| op(name, PredSet(f), 2, Either, Exact, None);
+    let counter = |f: fn(u32, u32) -> Predicate, sources| op(name, PredSet(f), sources, Either, Recommended, None);
+    let kill = |f: fn(u32, u32) -> bool| op(name, Kill(f), 2, Either, Exact, None);
+    let double = |d: Double, sources, exactness, rule| op(name, Meaning::Double(d), sources, Vector, exactness, rule);
+    let halves = Some(Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST);
+    Some(match code {
+        Op2::ADD => float2(lane::add),
+        Op2::MUL => float2(lane::mul),
+        Op2::MUL_IEEE => float2(lane::mul_ieee),
+        Op2::MAX => choose(lane::max),
+        Op2::MIN => choose(lane::min),
+        Op2::MAX_DX10 => choose(lane::max_dx10),
+        Op2::MIN_DX10 => choose(lane::min_dx10),
+        Op2::FREXP_64 => double(Double::Frexp, 1, Recommended, halves),
+        Op2::SETE => choose(lane::sete),
+        Op2::SETGT => choose(lane::setgt),
+        Op2::SETGE => choose(lane::setge),
+        Op2::SETNE => choose(lane::setne),
+        Op2::SETE_DX10 => bits2(lane::sete_dx10),
+        Op2::SETGT_DX10 => bits2(lane::setgt_dx10),
+        Op2::SETGE_DX10 => bits2(lane::setge_dx10),
+        Op2::SETNE_DX10 => bits2(lane::setne_dx10),
+        Op2::FRACT => float1(lane::fract),
+        Op2::TRUNC => float1(lane::trunc),
+        Op2::CEIL => float1(lane::ceil),
+        Op2::RNDNE => float1(lane::rndne),
+        Op2::FLOOR => float1(lane::floor),
+        Op2::MOVA => op(name, Mova(lane::mova), 1, Vector, Specified, None),
+        Op2::MOVA_FLOOR => op(name, Mova(lane::mova_floor), 1, Vector, Specified, None),
+        Op2::ADD_64 => double(Double::Add, 2, Specified, halves),
+        Op2::MOVA_INT => op(name, Mova(lane::mova_int), 1, Vector, Exact, None),
+        Op2::MOV => op(name, Float1(lane::mov), 1, Either, Exact, None),
+        Op2::NOP => op(name, Meaning::Nothing, 0, Either, Exact, None),
+        Op2::MUL_64 => double(Double::Mul, 2, Specified, halves),
+        Op2::FLT64_TO_FLT32 => double(Double::ToFloat, 1, Specified, halves),
+        Op2::FLT32_TO_FLT64 => double(Double::FromFloat, 1, Specified, halves),
+        Op2::PRED_SETGT_UINT => pred(|a, b| lane::pred_set(a > b)),
+        Op2::PRED_SETGE_UINT => pred(|a, b| lane::pred_set(a >= b)),
+        Op2::PRED_SETE => pred(|a, b| lane::pred_set(lane::equal(a, b))),
+        Op2::PRED_SETGT => pred(|a, b| lane::pred_set(lane::greater(a, b))),
+        Op2::PRED_SETGE => pred(|a, b| lane::pred_set(lane::greater_equal(a, b))),
+        Op2::PRED_SETNE => pred(|a, b| lane::pred_set(lane::not_equal(a, b))),
+        Op2::PRED_SET_INV => counter(|a, _| lane::pred_set_inv(a), 1),
+        Op2::PRED_SET_POP => counter(lane::pred_set_pop, 2),
+        Op2::PRED_SET_CLR => counter(|_, _| lane::pred_set_clr(), 0),
+        Op2::PRED_SET_RESTORE => counter(|a, _| lane::pred_set_restore(a), 1),
+        Op2::PRED_SETE_PUSH => counter(|a, b| lane::pred_set_push(a, lane::equal(b, 0)), 2),
+        Op2::PRED_SETGT_PUSH => counter(|a, b| lane::pred_set_push(a, lane::greater(b, 0)), 2),
+        Op2::PRED_SETGE_PUSH => counter(|a, b| lane::pred_set_push(a, lane::greater_equal(b, 0)), 2),
+        Op2::PRED_SETNE_PUSH => counter(|a, b| lane::pred_set_push(a, lane::not_equal(b, 0)), 2),
+        Op2::KILLE => kill(lane::equal),
+        Op2::KILLGT => kill(lane::greater),
+        Op2::KILLGE => kill(lane::greater_equal),
+        Op2::KILLNE => kill(lane::not_equal),
+        Op2::AND_INT => bits2(lane::and_int),
+        Op2::OR_INT => bits2(lane::or_int),
+        Op2::XOR_INT => bits2(lane::xor_int),
+        Op2::NOT_INT => op(name, Bits1(lane::not_int), 1, Either, Exact, None),
+        Op2::ADD_INT => bits2(lane::add_int),
+        Op2::SUB_INT => bits2(lane::sub_int),
+        Op2::MAX_INT => bits2(lane::max_int),
+        Op2::MIN_INT => bits2(lane::min_int),
+        Op2::MAX_UINT => bits2(lane::max_uint),
+        Op2::MIN_UINT => bits2(lane::min_uint),
+        Op2::SETE_INT => bits2(lane::sete_int),
+        Op2::SETGT_INT => bits2(lane::setgt_int),
+        Op2::SETGE_INT => bits2(lane::setge_int),
+        Op2::SETNE_INT => bits2(lane::setne_int),
+        Op2::SETGT_UINT => bits2(lane::setgt_uint),
+        Op2::SETGE_UINT => bits2(lane::setge_uint),
+        Op2::KILLGT_UINT => kill(|a, b| a > b),
+        Op2::KILLGE_UINT => kill(|a, b| a >= b),
+        Op2::PRED_SETE_INT => pred(|a, b| lane::pred_set(a == b)),
+        Op2::PRED_SETGT_INT => pred(|a, b| lane::pred_set(a as i32 > b as i32)),
+        Op2::PRED_SETGE_INT => pred(|a, b| lane::pred_set(a as i32 >= b as i32)),
+        Op2::PRED_SETNE_INT => pred(|a, b| lane::pred_set(a != b)),
+        Op2::KILLE_INT => kill(|a, b| a == b),
+        Op2::KILLGT_INT => kill(|a, b| a as i32 > b as i32),
+        Op2::KILLGE_INT => kill(|a, b| a as i32 >= b as i32),
+        Op2::KILLNE_INT => kill(|a, b| a != b),
+        Op2::PRED_SETE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b == 0), 2),
+        Op2::PRED_SETGT_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b as i32 > 0), 2),
+        Op2::PRED_SETGE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b as i32 >= 0), 2),
+        Op2::PRED_SETNE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b != 0), 2),
+        Op2::PRED_SETLT_PUSH_INT => counter(|a, b| lane::pred_set_push(a, (b as i32) < 0), 2),
+        Op2::PRED_SETLE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b as i32 <= 0), 2),
+        Op2::DOT4 => op(name, Reduce(lane::dot4), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
+        Op2::DOT4_IEEE => op(name, Reduce(lane::dot4_ieee), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
+        Op2::CUBE => op(name, Meaning::Cube, 2, Vector, Specified, Some(Rule::CUBE_SC_SIGN)),
+        Op2::MAX4 => op(name, Reduce(|a, _| lane::max4(a)), 1, Vector, Exact, None),
+        Op2::MOVA_GPR_INT if r600 => op(name, Meaning::MovaLoop(lane::mova_int), 1, Trans, Specified, Some(Rule::MOVA_GPR_INT_IS_EARLY_R600)),
+        Op2::MOVA_GPR_INT => return None,
+        Op2::EXP_IEEE => trans(lane::exp_ieee),
+        Op2::LOG_CLAMPED => trans(lane::log_clamped),
+        Op2::LOG_IEEE => trans(lane::log_ieee),
+        Op2::RECIP_CLAMPED => trans(lane::recip_clamped),
+        Op2::RECIP_FF => trans(lane::recip_ff),
+        Op2::RECIP_IEEE => trans(lane::recip_ieee),
+        Op2::RECIPSQRT_CLAMPED => trans(lane::recipsqrt_clamped),
+        Op2::RECIPSQRT_FF => trans(lane::recipsqrt_ff),
+        Op2::RECIPSQRT_IEEE => trans(lane::recipsqrt_ieee),
+        Op2::SQRT_IEEE => trans(lane::sqrt_ieee),
+        Op2::FLT_TO_INT => op(name, Bits1(lane::flt_to_int), 1, Trans, Specified, None),
+        Op2::INT_TO_FLT => op(name, Float1(lane::int_to_flt), 1, Trans, Specified, None),
+        Op2::UINT_TO_FLT => op(name, Float1(lane::uint_to_flt), 1, Trans, Specified, None),
+        Op2::SIN if r600 => op(name, Float1(lane::sin_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
+        Op2::COS if r600 => op(name, Float1(lane::cos_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
+        Op2::SIN => trans(lane::sin),
+        Op2::COS => trans(lane::cos),
+        Op2::ASHR_INT => op(name, Bits2(lane::ashr_int), 2, shift, Exact, None),
+        Op2::LSHR_INT => op(name, Bits2(lane::lshr_int), 2, shift, Exact, None),
+        Op2::LSHL_INT => op(name, Bits2(lane::lshl_int), 2, shift, Exact, None),
+        Op2::MULLO_INT => op(name, Bits2(lane::mullo_int), 2, Trans, Exact, None),
+        Op2::MULHI_INT => op(name, Bits2(lane::mulhi_int), 2, Trans, Exact, None),
+        Op2::MULLO_UINT => op(name, Bits2(lane::mullo_uint), 2, Trans, Exact, None),
+        Op2::MULHI_UINT => op(name, Bits2(lane::mulhi_uint), 2, Trans, Exact, None),
+        Op2::RECIP_INT => op(name, Bits1(lane::recip_int), 1, Trans, Recommended, None),
+        Op2::RECIP_UINT => op(name, Bits1(lane::recip_uint), 1, Trans, Approximate, None),
+        Op2::FLT_TO_UINT => op(name, Bits1(lane::flt_to_uint), 1, Trans, Specified, None),
+        Op2::LDEXP_64 => double(Double::Ldexp, 2, Specified, Some(Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST)),
+        Op2::FRACT_64 => double(Double::Fract, 1, Specified, halves),
+        Op2::PRED_SETGT_64 => double(Double::PredSet(crate::lane64::greater), 2, Specified, halves),
+        Op2::PRED_SETE_64 => double(Double::PredSet(crate::lane64::equal), 2, Specified, halves),
+        Op2::PRED_SETGE_64 => double(Double::PredSet(crate::lane64::greater_equal), 2, Specified, halves),
+    })
+}
+
+/// The meaning of an OP3 opcode; the families agree.
+#[rustfmt::skip]
+pub fn op3(code: Op3) -> Opcode {
+    let name = code.name();
+    let float3 = |f: fn(u32, u32, u32) -> u32, factor| op(name, Float3(f, factor), 3, Either, Specified, None);
+    let choose = |f: fn(u32, u32, u32) -> u32| op(name, Float3(f, 1.0), 3, Either, Exact, None);
+    let bits3 = |f: fn(u32, u32, u32) -> u32| op(name, Bits3(f), 3, Either, Exact, None);
+    let lit = |factor| op(name, Float3(lane::mul_lit, factor), 3, Trans, Recommended, Some(Rule::MUL_LIT_TESTS_SRC1));
+    let double = |factor| op(name, Meaning::Double(Double::MulAdd(factor)), 3, Vector, Recommended, Some(Rule::SUMS_GO_LEFT_TO_RIGHT));
+    match code {
+        Op3::MULADD_64 => double(1.0),
+        Op3::MULADD_64_M2 => double(2.0),
+        Op3::MULADD_64_M4 => double(4.0),
+        Op3::MULADD_64_D2 => double(0.5),
+        Op3::MUL_LIT => lit(1.0),
+        Op3::MUL_LIT_M2 => lit(2.0),
+        Op3::MUL_LIT_M4 => lit(4.0),
+        Op3::MUL_LIT_D2 => lit(0.5),
+        Op3::MULADD => float3(lane::muladd, 1.0),
+        Op3::MULADD_M2 => float3(lane::muladd, 2.0),
+        Op3::MULADD_M4 => float3(lane::muladd, 4.0),
+        Op3::MULADD_D2 => float3(lane::muladd, 0.5),
+        Op3::MULADD_IEEE => float3(lane::muladd_ieee, 1.0),
+        Op3::MULADD_IEEE_M2 => float3(lane::muladd_ieee, 2.0),
+        Op3::MULADD_IEEE_M4 => float3(lane::muladd_ieee, 4.0),
+        Op3::MULADD_IEEE_D2 => float3(lane::muladd_ieee, 0.5),
+        Op3::CNDE => choose(lane::cnde),
+        Op3::CNDGT => choose(lane::cndgt),
+        Op3::CNDGE => choose(lane::cndge),
+        Op3::CNDE_INT => bits3(lane::cnde_int),
+        Op3::CNDGT_INT => bits3(lane::cndgt_int),
+        Op3::CNDGE_INT => bits3(lane::cndge_int),
+    }
+}

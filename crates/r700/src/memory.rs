@@ -1,0 +1,83 @@
+//! The memory a program can reach: per-lane scratch and records, the scatter buffer, the local data share.
+//!
+//! Everything counts in dwords. Source: MAN p. 35 (data share) and p. 45 (memory exports). How a lane's private
+//! place is found in the host's buffers is the host's business; here a lane simply has a record of its own.
+
+use reconverge_simt::Lane;
+
+use crate::launch::LANES;
+
+/// A space in which every lane of a wavefront has dwords of its own; grows as it is written, up to a limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Private {
+    rows: Vec<[u32; LANES]>,
+    limit: usize,
+}
+
+impl Private {
+    /// A space of at most `limit` dwords a lane, all zero.
+    pub fn new(limit: usize) -> Private {
+        Private { rows: Vec::new(), limit }
+    }
+
+    /// The dword, 0 where nothing was written.
+    pub fn read(&self, lane: Lane, dword: usize) -> u32 {
+        self.rows.get(dword).map_or(0, |row| row[lane.index()])
+    }
+
+    /// Stores a dword; says whether it lies within the limit. One beyond it is dropped.
+    pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
+        if dword >= self.limit {
+            return false;
+        }
+        if dword >= self.rows.len() {
+            self.rows.resize(dword + 1, [0; LANES]);
+        }
+        self.rows[dword][lane.index()] = value;
+        true
+    }
+
+    /// Dwords a lane that are in use: one more than the highest written.
+    pub fn used(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The dwords of one lane, up to [`used`](Self::used).
+    pub fn lane(&self, lane: Lane) -> Vec<u32> {
+        self.rows.iter().map(|row| row[lane.index()]).collect()
+    }
+}
+
+/// The local data share of a wavefront: four banks of dwords; the bank is the low two bits of the thread number.
+///
+/// Write-private, read-public: a thread writes its own area only and reads any (MAN p. 35). The size of 16 KB has no
+/// second source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataShare {
+    words: Vec<u32>,
+}
+
+/// Dwords of a bank of the local data share.
+pub const BANK_DWORDS: usize = 1024;
+
+impl Default for DataShare {
+    fn default() -> Self {
+        DataShare { words: vec![0; 4 * BANK_DWORDS] }
+    }
+}
+
+impl DataShare {
+    /// The dword, or `None` outside the bank.
+    pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
+        (bank < 4 && dword < BANK_DWORDS).then(|| self.words[bank * BANK_DWORDS + dword])
+    }
+
+    /// Stores a dword; says whether it lies in the bank.
+    pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
+        let inside = bank < 4 && dword < BANK_DWORDS;
+        if inside {
+            self.words[bank * BANK_DWORDS + dword] = value;
+        }
+        inside
+    }
+}

@@ -1,0 +1,189 @@
+//! Attributes: fields that are written as `NAME` or `NAME(value)` behind the operands when they differ from what
+//! is usual. One table a word format; the disassembler and the assembler both walk it.
+
+use crate::chip::Family;
+
+/// One attribute.
+pub(super) struct Attr {
+    pub(super) name: &'static str,
+    /// Which word of the instruction.
+    pub(super) word: usize,
+    pub(super) lo: u32,
+    pub(super) bits: u32,
+    /// What is not written.
+    pub(super) usual: u32,
+    /// Added to the field for the text: 1 for counts that are stored minus one.
+    pub(super) add: u32,
+    /// Names of the values; a value without one is a number.
+    pub(super) names: &'static [&'static str],
+}
+
+impl Attr {
+    pub(super) const fn max(&self) -> u32 {
+        u32::MAX >> (32 - self.bits)
+    }
+    pub(super) const fn get(&self, words: &[u32]) -> u32 {
+        words[self.word] >> self.lo & self.max()
+    }
+    pub(super) const fn mask(&self) -> u32 {
+        self.max() << self.lo
+    }
+}
+
+const fn flag(name: &'static str, word: usize, bit: u32) -> Attr {
+    Attr { name, word, lo: bit, bits: 1, usual: 0, add: 0, names: &[] }
+}
+const fn num(name: &'static str, word: usize, hi: u32, lo: u32, add: u32) -> Attr {
+    Attr { name, word, lo, bits: hi - lo + 1, usual: 0, add, names: &[] }
+}
+const fn named(name: &'static str, word: usize, hi: u32, lo: u32, names: &'static [&'static str]) -> Attr {
+    Attr { name, word, lo, bits: hi - lo + 1, usual: 0, add: 0, names }
+}
+const fn unless(mut attr: Attr, usual: u32) -> Attr {
+    attr.usual = usual;
+    attr
+}
+
+const COND: &[&str] = &["ACTIVE", "FALSE", "BOOL", "NOT_BOOL"];
+const ENDIAN: &[&str] = &["NONE", "8IN16", "8IN32", "8IN64"];
+const FORMATS: &[&str] = &[
+    "INVALID",
+    "8",
+    "4_4",
+    "3_3_2",
+    "",
+    "16",
+    "16_FLOAT",
+    "8_8",
+    "5_6_5",
+    "6_5_5",
+    "1_5_5_5",
+    "4_4_4_4",
+    "5_5_5_1",
+    "32",
+    "32_FLOAT",
+    "16_16",
+    "16_16_FLOAT",
+    "8_24",
+    "8_24_FLOAT",
+    "24_8",
+    "24_8_FLOAT",
+    "10_11_11",
+    "10_11_11_FLOAT",
+    "11_11_10",
+    "11_11_10_FLOAT",
+    "2_10_10_10",
+    "8_8_8_8",
+    "10_10_10_2",
+    "X24_8_32_FLOAT",
+    "32_32",
+    "32_32_FLOAT",
+    "16_16_16_16",
+    "16_16_16_16_FLOAT",
+    "",
+    "32_32_32_32",
+    "32_32_32_32_FLOAT",
+    "",
+    "1",
+    "",
+    "GB_GR",
+    "BG_RG",
+    "32_AS_8",
+    "32_AS_8_8",
+    "5_9_9_9_SHAREDEXP",
+    "8_8_8",
+    "16_16_16",
+    "16_16_16_FLOAT",
+    "32_32_32",
+    "32_32_32_FLOAT",
+    "BC1",
+    "BC2",
+    "BC3",
+    "BC4",
+    "BC5",
+];
+
+#[rustfmt::skip]
+pub(super) const CF: &[Attr] = &[
+    num("POP_CNT", 1, 2, 0, 0), num("CF_CONST", 1, 7, 3, 0), named("COND", 1, 9, 8, COND),
+    num("CALL_CNT", 1, 18, 13, 0), flag("VALID_PIX", 1, 22), flag("WHOLE_QUAD", 1, 30),
+    unless(flag("NO_BARRIER", 1, 31), 1), flag("END_OF_PROGRAM", 1, 21),
+];
+#[rustfmt::skip]
+pub(super) const CF_ALU: &[Attr] = &[flag("WHOLE_QUAD", 1, 30), unless(flag("NO_BARRIER", 1, 31), 1)];
+pub(super) const ALU_BIT_25: [Attr; 2] = [flag("USES_WATERFALL", 1, 25), flag("ALT_CONST", 1, 25)];
+
+#[rustfmt::skip]
+pub(super) const EXPORT: &[Attr] = &[
+    flag("REL", 0, 22), num("INDEX_GPR", 0, 29, 23, 0), num("ELEM_SIZE", 0, 31, 30, 0), num("BURST_CNT", 1, 20, 17, 0),
+    flag("VALID_PIX", 1, 22), flag("WHOLE_QUAD", 1, 30), unless(flag("NO_BARRIER", 1, 31), 1),
+    flag("END_OF_PROGRAM", 1, 21),
+];
+#[rustfmt::skip]
+pub(super) const MEMORY: &[Attr] = &[
+    num("ARRAY_SIZE", 1, 11, 0, 0),
+    flag("REL", 0, 22), num("INDEX_GPR", 0, 29, 23, 0), num("ELEM_SIZE", 0, 31, 30, 0), num("BURST_CNT", 1, 20, 17, 0),
+    flag("VALID_PIX", 1, 22), flag("WHOLE_QUAD", 1, 30), unless(flag("NO_BARRIER", 1, 31), 1),
+    flag("END_OF_PROGRAM", 1, 21),
+];
+
+const OMOD: &[&str] = &["OFF", "M2", "M4", "D2"];
+const PRED: &[&str] = &["OFF", "1", "ZERO", "ONE"];
+const BANK: &[&str] = &["012", "021", "120", "102", "201", "210"];
+const INDEX: &[&str] = &["AR_X", "AR_Y", "AR_Z", "AR_W", "LOOP", "GLOBAL", "GLOBAL_AR_X", "7"];
+
+#[rustfmt::skip]
+pub(super) const OP3: &[Attr] = &[
+    flag("CLAMP", 1, 31), named("PRED", 0, 30, 29, PRED), named("INDEX", 0, 28, 26, INDEX), named("BANK", 1, 20, 18, BANK),
+];
+#[rustfmt::skip]
+const OP2_R600: &[Attr] = &[
+    named("OMOD", 1, 7, 6, OMOD), flag("CLAMP", 1, 31), flag("UPDATE_EXEC_MASK", 1, 2), flag("UPDATE_PRED", 1, 3),
+    named("PRED", 0, 30, 29, PRED), named("INDEX", 0, 28, 26, INDEX), named("BANK", 1, 20, 18, BANK), flag("FOG_MERGE", 1, 5),
+];
+#[rustfmt::skip]
+const OP2_R700: &[Attr] = &[
+    named("OMOD", 1, 6, 5, OMOD), flag("CLAMP", 1, 31), flag("UPDATE_EXEC_MASK", 1, 2), flag("UPDATE_PRED", 1, 3),
+    named("PRED", 0, 30, 29, PRED), named("INDEX", 0, 28, 26, INDEX), named("BANK", 1, 20, 18, BANK),
+];
+pub(super) const fn op2(family: Family) -> &'static [Attr] {
+    match family {
+        Family::R600 => OP2_R600,
+        Family::R700 => OP2_R700,
+    }
+}
+
+#[rustfmt::skip]
+pub(super) const TEX: &[Attr] = &[
+    num("OFFSET_X", 2, 4, 0, 0), num("OFFSET_Y", 2, 9, 5, 0), num("OFFSET_Z", 2, 14, 10, 0), num("LOD_BIAS", 1, 27, 21, 0),
+    unless(flag("UNNORM_X", 1, 28), 1), unless(flag("UNNORM_Y", 1, 29), 1), unless(flag("UNNORM_Z", 1, 30), 1),
+    unless(flag("UNNORM_W", 1, 31), 1), flag("BC_FRAC", 0, 5), flag("WHOLE_QUAD", 0, 7),
+];
+pub(super) const TEX_ALT: Attr = flag("ALT_CONST", 0, 24);
+#[rustfmt::skip]
+pub(super) const VTX: &[Attr] = &[
+    named("FORMAT", 1, 27, 22, FORMATS), named("NUM", 1, 29, 28, &["NORM", "INT", "SCALED"]), flag("SIGNED", 1, 30),
+    flag("NO_ZERO", 1, 31), flag("CONST_FIELDS", 1, 21), num("OFFSET", 2, 15, 0, 0),
+    named("TYPE", 0, 6, 5, &["VERTEX_DATA", "INSTANCE_DATA", "NO_INDEX_OFFSET"]), num("MEGA", 0, 31, 26, 1),
+    unless(flag("MINI", 2, 19), 1), named("ENDIAN", 2, 17, 16, ENDIAN), flag("NO_STRIDE", 2, 18), flag("WHOLE_QUAD", 0, 7),
+];
+pub(super) const VTX_ALT: Attr = flag("ALT_CONST", 2, 20);
+#[rustfmt::skip]
+pub(super) const MEM_RD: &[Attr] = &[
+    num("ARRAY_BASE", 2, 12, 0, 0), num("ARRAY_SIZE", 2, 31, 20, 0), num("ELEM_SIZE", 0, 6, 5, 0),
+    num("BURST_CNT", 0, 29, 26, 0), flag("INDEXED", 0, 12), flag("UNCACHED", 0, 11),
+    named("FORMAT", 1, 27, 22, FORMATS), named("NUM", 1, 29, 28, &["NORM", "INT", "SCALED"]), flag("SIGNED", 1, 30),
+    flag("NO_ZERO", 1, 31), named("ENDIAN", 2, 17, 16, ENDIAN), flag("WHOLE_QUAD", 0, 7),
+    named("SRC_Y", 0, 14, 13, &["X", "Y", "Z", "W"]), flag("LDS_REQ", 0, 30), flag("COALESCED", 0, 31),
+];
+/// Provisional layout: only MEM_INST and MEM_OP are confirmed (spec 6.5).
+#[rustfmt::skip]
+pub(super) const MEM_DSW: &[Attr] = &[
+    num("DST_INDEX", 1, 5, 0, 0), num("DST_STRIDE", 1, 12, 6, 0), flag("WAVE_REL", 1, 13), num("BURST_CNT", 1, 17, 14, 0),
+];
+/// Provisional layout: only MEM_INST and MEM_OP are confirmed (spec 6.5).
+#[rustfmt::skip]
+pub(super) const MEM_DSR: &[Attr] = &[
+    named("SRC_Y", 0, 27, 26, &["X", "Y", "Z", "W"]), named("MUX", 1, 22, 21, &["NONE", "FFT_PERMUTE", "WORD_SELECT"]),
+    flag("WAVE_REL", 1, 23), flag("BROADCAST", 1, 24), flag("WATERFALL", 1, 25),
+];

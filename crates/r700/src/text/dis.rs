@@ -1,0 +1,796 @@
+//! Words to text.
+
+use reconverge_isa::FieldValue;
+
+use super::attr::{self, Attr};
+use super::{
+    CHANS, INDEXES, INLINE, LITERAL, SELECTS, SLOTS, alu_row, is_op3, literal_pairs, op2_shift, slots,
+};
+use crate::chip::{Chip, Family};
+use crate::code::jumps;
+use crate::words::{AluForm4, CfInst, ExportInst, MemOp, TexInst};
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Behind each line, as a comment: its address and words.
+    pub hex: bool,
+    /// Indents what stands between a push or loop start and its end.
+    pub structure: bool,
+}
+
+/// A text with what a person should know about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disassembly {
+    /// The text; [`assemble`](super::assemble) makes the same words of it.
+    pub text: String,
+    /// What could not be read as instructions although the program uses it, with its address in 64-bit words.
+    pub notes: Vec<(u32, String)>,
+}
+
+/// The text of `words` (32-bit, in memory order) for `chip`.
+pub fn disassemble(words: &[u32], chip: Chip, options: Options) -> Disassembly {
+    let mut out = Disassembly::default();
+    disassemble_into(words, chip, options, &mut out);
+    out
+}
+
+/// As [`disassemble`], reusing the memory of `out`.
+pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut Disassembly) {
+    out.text.clear();
+    out.notes.clear();
+    let mut dis = Dis { words, family: chip.family, options, out, group: 0, indent: 0 };
+    dis.push(".chip ");
+    dis.push(chip.name);
+    dis.push("\n");
+    dis.program();
+}
+
+/// Who a 64-bit word belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    Cf,
+    Clause,
+}
+
+/// A clause that a control-flow word names: first 64-bit word, how many, whether of ALU instructions.
+#[derive(Clone, Copy)]
+struct Clause {
+    addr: usize,
+    len: usize,
+    alu: bool,
+}
+
+struct Dis<'a> {
+    words: &'a [u32],
+    family: Family,
+    options: Options,
+    out: &'a mut Disassembly,
+    group: u32,
+    indent: usize,
+}
+
+impl Dis<'_> {
+    fn push(&mut self, text: &str) {
+        self.out.text.push_str(text);
+    }
+
+    fn number(&mut self, mut value: u32) {
+        let mut digits = [0; 10];
+        let mut at = 10;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        for &digit in &digits[at..] {
+            self.out.text.push(digit.into());
+        }
+    }
+
+    fn hex(&mut self, value: u32) {
+        self.push("0x");
+        for shift in (0..8).rev() {
+            let digit = b"0123456789abcdef"[(value >> (4 * shift) & 15) as usize];
+            self.out.text.push(digit.into());
+        }
+    }
+
+    fn chan(&mut self, chan: u32) {
+        self.push(".");
+        self.push(&CHANS[(chan & 3) as usize..][..1]);
+    }
+
+    fn pair(&self, addr: usize) -> [u32; 2] {
+        [self.words[2 * addr], self.words[2 * addr + 1]]
+    }
+
+    fn clause(&self, [word0, word1]: [u32; 2]) -> Option<Clause> {
+        if word1 >> 29 & 1 != 0 {
+            let len = (word1 >> 18 & 0x7f) as usize + 1;
+            return Some(Clause { addr: (word0 & 0x3f_ffff) as usize, len, alu: true });
+        }
+        is_fetch_clause(word1).then(|| Clause {
+            addr: word0 as usize,
+            len: 2 * (fetch_count(word1, self.family) as usize + 1),
+            alu: false,
+        })
+    }
+
+    /// Which words are control flow: what can be reached from the first, as far as it is no clause.
+    fn owners(&self) -> Vec<Owner> {
+        let total = self.words.len() / 2;
+        let mut owners = vec![Owner::Nobody; total];
+        let mut starts = vec![false; total];
+        let mut open = vec![0];
+        while let Some(first) = open.pop() {
+            let mut addr: usize = first;
+            while addr < total && owners[addr] == Owner::Nobody && !starts[addr] {
+                owners[addr] = Owner::Cf;
+                let pair = self.pair(addr);
+                let alu = pair[1] >> 29 & 1 != 0;
+                if let Some(start) = self.clause(pair).and_then(|clause| starts.get_mut(clause.addr)) {
+                    *start = true;
+                }
+                if !alu && CfInst::from_bits(pair[1] >> 23 & 0x7f, 7).is_some_and(jumps) {
+                    open.push(pair[0] as usize);
+                }
+                if !alu && pair[1] >> 21 & 1 != 0 {
+                    break;
+                }
+                addr += 1;
+            }
+        }
+        owners
+    }
+
+    fn program(&mut self) {
+        let mut owners = self.owners();
+        let total = owners.len();
+        let mut bodies = Vec::new();
+        for addr in 0..total {
+            let Some(clause) = self.clause(self.pair(addr)).filter(|_| owners[addr] == Owner::Cf) else {
+                continue;
+            };
+            let range = clause.addr..clause.addr.saturating_add(clause.len);
+            match owners.get_mut(range) {
+                Some(place) if place.iter().all(|owner| *owner == Owner::Nobody) => {
+                    place.fill(Owner::Clause);
+                    bodies.push(addr);
+                }
+                Some(_) => {}
+                None => self.out.notes.push((addr as u32, "the clause lies beyond the program".into())),
+            }
+        }
+        for addr in 0..total {
+            if owners[addr] != Owner::Cf {
+                continue;
+            }
+            self.cf(addr);
+            if bodies.binary_search(&addr).is_ok()
+                && let Some(clause) = self.clause(self.pair(addr))
+            {
+                if clause.alu { self.alu_clause(clause) } else { self.fetch_clause(clause) }
+            }
+        }
+        self.data(&owners);
+    }
+
+    /// What belongs to no instruction.
+    fn data(&mut self, owners: &[Owner]) {
+        let mut at = None;
+        let mut addr = 0;
+        while addr < owners.len() {
+            if owners[addr] != Owner::Nobody {
+                addr += 1;
+                continue;
+            }
+            if at != Some(addr) {
+                self.push(".org ");
+                self.number(addr as u32);
+                self.push("\n");
+            }
+            let zeros = (addr..owners.len())
+                .take_while(|&at| owners[at] == Owner::Nobody && self.pair(at) == [0, 0])
+                .count();
+            if zeros > 0 {
+                self.push(".zero ");
+                self.number(zeros as u32);
+                addr += zeros;
+            } else {
+                let [word0, word1] = self.pair(addr);
+                self.push(".word ");
+                self.hex(word0);
+                self.push(", ");
+                self.hex(word1);
+                addr += 1;
+            }
+            self.push("\n");
+            at = Some(addr);
+        }
+        if self.words.len() % 2 == 1 {
+            self.push(".dword ");
+            self.hex(self.words[self.words.len() - 1]);
+            self.push("\n");
+        }
+    }
+
+    fn end_line(&mut self, addr: usize, words: usize) {
+        if self.options.hex {
+            self.push("  ; ");
+            self.number(addr as u32);
+            self.push(":");
+            for at in 2 * addr..2 * addr + words {
+                self.push(" ");
+                self.hex(self.words[at]);
+            }
+        }
+        self.push("\n");
+    }
+
+    /// Attributes that differ from what is usual; gives the mask of what they own in `word`.
+    fn attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
+        for attr in table {
+            owned[attr.word] |= attr.mask();
+            let value = attr.get(words);
+            if value == attr.usual {
+                continue;
+            }
+            self.push(" ");
+            self.push(attr.name);
+            if attr.bits > 1 {
+                self.push("(");
+                match attr.names.get(value as usize) {
+                    Some(name) if !name.is_empty() => self.push(name),
+                    _ => self.number(value + attr.add),
+                }
+                self.push(")");
+            }
+        }
+    }
+
+    /// The bits that nothing has shown.
+    fn bits(&mut self, words: &[u32], owned: &[u32]) {
+        if words.iter().zip(owned).all(|(word, owned)| word & !owned == 0) {
+            return;
+        }
+        self.push(" BITS(");
+        for (at, (word, owned)) in words.iter().zip(owned).enumerate() {
+            if at > 0 {
+                self.push(", ");
+            }
+            self.hex(word & !owned);
+        }
+        self.push(")");
+    }
+
+    fn cf(&mut self, addr: usize) {
+        let words = self.pair(addr);
+        let word1 = words[1];
+        let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
+        if self.options.structure && inst.is_some_and(closes) {
+            self.indent = self.indent.saturating_sub(1);
+        }
+        for _ in 0..self.indent {
+            self.push("  ");
+        }
+        if addr < 10 {
+            self.push("0");
+        }
+        self.number(addr as u32);
+        self.push(" ");
+        if word1 >> 29 & 1 != 0 {
+            self.cf_alu(words);
+        } else if let Some(inst) = ExportInst::from_bits(word1 >> 23 & 0x7f, 7) {
+            self.export(inst, words);
+        } else {
+            self.cf_plain(words);
+        }
+        self.end_line(addr, 2);
+        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm4::ALU_PUSH_BEFORE as u32;
+        let pops = if word1 >> 29 & 1 != 0 {
+            match word1 >> 26 & 15 {
+                10 => 1,
+                11 => 2,
+                _ => 0,
+            }
+        } else {
+            0
+        };
+        if self.options.structure {
+            self.indent = self.indent.saturating_sub(pops);
+            if push_before || inst.is_some_and(opens) {
+                self.indent += 1;
+            }
+        }
+    }
+
+    fn cf_alu(&mut self, words: [u32; 2]) {
+        let [word0, word1] = words;
+        let number = word1 >> 26 & 15;
+        match AluForm4::from_bits(number, 4) {
+            Some(form) => self.push(form.name()),
+            None => {
+                self.push("ALU_");
+                self.number(number);
+            }
+        }
+        self.push(": ADDR(");
+        self.number(word0 & 0x3f_ffff);
+        self.push(") CNT(");
+        self.number((word1 >> 18 & 0x7f) + 1);
+        self.push(")");
+        let sets = [
+            (" KCACHE0(CB", word0 >> 22 & 15, word0 >> 30, word1 >> 2 & 0xff),
+            (" KCACHE1(CB", word0 >> 26 & 15, word1 & 3, word1 >> 10 & 0xff),
+        ];
+        for (text, bank, mode, line) in sets {
+            if (bank, mode, line) == (0, 0, 0) {
+                continue;
+            }
+            self.push(text);
+            self.number(bank);
+            self.push(":");
+            self.number(16 * line);
+            self.push("-");
+            self.number(16 * line + if mode > 1 { 31 } else { 15 });
+            self.push(["+OFF", "", "", "+aL"][mode as usize]);
+            self.push(")");
+        }
+        let mut owned = [!0, 0x3fff_ffff & !(1 << 25)];
+        let bit_25 = &attr::ALU_BIT_25[usize::from(self.family == Family::R700)];
+        self.attrs(std::slice::from_ref(bit_25), &words, &mut owned);
+        self.attrs(attr::CF_ALU, &words, &mut owned);
+    }
+
+    fn cf_plain(&mut self, words: [u32; 2]) {
+        let [word0, word1] = words;
+        let number = word1 >> 23 & 0x7f;
+        let inst = CfInst::from_bits(number, 7);
+        match inst {
+            Some(inst) => self.push(inst.name()),
+            None => {
+                self.push("CF_");
+                self.number(number);
+            }
+        }
+        self.push(":");
+        let clause = is_fetch_clause(word1);
+        if word0 != 0 || clause || inst.is_some_and(jumps) {
+            self.push(" ADDR(");
+            self.number(word0);
+            self.push(")");
+        }
+        let count = fetch_count(word1, self.family);
+        if clause || count != 0 {
+            self.push(" CNT(");
+            self.number(count + 1);
+            self.push(")");
+        }
+        let mut owned = [!0, 0x7f << 23 | 7 << 10];
+        if self.family == Family::R700 {
+            owned[1] |= 1 << 19;
+        }
+        self.attrs(attr::CF, &words, &mut owned);
+        self.bits(&words, &owned);
+    }
+
+    fn export(&mut self, inst: ExportInst, words: [u32; 2]) {
+        let [word0, word1] = words;
+        let kind = (word0 >> 13 & 3) as usize;
+        let swizzle = matches!(inst, ExportInst::EXPORT | ExportInst::EXPORT_DONE);
+        self.push(inst.name());
+        self.push(": ");
+        self.push(export_kinds(swizzle, self.family)[kind]);
+        self.push("[");
+        self.number(word0 & 0x1fff);
+        self.push("], R");
+        self.number(word0 >> 15 & 0x7f);
+        self.push(".");
+        let mut owned = [0x003f_ffff, 0x7f << 23];
+        if swizzle {
+            self.select(word1);
+            owned[1] |= 0xfff;
+            self.attrs(attr::EXPORT, &words, &mut owned);
+        } else {
+            for chan in 0..4 {
+                self.push(if word1 >> (12 + chan) & 1 != 0 { &CHANS[chan..=chan] } else { "_" });
+            }
+            owned[1] |= 0xf000;
+            self.attrs(attr::MEMORY, &words, &mut owned);
+        }
+        self.bits(&words, &owned);
+    }
+
+    /// Four three-bit selects.
+    fn select(&mut self, raw: u32) {
+        for at in 0..4 {
+            self.push(&SELECTS[(raw >> (3 * at) & 7) as usize..][..1]);
+        }
+    }
+
+    fn alu_clause(&mut self, clause: Clause) {
+        let end = clause.addr + clause.len;
+        let mut at = clause.addr;
+        while at < end {
+            let mut group = [[0; 2]; 5];
+            let mut len = 0;
+            let closed = loop {
+                if at + len == end || len == 5 {
+                    break false;
+                }
+                group[len] = self.pair(at + len);
+                len += 1;
+                if group[len - 1][0] >> 31 != 0 {
+                    break true;
+                }
+            };
+            let pairs = literal_pairs(&group[..len]);
+            if !closed || at + len + pairs > end {
+                let why = if len == 5 {
+                    "a group of more than five instructions"
+                } else {
+                    "the clause ends inside a group"
+                };
+                self.out.notes.push((at as u32, why.into()));
+                self.push("      ; ");
+                self.push(why);
+                self.push("\n");
+                for slot in at..end {
+                    let [word0, word1] = self.pair(slot);
+                    self.push("      .slot ");
+                    self.hex(word0);
+                    self.push(", ");
+                    self.hex(word1);
+                    self.end_line(slot, 2);
+                }
+                return;
+            }
+            let mut literals = [0; 4];
+            for pair in 0..pairs {
+                let words = self.pair(at + len + pair);
+                literals[2 * pair..2 * pair + 2].copy_from_slice(&words);
+            }
+            self.alu_group(at, &group[..len], literals);
+            at += len + pairs;
+        }
+    }
+
+    fn alu_group(&mut self, addr: usize, group: &[[u32; 2]], literals: [u32; 4]) {
+        let mut letters = [0; 5];
+        slots(group, self.family, &mut letters);
+        let mut shown = 0;
+        for (index, words) in group.iter().enumerate() {
+            if index == 0 {
+                let width = if self.group < 10 {
+                    "      "
+                } else if self.group < 100 {
+                    "     "
+                } else {
+                    "    "
+                };
+                self.push(width);
+                self.number(self.group);
+                self.push("  ");
+            } else {
+                self.push("         ");
+            }
+            self.push(SLOTS[usize::from(letters[index])]);
+            self.push(": ");
+            self.alu(*words, &literals, &mut shown);
+            self.end_line(addr + index, 2);
+        }
+        for (chan, literal) in literals.into_iter().enumerate() {
+            if literal != 0 && shown >> chan & 1 == 0 {
+                self.push("         .literal ");
+                self.push(&CHANS[chan..=chan]);
+                self.push(", ");
+                self.hex(literal);
+                self.push("\n");
+            }
+        }
+        self.group += 1;
+    }
+
+    fn alu(&mut self, words: [u32; 2], literals: &[u32; 4], shown: &mut u8) {
+        let [word0, word1] = words;
+        let op3 = is_op3(word1);
+        let row = alu_row(word1, self.family);
+        let sources = match row {
+            Some(row) => {
+                self.push(row.name);
+                for _ in row.name.len()..15 {
+                    self.out.text.push(' ');
+                }
+                self.out.text.push(' ');
+                row.sources
+            }
+            None if op3 => {
+                self.push("OP3_");
+                self.number(word1 >> 13 & 31);
+                self.push(" ");
+                3
+            }
+            None => {
+                self.push("OP2_");
+                self.number((word1 & 0x3ffff) >> op2_shift(self.family));
+                self.push(" ");
+                2
+            }
+        };
+        let index = word0 >> 26 & 7;
+        // LAST is the end of the group in the text.
+        let mut owned = [1 << 31, 0x7fe0_0000];
+        let mut related = false;
+        let gpr = word1 >> 21 & 0x7f;
+        let dst_rel = word1 >> 28 & 1 != 0;
+        let written = op3 || word1 >> 4 & 1 != 0;
+        if !written {
+            self.push("_");
+        }
+        if written || gpr != 0 || dst_rel {
+            self.register("R", gpr, dst_rel, index);
+        }
+        related |= dst_rel;
+        self.chan(word1 >> 29);
+        let encoding = if op3 {
+            owned[1] |= 31 << 13;
+            attr::OP3
+        } else {
+            owned[1] |= 1 << 4 | (0x3ffff >> op2_shift(self.family)) << op2_shift(self.family);
+            attr::op2(self.family)
+        };
+        for source in 0..sources {
+            let (raw, abs) = match source {
+                0 => (word0, word1 & 1),
+                1 => (word0 >> 13, word1 >> 1 & 1),
+                _ => (word1, 0),
+            };
+            let abs = !op3 && abs != 0;
+            self.push(", ");
+            self.source(raw & 0x1fff, abs, index, literals, shown);
+            related |= raw >> 9 & 1 != 0;
+            match source {
+                0 => {
+                    owned[0] |= 0x1fff;
+                    owned[1] |= u32::from(!op3);
+                }
+                1 => {
+                    owned[0] |= 0x1fff << 13;
+                    owned[1] |= u32::from(!op3) << 1;
+                }
+                _ => owned[1] |= 0x1fff,
+            }
+        }
+        if related {
+            owned[0] |= 7 << 26;
+        }
+        // The usual instruction has none of the attributes.
+        let masked = [words[0] & !owned[0], words[1] & !owned[1]];
+        if masked != [0, 0] {
+            self.attrs(encoding, &masked, &mut owned);
+            self.bits(&words, &owned);
+        }
+    }
+
+    fn register(&mut self, name: &str, number: u32, rel: bool, index: u32) {
+        self.push(name);
+        if rel {
+            self.push("[");
+            self.number(number);
+            self.push("+");
+            self.push(INDEXES[index as usize]);
+            self.push("]");
+        } else {
+            self.number(number);
+        }
+    }
+
+    /// One operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
+    fn source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
+        let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
+        if raw >> 12 & 1 != 0 {
+            self.push("-");
+        }
+        if abs {
+            self.push("|");
+        }
+        match selector {
+            0..=127 => self.register("R", selector, rel, index),
+            128..=191 | 256.. => {
+                let (name, number) = match selector {
+                    128..=159 => ("KC0[", selector - 128),
+                    160..=191 => ("KC1[", selector - 160),
+                    _ => ("C[", selector - 256),
+                };
+                self.push(name);
+                self.number(number);
+                if rel {
+                    self.push("+");
+                    self.push(INDEXES[index as usize]);
+                }
+                self.push("]");
+            }
+            LITERAL if !rel => {
+                let value = literals[chan as usize];
+                *shown |= 1 << chan;
+                self.push("(");
+                self.hex(value);
+                self.push(", ");
+                self.push(&f32::from_bits(value).to_string());
+                self.push(")");
+            }
+            254 if !rel => self.push("PV"),
+            _ => {
+                let inline = INLINE.iter().find(|(known, _)| *known == selector).filter(|_| !rel);
+                let Some((_, name)) = inline else {
+                    self.push("SEL");
+                    self.register("", selector, rel, index);
+                    self.chan(chan);
+                    if abs {
+                        self.push("|");
+                    }
+                    return;
+                };
+                let bracket = matches!(selector, 250 | 251) && raw >> 12 & 1 != 0 && !abs;
+                self.push(if bracket { "(" } else { "" });
+                self.push(name);
+                self.push(if bracket { ")" } else { "" });
+                if chan != 0 {
+                    self.chan(chan);
+                }
+                self.push(if abs { "|" } else { "" });
+                return;
+            }
+        }
+        self.chan(chan);
+        if abs {
+            self.push("|");
+        }
+    }
+
+    fn fetch_clause(&mut self, clause: Clause) {
+        for at in (clause.addr..clause.addr + clause.len).step_by(2) {
+            let words: [u32; 4] = std::array::from_fn(|index| self.words[2 * at + index]);
+            self.push("      ");
+            self.number(self.group);
+            self.push("  ");
+            self.group += 1;
+            self.fetch(words);
+            self.end_line(at, 4);
+        }
+    }
+
+    fn fetch(&mut self, words: [u32; 4]) {
+        let mut owned = [0x1f, 0, 0, 0];
+        let number = words[0] & 31;
+        let gpr = |raw: u32, lo: u32| (raw >> lo & 0x7f, raw >> (lo + 7) & 1 != 0);
+        let (src, src_rel) = gpr(words[0], 16);
+        let (dst, dst_rel) = gpr(words[1], 0);
+        match number {
+            0 | 1 => {
+                if number == 0 {
+                    self.push("FETCH ");
+                    self.register("R", dst, dst_rel, 4);
+                    owned[1] |= 0xff;
+                } else {
+                    self.push("SEMANTIC S");
+                    self.number(words[1] & 0xff);
+                    owned[1] |= 0xff;
+                }
+                self.push(".");
+                self.select(words[1] >> 9);
+                self.push(", ");
+                self.register("R", src, src_rel, 4);
+                self.chan(words[0] >> 24);
+                self.push(", b");
+                self.number(words[0] >> 8 & 0xff);
+                owned[0] |= 0x03ff_ff00;
+                owned[1] |= 0xfff << 9;
+                self.attrs(attr::VTX, &words, &mut owned);
+                if self.family == Family::R700 {
+                    self.attrs(&[attr::VTX_ALT], &words, &mut owned);
+                }
+            }
+            2 => {
+                let op = words[0] >> 8 & 7;
+                owned[0] |= 7 << 8;
+                match MemOp::from_bits(op, 3) {
+                    Some(op) => self.push(op.name()),
+                    None => {
+                        self.push("MEM_");
+                        self.number(op);
+                    }
+                }
+                self.push(" ");
+                let write = matches!(op, 4 | 6);
+                if !write {
+                    self.register("R", dst, dst_rel, 4);
+                    self.push(".");
+                    self.select(words[1] >> 9);
+                    self.push(", ");
+                    owned[1] |= 0xff | 0xfff << 9;
+                }
+                self.register("R", src, src_rel, 4);
+                owned[0] |= 0xff << 16;
+                if !write {
+                    self.chan(words[0] >> 24);
+                    owned[0] |= 3 << 24;
+                }
+                self.attrs(mem_attrs(op), &words, &mut owned);
+            }
+            _ => {
+                match TexInst::from_bits(number, 5) {
+                    Some(inst) => self.push(inst.name()),
+                    None => {
+                        self.push("TEX_");
+                        self.number(number);
+                    }
+                }
+                self.push(" ");
+                self.register("R", dst, dst_rel, 4);
+                self.push(".");
+                self.select(words[1] >> 9);
+                self.push(", ");
+                self.register("R", src, src_rel, 4);
+                self.push(".");
+                self.select(words[2] >> 20);
+                self.push(", t");
+                self.number(words[0] >> 8 & 0xff);
+                self.push(", s");
+                self.number(words[2] >> 15 & 31);
+                owned[0] |= 0x00ff_ff00;
+                owned[1] |= 0xff | 0xfff << 9;
+                owned[2] |= 0xffff_8000;
+                self.attrs(attr::TEX, &words, &mut owned);
+                if self.family == Family::R700 {
+                    self.attrs(&[attr::TEX_ALT], &words, &mut owned);
+                }
+            }
+        }
+        self.bits(&words, &owned);
+    }
+}
+
+/// The attributes of a memory instruction by MEM_OP.
+pub(super) fn mem_attrs(op: u32) -> &'static [Attr] {
+    match op {
+        4 | 6 => attr::MEM_DSW,
+        5 | 7 => attr::MEM_DSR,
+        _ => attr::MEM_RD,
+    }
+}
+
+/// The names of TYPE in an export.
+pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
+    match (swizzle, family) {
+        (true, _) => ["PIXEL", "POS", "PARAM", "TYPE3"],
+        (false, Family::R600) => ["WRITE", "WRITE_IND", "READ", "READ_IND"],
+        (false, Family::R700) => ["WRITE", "WRITE_IND", "WRITE_ACK", "WRITE_IND_ACK"],
+    }
+}
+
+/// COUNT of a CF word, minus one as stored.
+pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
+    let high = if family == Family::R700 { (word1 >> 19 & 1) << 3 } else { 0 };
+    (word1 >> 10 & 7) | high
+}
+
+/// TEX, VTX, VTX_TC and their ACK forms.
+pub(super) fn is_fetch_clause(word1: u32) -> bool {
+    word1 >> 29 & 1 == 0 && matches!(word1 >> 23 & 0x7f, 1..=3 | 27..=29)
+}
+
+fn opens(inst: CfInst) -> bool {
+    use CfInst::*;
+    matches!(inst, LOOP_START | LOOP_START_DX10 | LOOP_START_NO_AL | PUSH | PUSH_ELSE | ELSE)
+}
+
+fn closes(inst: CfInst) -> bool {
+    use CfInst::*;
+    matches!(inst, LOOP_END | POP | ELSE)
+}

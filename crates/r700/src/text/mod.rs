@@ -1,0 +1,140 @@
+//! Program text: words to text ([`disassemble`]) and back ([`assemble`]), exact inverses of one another.
+//!
+//! Every bit of every word is either shown by the syntax of its instruction, or by an attribute when it differs
+//! from what is usual, or (reserved bits, fields the opcode does not read) by `BITS(…)`. What no instruction
+//! reaches stands as `.word`. `docs/r700-syntax.md` describes the text.
+
+mod asm;
+mod attr;
+mod dis;
+
+pub use asm::{Assembled, assemble};
+pub use dis::{Disassembly, Options, disassemble, disassemble_into};
+
+use std::sync::LazyLock;
+
+use reconverge_isa::FieldValue;
+
+use crate::chip::Family;
+use crate::meaning::{self, Unit};
+use crate::words::{Op2, Op3};
+
+/// What the text needs to know about an ALU opcode.
+#[derive(Clone, Copy)]
+struct AluRow {
+    name: &'static str,
+    sources: u8,
+    unit: Unit,
+}
+
+type Rows = [Option<AluRow>; 128];
+
+/// The OP2 rows of both families; an opcode of the other family keeps its name.
+static OP2: LazyLock<[Rows; 2]> = LazyLock::new(|| {
+    [Family::R600, Family::R700].map(|family| {
+        let mut rows = [None; 128];
+        for &code in Op2::ALL {
+            let opcode = meaning::op2(code, family).or_else(|| meaning::op2(code, Family::R600));
+            rows[code as usize] =
+                opcode.map(|op| AluRow { name: op.name, sources: op.sources, unit: op.unit });
+        }
+        rows
+    })
+});
+
+/// The OP3 rows.
+static OP3: LazyLock<[Option<AluRow>; 32]> = LazyLock::new(|| {
+    std::array::from_fn(|number| {
+        let opcode = meaning::op3(Op3::from_bits(number as u32, 5)?);
+        Some(AluRow { name: opcode.name, sources: 3, unit: opcode.unit })
+    })
+});
+
+fn op2_rows(family: Family) -> &'static Rows {
+    match family {
+        Family::R600 => &OP2[0],
+        Family::R700 => &OP2[1],
+    }
+}
+
+/// How far left ALU_INST stands in an OP2 word.
+const fn op2_shift(family: Family) -> u32 {
+    match family {
+        Family::R600 => 8,
+        Family::R700 => 7,
+    }
+}
+
+const CHANS: &str = "xyzw";
+const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
+/// The letters of an eight-valued component select; 6 is reserved.
+const SELECTS: &str = "xyzw016_";
+/// INDEX_MODE as it stands beside a register.
+const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
+/// LITERAL among the source selectors.
+const LITERAL: u32 = 253;
+
+/// Inline constants and the two selectors without a component of their own, by selector.
+const INLINE: [(u32, &str); 10] = [
+    (244, "DBL_1_LSW"),
+    (245, "DBL_1_MSW"),
+    (246, "DBL_0_5_LSW"),
+    (247, "DBL_0_5_MSW"),
+    (248, "0"),
+    (249, "1.0"),
+    (250, "1"),
+    (251, "-1"),
+    (252, "0.5"),
+    (255, "PS"),
+];
+
+/// Whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
+const fn is_op3(word1: u32) -> bool {
+    word1 >> 15 & 7 != 0
+}
+
+/// What is known of the opcode of an ALU word pair; `None` for an unassigned number.
+fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
+    if is_op3(word1) {
+        OP3[(word1 >> 13 & 31) as usize]
+    } else {
+        let number = (word1 & 0x3ffff) >> op2_shift(family);
+        op2_rows(family).get(number as usize).copied().flatten()
+    }
+}
+
+/// How many pairs of literals follow a group: the highest component any source field with the literal selector
+/// names decides, whether the opcode reads the field or not (MAN p. 70).
+fn literal_pairs(group: &[[u32; 2]]) -> usize {
+    let mut pairs = 0;
+    for &[word0, word1] in group {
+        let mut field = |raw: u32| {
+            if raw & 0x1ff == LITERAL {
+                pairs = pairs.max(if raw >> 10 & 3 > 1 { 2 } else { 1 });
+            }
+        };
+        field(word0);
+        field(word0 >> 13);
+        if is_op3(word1) {
+            field(word1);
+        }
+    }
+    pairs
+}
+
+/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (spec 4.2, vector
+/// preferred).
+fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8; 5]) {
+    let mut taken = [false; 5];
+    for (&[_, word1], slot) in group.iter().zip(into) {
+        let chan = (word1 >> 29 & 3) as usize;
+        let wanted = match alu_row(word1, family).map(|row| row.unit) {
+            Some(Unit::Trans) => 4,
+            Some(Unit::Vector) => chan,
+            Some(Unit::Either) | None if taken[chan] => 4,
+            Some(Unit::Either) | None => chan,
+        };
+        *slot = if taken[wanted] { 5 } else { wanted as u8 };
+        taken[wanted] = true;
+    }
+}
