@@ -46,7 +46,7 @@ fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
     let slots = alu.len() as u32 / 2;
     let fetches = fetch.len() as u32 / 4;
     let fetch_at = 4 + slots + slots % 2;
-    let count = (fetches - 1 & 7) << 10 | (fetches - 1 >> 3) << 19;
+    let count = ((fetches - 1) & 7) << 10 | ((fetches - 1) >> 3) << 19;
     let mut words =
         vec![4, 0xa000_0000 | (slots - 1) << 18, fetch_at, 0x8080_0000 | count, 0, 0x8020_0000, 0, 0];
     words.extend(alu);
@@ -208,4 +208,89 @@ fn every_r600_and_r700_binary_comes_back() {
         binaries += 1;
     }
     println!("{binaries} binaries");
+}
+
+#[test]
+fn the_example_of_the_syntax_document_is_what_the_disassembler_prints() {
+    let document = include_str!("../../../docs/r700-syntax.md");
+    let example = document.split("```\n").nth(1).expect("an example");
+    let words = assemble(example, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0])).words;
+    assert_eq!(disassemble(&words, Chip::RV770, Options::default()).text, example);
+    for options in [Options { hex: true, structure: false }, Options { hex: true, structure: true }] {
+        let text = disassemble(&words, Chip::RV770, options).text;
+        assert_eq!(assemble(&text, Chip::RV770).map(|back| back.words), Ok(words.clone()));
+    }
+}
+
+#[test]
+fn worked_examples_read_as_they_are_described() {
+    let clause = |words: &[u32]| {
+        let text = disassemble(&with_clauses(words, &[0x10, 0, 0, 0]), Chip::RV770, Options::default()).text;
+        let lines = text.lines().filter(|line| line.starts_with("      ")).map(|line| {
+            line.trim()
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        lines.take_while(|line| !line.starts_with("SAMPLE")).collect::<Vec<_>>()
+    };
+    let cases: [(&[u32], &[&str]); 12] = [
+        (&[0x8194_6c80, 0x6000_0010], &["w: ADD R0.w, KC0[0].w, KC1[3].w"]),
+        (&[0x8080_0000, 0x6000_0110], &["w: MUL_IEEE R0.w, R0.x, R0.y"]),
+        (
+            &[0x001f_acfe, 0x6020_0690, 0x8000_04fd, 0x6000_0c90, 0x4060_0000, 1],
+            &[
+                "w: SETGT_DX10 R1.w, PV.w, (0x40600000, 3.5).x",
+                "t: MOV R0.w, (0x00000001, 0.000000000000000000000000000000000000000000001).y",
+            ],
+        ),
+        (&[0x801f_0cfe, 0x0000_2104], &["x: PRED_SETE_INT _.x, PV.w, 0 UPDATE_EXEC_MASK"]),
+        (&[0xe000_0801, 0x0000_0a10], &["x: FLOOR R0.x, R1.z PRED(ONE)"]),
+        (&[0x839f_c000, 0x6000_0012], &["w: ADD R0.w, R0.x, -|PV.w|"]),
+        (&[0x801f_a000, 0x8040_00b0, 0, 0], &["x: MUL R2.x, R0.x, (0x00000000, 0).x OMOD(M2) CLAMP"]),
+        (&[0x8080_0000, 0x6002_8801], &["w: MULADD_IEEE R0.w, R0.x, R0.y, R1.z"]),
+        (&[0x8180_0cfe, 0x4000_3990], &["t: MULLO_INT R0.z, PV.w, R0.w"]),
+        (&[0x8000_0c01, 0x4008_0c90], &["z: MOV R0.z, R1.w BANK(120)"]),
+        (&[0x8000_0a0a, 0x6040_0c90], &["w: MOV R2.w, R[10+AR.x].z"]),
+        (&[0x8180_00f8, 0x0000_1680], &["x: KILLGT _.x, 0, R0.w"]),
+    ];
+    for (words, lines) in cases {
+        assert_eq!(clause(words), lines);
+    }
+}
+
+#[test]
+fn worked_control_flow_reads_as_it_is_described() {
+    let cases = [
+        ([0x0000_0000, 0x8020_0000], "00 NOP: END_OF_PROGRAM"),
+        ([0x8000_0004, 0xa00c_0802], "00 ALU: ADDR(4) CNT(4) KCACHE0(CB0:0-31) KCACHE1(CB0:32-63)"),
+        ([0x0000_0005, 0x8500_0001], "00 JUMP: ADDR(5) POP_CNT(1)"),
+        ([0x0000_0004, 0x8200_0010], "00 LOOP_START: ADDR(4) CF_CONST(2)"),
+        ([0xc000_8000, 0x9420_0ff8], "00 EXPORT_DONE: PIXEL[0], R1.x___ ELEM_SIZE(3) END_OF_PROGRAM"),
+        ([0x0000_a03c, 0x9400_0688], "00 EXPORT_DONE: POS[60], R1.xyzw"),
+        ([0x0000_0006, 0x8088_0000], "00 TEX: ADDR(6) CNT(9)"),
+        ([0x0000_0006, 0x8900_2000], "00 CALL: ADDR(6) CALL_CNT(1)"),
+        ([0xc002_c003, 0x9200_f000], "00 MEM_SCRATCH: WRITE_ACK[3], R5.xyzw ELEM_SIZE(3)"),
+        ([0x0000_0000, 0x8d00_0000], "00 WAIT_ACK:"),
+    ];
+    for (words, line) in cases {
+        let text = disassemble(&words, Chip::RV770, Options::default()).text;
+        assert_eq!(text.lines().nth(1), Some(line));
+    }
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_with_their_place_and_what_was_meant() {
+    let source =
+        "ALU:\n 0 x: MUUL R0.x, R1.x, R2.x\n y: MOV R200.y, R0.x\nJUPM: ADDR(1)\nNOP: END_OF_PROGRM\n";
+    let faults = assemble(source, Chip::RV770).expect_err("nothing is right");
+    let told: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.span.line_column(source), fault.help.clone().unwrap_or_default()))
+        .collect();
+    assert_eq!(told.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [(2, 7), (3, 9), (4, 1), (5, 6)]);
+    for (told, meant) in told.iter().zip(["`MUL`", "", "`JUMP`", "`END_OF_PROGRAM`"]) {
+        assert!(told.1.contains(meant), "{told:?}");
+    }
 }

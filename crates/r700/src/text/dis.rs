@@ -152,8 +152,9 @@ impl Dis<'_> {
         let mut owners = self.owners();
         let total = owners.len();
         let mut bodies = Vec::new();
-        for addr in 0..total {
-            let Some(clause) = self.clause(self.pair(addr)).filter(|_| owners[addr] == Owner::Cf) else {
+        let cf: Vec<usize> = (0..total).filter(|&addr| owners[addr] == Owner::Cf).collect();
+        for &addr in &cf {
+            let Some(clause) = self.clause(self.pair(addr)) else {
                 continue;
             };
             let range = clause.addr..clause.addr.saturating_add(clause.len);
@@ -166,10 +167,7 @@ impl Dis<'_> {
                 None => self.out.notes.push((addr as u32, "the clause lies beyond the program".into())),
             }
         }
-        for addr in 0..total {
-            if owners[addr] != Owner::Cf {
-                continue;
-            }
+        for addr in cf {
             self.cf(addr);
             if bodies.binary_search(&addr).is_ok()
                 && let Some(clause) = self.clause(self.pair(addr))
