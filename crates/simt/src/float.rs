@@ -58,8 +58,20 @@ fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
     match rounding {
         // Only for a `tail` of zero is this one rounding; the callers with another do not come here.
         Rounding::Nearest => near,
-        Rounding::Down => if above { near.next_down() } else { near },
-        Rounding::Up => if below { near.next_up() } else { near },
+        Rounding::Down => {
+            if above {
+                near.next_down()
+            } else {
+                near
+            }
+        }
+        Rounding::Up => {
+            if below {
+                near.next_up()
+            } else {
+                near
+            }
+        }
         Rounding::Zero => {
             let beyond = ((near > 0.0) & above) | ((near < 0.0) & below);
             f32::from_bits(near.to_bits() - beyond as u32)
@@ -252,7 +264,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         }
     }
     if head == 0.0 {
-        let all_negative = !terms.is_empty() && terms.iter().all(|term| *term == 0.0 && term.is_sign_negative());
+        let all_negative =
+            !terms.is_empty() && terms.iter().all(|term| *term == 0.0 && term.is_sign_negative());
         return if all_negative { -0.0 } else { 0.0 };
     }
     (round_to_odd(head, tail) * exp2i(scale)) as f32
@@ -330,6 +343,84 @@ mod tests {
             let ours = sum_rounded(&[a as f64 * b as f64, c as f64], 0);
             assert_eq!(ours.to_bits(), libm::fmaf(a, b, c).to_bits(), "{a:?} * {b:?} + {c:?}");
         }
+    }
+
+    #[test]
+    fn narrowing_takes_the_neighbour_its_mode_names() {
+        let above = 1.0 + 2f64.powi(-30);
+        let all = |x: f64| Rounding::ALL.map(|rounding| narrow(x, rounding));
+        assert_eq!(all(above), [1.0, 1.0, 1.0f32.next_up(), 1.0]);
+        assert_eq!(all(-above), [-1.0, -(1.0f32.next_up()), -1.0, -1.0]);
+        assert_eq!(all(1.0), [1.0; 4]);
+        assert_eq!(all(1e300), [f32::INFINITY, f32::MAX, f32::INFINITY, f32::MAX]);
+        assert_eq!(all(-1e-300), [0.0, -f32::from_bits(1), 0.0, 0.0]);
+        assert_eq!(all(f64::NEG_INFINITY), [f32::NEG_INFINITY; 4]);
+    }
+
+    #[test]
+    fn a_directed_sum_sees_what_is_far_below_its_last_place() {
+        let speck = f32::from_bits(1);
+        let all = |a: f32, b: f32| Rounding::ALL.map(|rounding| add(a, b, rounding));
+        assert_eq!(all(1.0, speck), [1.0, 1.0, 1.0f32.next_up(), 1.0]);
+        assert_eq!(all(1.0, -speck), [1.0, 1.0f32.next_down(), 1.0, 1.0f32.next_down()]);
+        assert_eq!(all(f32::MAX, f32::MAX), [f32::INFINITY, f32::MAX, f32::INFINITY, f32::MAX]);
+        assert_eq!(all(1.0, -1.0).map(f32::to_bits), [0; 4]);
+    }
+
+    #[test]
+    fn a_directed_product_is_exact_before_it_is_rounded() {
+        let next = 1.0f32.next_up();
+        let all = |a: f32, b: f32| Rounding::ALL.map(|rounding| multiply(a, b, rounding));
+        let twice = next.next_up();
+        assert_eq!(all(next, next), [twice, twice, twice.next_up(), twice]);
+        assert_eq!(all(f32::MAX, -2.0), [f32::NEG_INFINITY, f32::NEG_INFINITY, f32::MIN, f32::MIN]);
+    }
+
+    #[test]
+    fn encoding_rounds_at_the_place_of_the_format() {
+        let f16 = |magnitude, exponent| {
+            Rounding::ALL.map(|mode| Format::F16.encode(false, magnitude, exponent, mode))
+        };
+        assert_eq!(f16(1, 0), [0x3c00; 4]);
+        // 2049 is a tie between 2048 and 2050, 2051 one between 2050 and 2052.
+        assert_eq!(f16(2049, 0), [0x6800, 0x6800, 0x6801, 0x6800]);
+        assert_eq!(f16(2051, 0), [0x6802, 0x6801, 0x6802, 0x6801]);
+        assert_eq!(f16(65520, 0), [0x7c00, 0x7bff, 0x7c00, 0x7bff]);
+        // Half of the smallest denormal, and a speck more.
+        assert_eq!(f16(1, -25), [0, 0, 1, 0]);
+        assert_eq!(f16(3, -26), [1, 0, 1, 0]);
+        assert_eq!(f16(1, -200), [0, 0, 1, 0]);
+        assert_eq!(Format::F64.encode(true, 1, 0, Rounding::Zero), (-1.0f64).to_bits());
+        assert_eq!(Format::F32.encode(true, 0, 0, Rounding::Up), 0x8000_0000);
+    }
+
+    #[test]
+    fn fused_multiply_add_agrees_with_the_library_to_nearest() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        for round in 0..300_000 {
+            let (a, b) = (f64::from_bits(next()), f64::from_bits(next()));
+            // Every other time an addend that nearly cancels.
+            let c = if round % 2 == 0 { f64::from_bits(next()) } else { -(a * b) };
+            if !(a.is_finite() && b.is_finite() && c.is_finite()) {
+                continue;
+            }
+            let ours = fused_multiply_add(a, b, c, Rounding::Nearest);
+            assert_eq!(ours.to_bits(), libm::fma(a, b, c).to_bits(), "{a:?} * {b:?} + {c:?}");
+        }
+    }
+
+    #[test]
+    fn an_exact_cancellation_is_minus_zero_only_when_rounding_down() {
+        let zero = |rounding| fused_multiply_add(2.0, 3.0, -6.0, rounding).to_bits();
+        assert_eq!(Rounding::ALL.map(zero), [0, 1 << 63, 0, 0]);
+        let minus = |rounding| fused_multiply_add(-0.0, 3.0, -0.0, rounding).to_bits();
+        assert_eq!(Rounding::ALL.map(minus), [1 << 63; 4]);
     }
 
     #[test]

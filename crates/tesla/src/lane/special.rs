@@ -1,7 +1,7 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
 //! Every function computes c0 + c1 x + c2 x² for the interval its leading fraction bits select, in exact integers but
-//! for the squarer, which cuts each partial product ([`square`]). The results are those of the tables: a
+//! for the squarer, which cuts each partial product (`square` below). The results are those of the tables: a
 //! mathematics library gives other bits. Sources come modified. None of these writes a `$c`.
 
 use super::float::{self, NAN, Saturate};
