@@ -390,6 +390,10 @@ mod tests {
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
+        // The same two with as many bits as there are.
+        assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
+        assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
+        assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);
         assert_eq!(Format::F64.encode(true, 1, 0, Rounding::Zero), (-1.0f64).to_bits());
         assert_eq!(Format::F32.encode(true, 0, 0, Rounding::Up), 0x8000_0000);
     }

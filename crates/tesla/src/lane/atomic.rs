@@ -113,3 +113,37 @@ pub fn atomic64(op: Atomic64, old: u64, src2: u64, src3: u64) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inc_and_dec_wrap_at_the_source() {
+        let inc = |old| atomic32(Atomic::Inc, false, false, old, 5, 0);
+        assert_eq!([0, 4, 5, 6, u32::MAX].map(inc), [1, 5, 0, 0, 0]);
+        let dec = |old| atomic32(Atomic::Dec, false, false, old, 5, 0);
+        assert_eq!([0, 1, 6, 7, u32::MAX].map(dec), [5, 0, 5, 5, 5]);
+    }
+
+    #[test]
+    fn signed_inc_and_dec_of_a_negative_source_misbehave_before_g200() {
+        let minus = |x: i32| x as u32;
+        let old = [minus(-7), minus(-6), minus(-5), minus(-1), 0];
+        // old + 1 = -6, -5, -4, 0, 1 against a source of -5.
+        let inc = |old| atomic32(Atomic::Inc, true, true, old, minus(-5), 0);
+        assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
+        let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
+        assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
+        // Later chips, and other sources, do as for u32.
+        assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
+        assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
+    }
+
+    #[test]
+    fn cas_stores_only_where_the_old_word_is_the_expected_one() {
+        assert_eq!(atomic32(Atomic::Cas, false, false, 7, 7, 9), 9);
+        assert_eq!(atomic32(Atomic::Cas, false, false, 7, 8, 9), 7);
+        assert_eq!(atomic64(Atomic64::Cas, 7, 7, 1 << 40), 1 << 40);
+    }
+}
