@@ -166,7 +166,7 @@ pub fn f2i(
 
 /// The magnitude of an f32 that is a whole number, at most 2^32 - 1; 0 for a NaN.
 ///
-/// Equal to `f32::abs(x) as u32`, which LLVM does lane by lane: 38 ns for 32 lanes against 14 ns with these shifts
+/// Equal to `f32::abs(x) as u32`, which LLVM does lane by lane: 28 ns for 32 lanes against 14 ns with these shifts
 /// (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {

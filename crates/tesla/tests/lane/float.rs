@@ -313,7 +313,7 @@ fn saturation_and_its_nan_modes_hold_for_every_operation() {
 
 #[test]
 fn a_nan_factor_saturates_to_zero_even_where_zero_wins() {
-    // c / 0 * NaN: the product is 0 by MUL_ZERO_WINS, the result is c without saturation.
+    // 0 * NaN + c: the product is 0 by MUL_ZERO_WINS, the result is c without saturation.
     let half = 0.5f32.to_bits();
     assert_eq!(float::mad(0, NAN, half, false, Saturate::Plain, true).0, half);
     assert_eq!(float::mad(0, NAN, half, false, Saturate::ZeroNan, true).0, 0);
