@@ -1,0 +1,210 @@
+//! Integer arithmetic. (5; every rule agrees with hwtest/g80_int.cc)
+//!
+//! 16-bit operands are the low half of the value given, whatever stands above; 16-bit results are zero-extended.
+
+use super::{Compare, Flags, Width};
+
+/// Which of the four additions: the same two bits select them in add and in mad. (5.1)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Addition {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// b - a
+    Subr,
+    /// a + b + carry
+    Addc,
+}
+
+/// add, sub, subr, addc, with or without saturation. `carry_in` counts for `Addc` only. (5.1)
+///
+/// Z and S describe the saturated result, C and O the sum before saturation.
+#[inline(always)]
+pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flags) -> (u32, Flags) {
+    let (a, b, carry) = match op {
+        Addition::Add => (a, b, 0),
+        Addition::Sub => (a, !b, 1),
+        Addition::Subr => (!a, b, 1),
+        Addition::Addc => (a, b, carry_in.carry() as u32),
+    };
+    let (mask, top) = (width.mask(), width.top());
+    let (a, b) = (a & mask, b & mask);
+    let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
+    // Carry out of the top bit, in 32 bits: both ones, or one of them and the carry below ate the sum's bit.
+    let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
+    let overflow = (a ^ sum) & (b ^ sum) & top != 0;
+    // Largest positive, plus one if negative.
+    let limit = (top - 1) + (a & top != 0) as u32;
+    let result = if sat & overflow { limit } else { sum };
+    (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
+}
+
+/// The factors of a multiplication: which bits of the sources, and which of the product. (5.2 to 5.4)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// 16 by 16 bits, each signed or not; the product modulo 2^32.
+    Bits16 {
+        /// SRC1 is signed.
+        signed1: bool,
+        /// SRC2 is signed.
+        signed2: bool,
+    },
+    /// 24 by 24 bits.
+    Bits24 {
+        /// Both sources are signed.
+        signed: bool,
+        /// Bits 16 to 47 of the product rather than 0 to 31.
+        high: bool,
+    },
+}
+
+impl Product {
+    /// The 32 bits of the product.
+    #[inline(always)]
+    pub fn of(self, a: u32, b: u32) -> u32 {
+        match self {
+            Product::Bits16 { signed1, signed2 } => {
+                Width::B16.extend(a, signed1).wrapping_mul(Width::B16.extend(b, signed2))
+            }
+            Product::Bits24 { signed, high: false } => low24(a, signed).wrapping_mul(low24(b, signed)),
+            Product::Bits24 { signed: true, high: true } => {
+                ((low24(a, true) as i32 as i64 * low24(b, true) as i32 as i64) >> 16) as u32
+            }
+            Product::Bits24 { signed: false, high: true } => {
+                ((low24(a, false) as u64 * low24(b, false) as u64) >> 16) as u32
+            }
+        }
+    }
+}
+
+/// The low 24 bits, extended to 32.
+#[inline(always)]
+fn low24(x: u32, signed: bool) -> u32 {
+    if signed { ((x << 8) as i32 >> 8) as u32 } else { x & 0xff_ffff }
+}
+
+/// mul, 16 and 24 bits. C and O are 0. (5.2, 5.3)
+#[inline(always)]
+pub fn mul(product: Product, a: u32, b: u32) -> (u32, Flags) {
+    plain(Width::B32, product.of(a, b))
+}
+
+/// A product and a 32-bit addition: `Sub` is product - c, `Subr` is c - product. (5.4)
+#[inline(always)]
+pub fn mad(
+    product: Product,
+    op: Addition,
+    sat: bool,
+    a: u32,
+    b: u32,
+    c: u32,
+    carry_in: Flags,
+) -> (u32, Flags) {
+    add(op, Width::B32, sat, product.of(a, b), c, carry_in)
+}
+
+/// |a - b| + c: the difference at the given width, the sum in 32 bits always. (5.5)
+#[inline(always)]
+pub fn sad(width: Width, signed: bool, a: u32, b: u32, c: u32) -> (u32, Flags) {
+    let (a, b) = (width.extend(a, signed), width.extend(b, signed));
+    let a_less = if signed { (a as i32) < b as i32 } else { a < b };
+    let distance = if a_less { b.wrapping_sub(a) } else { a.wrapping_sub(b) };
+    add(Addition::Add, Width::B32, false, distance, c, Flags::NONE)
+}
+
+/// min. C and O are 0. (5.6)
+#[inline(always)]
+pub fn min(width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
+    let (a, b) = (width.extend(a, signed), width.extend(b, signed));
+    plain(width, if signed { (a as i32).min(b as i32) as u32 } else { a.min(b) })
+}
+
+/// max. C and O are 0. (5.6)
+#[inline(always)]
+pub fn max(width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
+    let (a, b) = (width.extend(a, signed), width.extend(b, signed));
+    plain(width, if signed { (a as i32).max(b as i32) as u32 } else { a.max(b) })
+}
+
+/// set: all ones of the width for true, 0 for false. (5.7)
+#[inline(always)]
+pub fn set(compare: Compare, width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
+    let (a, b) = (width.extend(a, signed), width.extend(b, signed));
+    let less = if signed { (a as i32) < b as i32 } else { a < b };
+    let held = compare.holds(less, a == b, !less & (a != b));
+    (if held { width.mask() } else { 0 }, Flags::truth(held))
+}
+
+/// The four bitwise operations. (5.8)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Logic {
+    /// a & b
+    And,
+    /// a | b
+    Or,
+    /// a ^ b
+    Xor,
+    /// b
+    Mov2,
+}
+
+/// and, or, xor, mov2, each source inverted first where asked. C and O are 0. (5.8)
+#[inline(always)]
+pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) -> (u32, Flags) {
+    let (a, b) = (if not_a { !a } else { a }, if not_b { !b } else { b });
+    plain(
+        width,
+        match op {
+            Logic::And => a & b,
+            Logic::Or => a | b,
+            Logic::Xor => a ^ b,
+            Logic::Mov2 => b,
+        },
+    )
+}
+
+/// shl. A 16-bit shift looks at 16 bits of the count, a 32-bit one at all 32. (5.9)
+#[inline(always)]
+pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
+    let (x, count) = (a & width.mask(), count & width.mask());
+    let result = if count < 32 { x << (count & 31) } else { 0 } & width.mask();
+    // The last bit to leave; for counts of 1 to width - 1 only.
+    let carry = (count.wrapping_sub(1) < width.bits() - 1)
+        & ((x >> (width.bits().wrapping_sub(count) & 31)) & 1 != 0);
+    shifted(width, x, result, count, carry)
+}
+
+/// shr, filling with the sign where `signed`. The count as in [`shl`]. (5.9)
+#[inline(always)]
+pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
+    let (x, count) = (a & width.mask(), count & width.mask());
+    let extended = width.extend(x, signed);
+    // A signed shift by 31 already leaves nothing but copies of the sign.
+    let result = match signed {
+        true => ((extended as i32) >> count.min(31)) as u32 & width.mask(),
+        false => {
+            if count < 32 {
+                extended >> (count & 31)
+            } else {
+                0
+            }
+        }
+    };
+    let carry = (count.wrapping_sub(1) < width.bits() - 1) & ((x >> (count.wrapping_sub(1) & 31)) & 1 != 0);
+    shifted(width, x, result, count, carry)
+}
+
+/// O tells that a shift by exactly one changed the sign.
+#[inline(always)]
+fn shifted(width: Width, x: u32, result: u32, count: u32, carry: bool) -> (u32, Flags) {
+    let overflow = (count == 1) & ((result ^ x) & width.top() != 0);
+    (result, Flags::of(result == 0, result & width.top() != 0, carry, overflow))
+}
+
+/// The result cut to its width, with Z and S only.
+#[inline(always)]
+fn plain(width: Width, result: u32) -> (u32, Flags) {
+    let result = result & width.mask();
+    (result, Flags::of(result == 0, result & width.top() != 0, false, false))
+}

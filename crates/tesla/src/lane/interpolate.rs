@@ -1,0 +1,110 @@
+//! interp: the value of an interpolant at a fragment. (6.7)
+//!
+//! Which modes there are is known; how the hardware rounds the plane equation is not. [`plane`] is the reading that the
+//! description recommends, and everything here is as exact as that: *recommended*, not measured.
+
+use super::float::{self, NAN, Saturate};
+use super::{Flags, Rounding};
+
+/// Where an interpolant is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// At the fragment's centre.
+    Centre,
+    /// At the centroid of what the primitive covers of it. (`cent`)
+    Centroid,
+    /// Nowhere: the provoking vertex's value. (`flat`)
+    Flat,
+}
+
+/// An interpolant of a primitive: a plane over the window, and the value it has when it is flat.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interpolant {
+    /// The value at the origin of the window.
+    pub base: f32,
+    /// Its change for one pixel to the right.
+    pub dx: f32,
+    /// Its change for one pixel down.
+    pub dy: f32,
+    /// The provoking vertex's bits.
+    pub flat: u32,
+}
+
+/// `(base + dx * x) + dy * y` in f32, each operation rounded to nearest. Unknown: the hardware's fixed point arithmetic.
+///
+/// Denormals are kept between the steps; a NaN has unspecified bits, which [`interp`] makes canonical.
+#[inline(always)]
+pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
+    (base + dx * at[0]) + dy * at[1]
+}
+
+/// interp: the interpolant at a position, times `factor` in the "mul" forms. The factor comes already modified.
+///
+/// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of that, and interp of the
+/// attribute (whose plane is that of attribute / w) times it. A flat value is copied bit by bit when
+/// nothing multiplies it.
+pub fn interp(
+    of: Interpolant,
+    position: Position,
+    centre: [f32; 2],
+    centroid: [f32; 2],
+    factor: Option<u32>,
+) -> u32 {
+    let value = match position {
+        Position::Centre => canonical(plane(of.base, of.dx, of.dy, centre)),
+        Position::Centroid => canonical(plane(of.base, of.dx, of.dy, centroid)),
+        Position::Flat => of.flat,
+    };
+    match factor {
+        Some(factor) => multiplied(value, factor).0,
+        None => value,
+    }
+}
+
+/// The last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: nothing says that it differs from mul.
+#[inline(always)]
+pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
+    float::mul(value, factor, Rounding::Nearest, Saturate::No, false)
+}
+
+#[inline(always)]
+fn canonical(value: f32) -> u32 {
+    if value.is_nan() { NAN } else { float::flush(value.to_bits()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: Interpolant = Interpolant { base: 1.0, dx: 0.5, dy: -0.25, flat: 0x1234_5678 };
+
+    fn at(position: Position, factor: Option<f32>) -> u32 {
+        interp(OF, position, [3.5, 2.5], [3.25, 2.75], factor.map(f32::to_bits))
+    }
+
+    #[test]
+    fn centre_and_centroid_evaluate_the_plane_where_they_say() {
+        assert_eq!(at(Position::Centre, None), (1.0f32 + 1.75 - 0.625).to_bits());
+        assert_eq!(at(Position::Centroid, None), (1.0f32 + 1.625 - 0.6875).to_bits());
+    }
+
+    #[test]
+    fn a_flat_value_is_copied_whatever_it_is() {
+        assert_eq!(at(Position::Flat, None), 0x1234_5678);
+    }
+
+    #[test]
+    fn the_factor_undoes_the_division_by_w() {
+        // u / w is the plane; 1/w is 0.5 here, so rcp gives 2.
+        let w = f32::from_bits(super::super::special::rcp(0.5f32.to_bits()));
+        assert_eq!(at(Position::Centre, Some(w)), (2.125f32 * 2.0).to_bits());
+    }
+
+    #[test]
+    fn a_nan_is_canonical_and_a_denormal_flushed() {
+        let of = Interpolant { base: f32::INFINITY, dx: f32::NEG_INFINITY, ..OF };
+        assert_eq!(interp(of, Position::Centre, [1.0, 1.0], [0.0, 0.0], None), NAN);
+        let of = Interpolant { base: -1e-40, dx: 0.0, dy: 0.0, ..OF };
+        assert_eq!(interp(of, Position::Centre, [1.0, 1.0], [0.0, 0.0], None), 0x8000_0000);
+    }
+}

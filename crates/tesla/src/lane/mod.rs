@@ -1,0 +1,185 @@
+//! What one lane computes, bit for bit: pure functions from operand values and modifiers to a result and its flags.
+//!
+//! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
+//! modifiers as plain values and is inlined, so that a caller which passes constants gets exactly the arithmetic of
+//! that instruction; the frequent ones are written without branches so that a loop over lanes becomes vector code.
+//! Flags come from the final result and cost nothing where the caller ignores them.
+//!
+//! | file | subject | chapter of the machine's description |
+//! |---|---|---|
+//! | [`integer`] | add, mul, mad, sad, min, max, set, logic, shifts | 5 |
+//! | [`float`] | f32 add, mul, mad, min, max, set, slct | 6.1 to 6.3 |
+//! | [`quad`] | quadop: arithmetic across the four lanes of a quad | 6.3 |
+//! | [`convert`] | cvt among 8, 16 and 32 bits | 6.4 |
+//! | [`convert64`] | cvt with a 64-bit side | 6.5 |
+//! | [`double`] | f64 add, mul, fma, min, max, set | 6.5 |
+//! | [`interpolate`] | interp | 6.7 |
+//! | [`atomic`] | atomics and reductions on one memory word | 6.8 |
+//! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
+//!
+//! Source throughout: the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c, hwtest/g80_*.cc),
+//! as facts. What those never compared with silicon is said at the function.
+
+pub mod atomic;
+pub mod convert;
+pub mod convert64;
+pub mod double;
+pub mod float;
+pub mod integer;
+pub mod interpolate;
+pub mod quad;
+mod sfu_tables;
+pub mod special;
+
+pub use interpolate::plane;
+pub use reconverge_simt::float::Rounding;
+
+/// The four condition flags of a `$c` register. (2.3)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// Zero.
+    pub const Z: Flags = Flags(1);
+    /// Sign; for a comparison, true.
+    pub const S: Flags = Flags(2);
+    /// Carry out of the top bit.
+    pub const C: Flags = Flags(4);
+    /// Signed overflow.
+    pub const O: Flags = Flags(8);
+    /// What a NaN result leaves: Z and S together mean unordered.
+    pub const UNORDERED: Flags = Flags(3);
+
+    /// The flags of a nibble Z=1, S=2, C=4, O=8; higher bits are ignored.
+    #[inline(always)]
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits & 0xf)
+    }
+
+    /// The nibble Z=1, S=2, C=4, O=8.
+    #[inline(always)]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether C is set: the carry into `addc`.
+    #[inline(always)]
+    pub const fn carry(self) -> bool {
+        self.0 & Flags::C.0 != 0
+    }
+
+    /// Each flag from its own truth value.
+    #[inline(always)]
+    const fn of(zero: bool, sign: bool, carry: bool, overflow: bool) -> Flags {
+        Flags(zero as u8 | (sign as u8) << 1 | (carry as u8) << 2 | (overflow as u8) << 3)
+    }
+
+    /// What a comparison leaves: S for true, Z for false.
+    #[inline(always)]
+    const fn truth(held: bool) -> Flags {
+        Flags(1 + held as u8)
+    }
+}
+
+/// The width of an untyped operation: b16 or b32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// The low 16 bits of each source; results are zero-extended.
+    B16,
+    /// All 32 bits.
+    B32,
+}
+
+impl Width {
+    /// Number of bits.
+    #[inline(always)]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Width::B16 => 16,
+            Width::B32 => 32,
+        }
+    }
+
+    #[inline(always)]
+    const fn mask(self) -> u32 {
+        u32::MAX >> (32 - self.bits())
+    }
+
+    #[inline(always)]
+    const fn top(self) -> u32 {
+        1 << (self.bits() - 1)
+    }
+
+    /// The value's low bits, sign-extended or zero-extended to 32.
+    #[inline(always)]
+    const fn extend(self, x: u32, signed: bool) -> u32 {
+        let room = 32 - self.bits();
+        if signed { ((x << room) as i32 >> room) as u32 } else { x & self.mask() }
+    }
+}
+
+/// Source modifiers of floating point operands; `abs` acts before `neg`. (6.1)
+///
+/// On f32 both act on the raw bits, NaN included. The operations of [`double`] say where they differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Modifiers {
+    /// Clear the sign.
+    pub abs: bool,
+    /// Flip the sign.
+    pub neg: bool,
+}
+
+impl Modifiers {
+    /// Neither.
+    pub const NONE: Modifiers = Modifiers { abs: false, neg: false };
+    /// `neg` alone.
+    pub const NEG: Modifiers = Modifiers { abs: false, neg: true };
+
+    /// On the bits of an f32.
+    #[inline(always)]
+    pub const fn f32(self, x: u32) -> u32 {
+        (x & !((self.abs as u32) << 31)) ^ (self.neg as u32) << 31
+    }
+
+    /// On the bits of an f64.
+    #[inline(always)]
+    pub const fn f64(self, x: u64) -> u64 {
+        (x & !((self.abs as u64) << 63)) ^ (self.neg as u64) << 63
+    }
+
+    /// On a sign alone: of a magnitude, or of an f16.
+    #[inline(always)]
+    const fn sign(self, negative: bool) -> bool {
+        (negative & !self.abs) ^ self.neg
+    }
+}
+
+/// For which outcomes of a comparison `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
+///
+/// These are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers use L, E and G. (2.3)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Compare(u8);
+
+impl Compare {
+    /// The comparison of a nibble L=1, E=2, G=4, U=8; higher bits are ignored.
+    #[inline(always)]
+    pub const fn from_bits(bits: u8) -> Compare {
+        Compare(bits & 0xf)
+    }
+
+    /// The nibble L=1, E=2, G=4, U=8.
+    #[inline(always)]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether it holds of two values of which at most one relation is true; none means unordered.
+    #[inline(always)]
+    const fn holds(self, less: bool, equal: bool, greater: bool) -> bool {
+        let unordered = !(less | equal | greater);
+        let outcome = less as u8 | (equal as u8) << 1 | (greater as u8) << 2 | (unordered as u8) << 3;
+        self.0 & outcome != 0
+    }
+}

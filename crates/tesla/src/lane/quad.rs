@@ -1,0 +1,70 @@
+//! quadop: f32 arithmetic between the lanes of a 2x2 quad. (6.3; hwtest/g80_fp.cc)
+
+use super::float::{self, Saturate};
+use super::{Flags, Rounding};
+
+/// What one lane does with the value `t` of the selected lane and its own `c`.
+///
+/// The codes of subr and sub are the reverse of those of integer add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuadOp {
+    /// 0: t + c
+    Add,
+    /// 1: c - t
+    Subr,
+    /// 2: t - c
+    Sub,
+    /// 3: c + 0, which flushes a denormal and makes a NaN canonical.
+    Mov2,
+}
+
+/// Whose SRC1 a lane takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuadSource {
+    /// 0 to 3: that lane of the quad, for all four.
+    Lane(u8),
+    /// 4 and 6: the horizontal neighbour.
+    Dx,
+    /// 5 and 7: the vertical neighbour.
+    Dy,
+}
+
+impl QuadSource {
+    /// The selector of a 3-bit code; higher bits are ignored.
+    pub const fn from_code(code: u8) -> QuadSource {
+        match code & 7 {
+            4 | 6 => QuadSource::Dx,
+            5 | 7 => QuadSource::Dy,
+            lane => QuadSource::Lane(lane),
+        }
+    }
+
+    /// The lane of the quad (0 to 3) that lane `own` reads; it is read even while inactive.
+    pub const fn lane(self, own: u8) -> u8 {
+        match self {
+            QuadSource::Lane(lane) => lane & 3,
+            QuadSource::Dx => (own ^ 1) & 3,
+            QuadSource::Dy => (own ^ 2) & 3,
+        }
+    }
+}
+
+/// The result of a lane from the selected lane's SRC1 and its own SRC3; rounded to nearest.
+#[inline(always)]
+pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
+    const SIGN: u32 = 0x8000_0000;
+    let (a, b) = match op {
+        QuadOp::Add => (t, c),
+        QuadOp::Subr => (c, t ^ SIGN),
+        QuadOp::Sub => (t, c ^ SIGN),
+        QuadOp::Mov2 => (c, 0),
+    };
+    float::add(a, b, Rounding::Nearest, Saturate::No)
+}
+
+/// The result of every lane for the selectors [`QuadSource::Dx`] and [`QuadSource::Dy`] outside fragment programs:
+/// 0, or +infinity when the machine's mode NONFP_DERIV is 1, whatever the operation.
+pub fn derivative_outside_fragment(nonfp_deriv: bool) -> (u32, Flags) {
+    let result = if nonfp_deriv { 0x7f80_0000 } else { 0 };
+    (result, float::flags(result))
+}

@@ -1,0 +1,216 @@
+//! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
+//!
+//! Every function computes c0 + c1 x + c2 x² for the interval its leading fraction bits select, in exact integers but
+//! for the squarer, which cuts each partial product (`square` below). The results are those of the tables: a
+//! mathematics library gives other bits. Sources come modified. None of these writes a `$c`.
+
+use super::float::{self, NAN, Saturate};
+use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
+
+const SIGN: u32 = 0x8000_0000;
+const INFINITY: u32 = 0x7f80_0000;
+const FRACTION: u32 = 0x7f_ffff;
+/// presin and preex2: bit 30 marks what is not a number in range, bit 23 an infinity among those.
+const SPECIAL: u32 = 0x4000_0000;
+const SPECIAL_INFINITY: u32 = 0x4080_0000;
+
+/// What a source is, after flushing; a number carries its exponent field and 24-bit significand.
+enum Source {
+    NotANumber,
+    Infinity,
+    Zero,
+    Number { exponent: i32, significand: u32 },
+}
+
+fn unpack(x: u32) -> Source {
+    match (x >> 23 & 0xff, x & FRACTION) {
+        (0, _) => Source::Zero,
+        (0xff, 0) => Source::Infinity,
+        (0xff, _) => Source::NotANumber,
+        (exponent, fraction) => Source::Number { exponent: exponent as i32, significand: fraction | 1 << 23 },
+    }
+}
+
+/// A float of an exponent field that may be out of range and a significand of 2^23 to 2^24, both included.
+///
+/// Below the range it is a zero, above an infinity. A significand of 0 is a zero.
+fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
+    let (exponent, significand) =
+        if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
+    match exponent {
+        _ if significand < 1 << 23 => sign,
+        ..=0 => sign,
+        1..=254 => sign | (exponent as u32) << 23 | significand as u32 & FRACTION,
+        255.. => sign | INFINITY,
+    }
+}
+
+/// About x² / 2^19 for x of at most 17 bits: the sum of the partial products, each cut.
+fn square(x: u32) -> i64 {
+    let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
+    i64::from(sum >> 1)
+}
+
+/// c0 2^`scale0` + c1 x + c2 x² 2^`scale2`, with the squarer's input apart because rcp shifts it.
+fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
+    let [c0, c1, c2] = row.map(i64::from);
+    (c0 << scale0) + c1 * i64::from(x) + ((c2 * square(squared)) << scale2)
+}
+
+/// rcp: 1 / x.
+pub fn rcp(x: u32) -> u32 {
+    let sign = x & SIGN;
+    match unpack(x) {
+        Source::NotANumber => NAN,
+        Source::Infinity => sign,
+        Source::Zero => sign | INFINITY,
+        Source::Number { exponent, significand } => {
+            let (index, rest) = (significand >> 16 & 0x7f, significand & 0xffff);
+            let value = interpolate(&RCP[index as usize], 13, rest, rest << 1, 0) + 0x47e7;
+            pack(sign, 2 * 127 - exponent - 1, (value >> 15) as u64)
+        }
+    }
+}
+
+/// rsqrt: 1 / √x. ±0 gives an infinity of the same sign, anything else negative NaN.
+pub fn rsqrt(x: u32) -> u32 {
+    let negative = x & SIGN != 0;
+    match unpack(x) {
+        Source::NotANumber => NAN,
+        Source::Zero => x & SIGN | INFINITY,
+        Source::Infinity | Source::Number { .. } if negative => NAN,
+        Source::Infinity => 0,
+        Source::Number { exponent, significand } => {
+            let unbiased = exponent - 127;
+            // The lowest exponent bit joins the fraction: the tables cover [1, 4).
+            let fraction = significand & FRACTION | (unbiased as u32 & 1) << 23;
+            let halved = 127 - (unbiased >> 1) - 1;
+            if fraction == 0 {
+                return pack(0, halved + 1, 1 << 23);
+            }
+            let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
+            let value = interpolate(&RSQRT[index as usize], 14, rest, rest, 2) + 0x7fff;
+            pack(0, halved, (value >> 16) as u64)
+        }
+    }
+}
+
+/// lg2: the base 2 logarithm.
+///
+/// A negative result is complemented rather than negated, which leaves even lg2(0.5) short of -1.
+pub fn lg2(x: u32) -> u32 {
+    let negative = x & SIGN != 0;
+    match unpack(x) {
+        Source::NotANumber => NAN,
+        Source::Zero => SIGN | INFINITY,
+        Source::Infinity | Source::Number { .. } if negative => NAN,
+        Source::Infinity => INFINITY,
+        Source::Number { exponent, significand } => {
+            let fraction = significand & FRACTION;
+            let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
+            // 36 bits after the point. 1.0 is an exact zero before the exponent is added.
+            let of_significand = match fraction {
+                0 if exponent == 127 => 0,
+                _ => (interpolate(&LG2[index as usize], 12, rest, rest, 1) + 0x3345) >> 2,
+            };
+            let sum = of_significand + (i64::from(exponent - 127) << 36);
+            let (sign, magnitude) = if sum < 0 { (SIGN, !sum) } else { (0, sum) };
+            if magnitude == 0 {
+                return 0;
+            }
+            normalised(sign, magnitude as u64, 42, 127 + 6)
+        }
+    }
+}
+
+/// A float of a fixed point number, cut: `top` is the bit whose place has that exponent field.
+fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
+    if magnitude == 0 {
+        return sign;
+    }
+    let shift = top as i32 - magnitude.ilog2() as i32;
+    let aligned = if shift >= 0 { magnitude << shift } else { magnitude >> -shift };
+    pack(sign, exponent - shift, aligned >> (top - 23))
+}
+
+/// presin: x × 2/π reduced to four quadrants, the input of [`sin`] and [`cos`].
+///
+/// Sign, 2 bits of quadrant (23, 24), 23 bits of fraction; bit 30 marks NaN and, with bit 23, infinity.
+pub fn presin(x: u32) -> u32 {
+    let sign = x & SIGN;
+    let (exponent, significand) = match unpack(x) {
+        Source::NotANumber => return sign | SPECIAL,
+        Source::Infinity => return sign | SPECIAL_INFINITY,
+        Source::Zero => return sign,
+        Source::Number { exponent, significand } => (exponent - 127 - 8, u64::from(significand)),
+    };
+    // 2/π in 24 bits.
+    let turned = (significand * 0xa2_f983) >> 16;
+    sign | fixed(turned, exponent) & 0x01ff_ffff
+}
+
+/// preex2: x in fixed point, the input of [`ex2`].
+///
+/// Sign, 7 bits of integer (23 to 29), 23 bits of fraction; bit 30 marks NaN and, with bit 23, out of range.
+pub fn preex2(x: u32) -> u32 {
+    let sign = x & SIGN;
+    match unpack(x) {
+        Source::NotANumber => sign | SPECIAL,
+        Source::Infinity => sign | SPECIAL_INFINITY,
+        Source::Zero => sign,
+        Source::Number { exponent, .. } if exponent - 127 >= 7 => sign | SPECIAL_INFINITY,
+        Source::Number { exponent, significand } => sign | fixed(u64::from(significand), exponent - 127),
+    }
+}
+
+/// Shifted by an exponent, cut at both ends of 32 bits.
+fn fixed(value: u64, exponent: i32) -> u32 {
+    match exponent {
+        32.. => 0,
+        0..32 => (value << exponent) as u32,
+        -63..0 => (value >> -exponent) as u32,
+        _ => 0,
+    }
+}
+
+/// sin of what [`presin`] gives.
+pub fn sin(x: u32) -> u32 {
+    if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
+}
+
+/// cos of what [`presin`] gives: the sine a quadrant further, without the sign.
+pub fn cos(x: u32) -> u32 {
+    if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
+}
+
+/// The sine of a quadrant, of which two bits count, and a fraction of it.
+fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
+    let fraction = if quadrant & 1 != 0 { !fraction & FRACTION } else { fraction };
+    let sign = sign ^ (quadrant >> 1 & 1) << 31;
+    let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
+    let value = interpolate(&SIN[index as usize], 11, rest, rest, 0);
+    normalised(sign, value as u64, 37, 127)
+}
+
+/// ex2 of what [`preex2`] gives: 2 to that power.
+pub fn ex2(x: u32, sat: Saturate) -> u32 {
+    let negative = x & SIGN != 0;
+    let result = match x & SPECIAL_INFINITY {
+        SPECIAL => NAN,
+        SPECIAL_INFINITY if negative => 0,
+        SPECIAL_INFINITY => INFINITY,
+        _ => {
+            let (whole, fraction) = ((x >> 23 & 0xff) as i32, x & FRACTION);
+            let (whole, fraction) = match (negative, fraction) {
+                (true, 0) => (-whole, 0),
+                (true, _) => (-whole - 1, !fraction & FRACTION),
+                (false, _) => (whole, fraction),
+            };
+            let (index, rest) = (fraction >> 17, fraction & 0x1_ffff);
+            let value = interpolate(&EX2[index as usize], 13, rest, rest, 0) + 0x77e2;
+            pack(0, 127 + whole, (value >> 15) as u64)
+        }
+    };
+    // The unit knows no NaN operand: its source is a fixed point word.
+    float::finish(result, sat, false).0
+}

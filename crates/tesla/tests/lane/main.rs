@@ -1,0 +1,7 @@
+//! The lane functions beyond the vectors: plain models, an independent soft float, and whole small domains.
+
+mod convert;
+mod float;
+mod integer;
+mod operands;
+mod special;
