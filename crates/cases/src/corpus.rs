@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::expect::{Expectation, Out};
 use crate::hex::Words;
-use crate::{Case, CaseKind, ReadError, json_lines, r500};
+use crate::{Case, CaseKind, ReadError, json_lines, r500, r700};
 
 /// A case; what differs between machines is in the type parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -96,9 +96,26 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                 "r500" => {
                     CaseKind::R500(Box::new(serde_json::from_slice::<r500::R500Case>(line).map_err(bad)?))
                 }
+                "r700" => {
+                    CaseKind::R700(Box::new(serde_json::from_slice::<r700::R700Case>(line).map_err(bad)?))
+                }
                 other => CaseKind::Unsupported(format!("machine `{other}`")),
             };
             Ok(Case { file: path.to_owned(), name: header.name, kind })
+        })
+        .collect()
+}
+
+/// The cases of a file of LLVM's programs.
+///
+/// # Errors
+/// A line that is not such a case.
+pub fn read_llvm(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
+    json_lines::<r700::LlvmCase>(path, bytes)
+        .map(|case| {
+            let case = case?;
+            let (file, name) = (path.to_owned(), case.id.clone());
+            Ok(Case { file, name, kind: CaseKind::Llvm(Box::new(case)) })
         })
         .collect()
 }

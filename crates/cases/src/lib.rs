@@ -14,7 +14,9 @@ pub mod expect;
 pub mod hex;
 pub mod launch;
 pub mod listing;
+mod modes;
 pub mod r500;
+pub mod r700;
 pub mod summary;
 
 use std::io::Read;
@@ -69,6 +71,10 @@ pub struct Case {
 pub enum CaseKind {
     /// An R500 shader with expected lanes.
     R500(Box<r500::R500Case>),
+    /// An R700 shader with expected lanes.
+    R700(Box<r700::R700Case>),
+    /// An R700 program of LLVM's with expected exports.
+    Llvm(Box<r700::LlvmCase>),
     /// A launch file with its program.
     Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
@@ -84,6 +90,8 @@ impl Case {
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
+            CaseKind::R700(case) => case.judge(settings),
+            CaseKind::Llvm(case) => case.judge(settings),
             CaseKind::Launch(case) => case.judge(settings),
             CaseKind::RoundTrip(program) => program.judge(),
             CaseKind::Skip(why) => Verdict::Skipped(why.clone()),
@@ -163,6 +171,9 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     if let Ok(serde_json::Value::Object(first)) = serde_json::from_slice(first_line) {
         if first.contains_key("program") && first.contains_key("runs") {
             return corpus::read(path, bytes);
+        }
+        if first.contains_key("words") && first.contains_key("expect") {
+            return corpus::read_llvm(path, bytes);
         }
         if first.contains_key("disasm") || first.contains_key("listing") {
             return listing::read(path, bytes);

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::corpus::{Run, ShaderCase, TextureCase};
 use crate::hex::{Quad, Word, Words};
+use crate::modes::{Trouble, in_modes};
 use crate::{Settings, Verdict};
 
 /// A case.
@@ -63,45 +64,12 @@ impl R500Case {
             Ok(setup) => Arc::new(setup),
             Err(error) => return Verdict::Failed(error.to_string()),
         };
-        let mut findings = Vec::new();
-        for (number, case_run) in self.runs.iter().enumerate() {
-            match self.judge_run(settings, &setup, case_run) {
-                Ok(None) => {}
-                Ok(Some(finding)) if findings.contains(&finding) => {}
-                Ok(Some(finding)) => findings.push(finding),
-                Err(why) if self.runs.len() == 1 => return Verdict::Failed(why),
-                Err(why) => return Verdict::Failed(format!("run {number}: {why}")),
-            }
-        }
-        Verdict::Passed { findings }
-    }
-
-    /// Gives the strict trap, if there was one that lenient mode does without.
-    fn judge_run(
-        &self,
-        settings: &Settings,
-        setup: &Arc<Setup>,
-        case_run: &Run<Constants>,
-    ) -> Result<Option<String>, String> {
-        let in_mode = |mode| -> Result<(), Trouble> {
-            let outcome = run(setup, &self.launch(case_run, mode)?)?;
+        in_modes(settings, &self.runs, |case_run, mode| {
+            let outcome = run(&setup, &self.launch(case_run, mode)?)?;
             let lanes: Vec<Option<[u32; 4]>> =
                 outcome.lanes.iter().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
             case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
-        };
-        let finding = match settings.mode {
-            Some(Mode::Lenient) => None,
-            Some(Mode::Strict) => {
-                return in_mode(Mode::Strict).map(|()| None).map_err(|trouble| trouble.say());
-            }
-            None => match in_mode(Mode::Strict) {
-                Ok(()) => None,
-                Err(Trouble::Trap(trap)) => Some(trap),
-                Err(trouble) => return Err(trouble.say()),
-            },
-        };
-        in_mode(Mode::Lenient).map_err(|trouble| trouble.say())?;
-        Ok(finding)
+        })
     }
 
     fn launch(&self, case_run: &Run<Constants>, mode: Mode) -> Result<Launch, Trouble> {
@@ -120,20 +88,6 @@ impl R500Case {
             textures,
             options: Options { mode, group_width: group_width(self.chip.as_deref()), ..Options::default() },
         })
-    }
-}
-
-/// Why a run does not give what it should.
-enum Trouble {
-    Trap(String),
-    Wrong(String),
-}
-
-impl Trouble {
-    fn say(self) -> String {
-        match self {
-            Trouble::Trap(why) | Trouble::Wrong(why) => why,
-        }
     }
 }
 

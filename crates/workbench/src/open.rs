@@ -67,7 +67,7 @@ pub fn open(
         let isa = known
             .or_else(|| isa_of_source(&source))
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
-        let assembly = assemble(isa, &source).map_err(OpenError::Source)?;
+        let assembly = assemble(isa, chip, &source).map_err(OpenError::Source)?;
         let image = Image {
             format: "source",
             isa: Some(isa),

@@ -1,0 +1,53 @@
+//! Running a case in strict and in lenient mode.
+
+use reconverge_simt::Mode;
+
+use crate::{Settings, Verdict};
+
+/// Why a run does not give what it should.
+pub(crate) enum Trouble {
+    /// The program trapped.
+    Trap(String),
+    /// It gave something else, or the case makes no sense.
+    Wrong(String),
+}
+
+impl Trouble {
+    fn say(self) -> String {
+        match self {
+            Trouble::Trap(why) | Trouble::Wrong(why) => why,
+        }
+    }
+}
+
+/// Judges every run of a case. Without a chosen mode, both must give the result, except that a strict trap is a
+/// finding when lenient mode gives it.
+pub(crate) fn in_modes<Run>(
+    settings: &Settings,
+    runs: &[Run],
+    judge: impl Fn(&Run, Mode) -> Result<(), Trouble>,
+) -> Verdict {
+    let mut findings = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        let failed = |why: Trouble| {
+            let why = why.say();
+            Verdict::Failed(if runs.len() == 1 { why } else { format!("run {number}: {why}") })
+        };
+        if let Some(mode) = settings.mode {
+            match judge(run, mode) {
+                Ok(()) => continue,
+                Err(why) => return failed(why),
+            }
+        }
+        match judge(run, Mode::Strict) {
+            Ok(()) => {}
+            Err(Trouble::Trap(trap)) if findings.contains(&trap) => {}
+            Err(Trouble::Trap(trap)) => findings.push(trap),
+            Err(why) => return failed(why),
+        }
+        if let Err(why) = judge(run, Mode::Lenient) {
+            return failed(why);
+        }
+    }
+    Verdict::Passed { findings }
+}
