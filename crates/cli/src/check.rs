@@ -91,11 +91,11 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         .filter(|failure| !known.contains(&(failure.file.clone(), failure.name.clone())))
         .count();
     if args.json {
-        println!("{}", serde_json::to_string(&summary)?);
+        say!("{}", serde_json::to_string(&summary)?);
     } else {
         print(&summary);
         if args.baseline.is_some() {
-            println!("{new_failures} of the failures are not in the baseline");
+            say!("{new_failures} of the failures are not in the baseline");
         }
     }
     Ok(if new_failures == 0 { Answer::Yes } else { Answer::No })
@@ -103,15 +103,15 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
 
 fn print(summary: &Summary) {
     for outcome in &summary.skips {
-        println!("skipped  {}: {}", outcome.file, outcome.why);
+        say!("skipped  {}: {}", outcome.file, outcome.why);
     }
     for outcome in &summary.findings {
-        println!("finding  {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("finding  {} {}: {}", outcome.file, outcome.name, outcome.why);
     }
     for outcome in &summary.failures {
-        println!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
     }
-    println!(
+    say!(
         "{} cases: {} passed, {} failed, {} unsupported, {} skipped; {} strict findings",
         summary.cases,
         summary.passed,

@@ -38,16 +38,16 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     };
     for (number, program) in programs.into_iter().enumerate() {
         if number > 0 {
-            println!();
+            say!("");
         }
-        println!(".isa {isa}");
+        say!(".isa {isa}");
         if let Some(chip) = chip {
-            println!(".chip {chip}");
+            say!(".chip {chip}");
         }
         if let Some(name) = &program.name {
-            println!("; {name}");
+            say!("; {name}");
         }
-        print!("{}", disassemble(&opened.target, program, listing)?);
+        say_part!("{}", disassemble(&opened.target, program, listing)?);
     }
     Ok(Answer::Yes)
 }

@@ -25,35 +25,32 @@ pub(crate) fn run(args: &Explain) -> Result<Answer> {
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
     let explained = explain(&Target { isa, chip: args.target.chip.clone() }, &words)?;
     if args.json {
-        println!("{}", serde_json::to_string(&explained)?);
+        say!("{}", serde_json::to_string(&explained)?);
         return Ok(Answer::Yes);
     }
-    println!("{}\n", explained.text);
+    say!("{}\n", explained.text);
     let mut word = None;
     for field in &explained.fields {
         if word != Some(field.index) {
             word = Some(field.index);
             let raw = explained.words.get(field.index).copied().unwrap_or(0);
-            println!("word {} {} = {raw:08x}", field.index, field.word);
-            println!(
-                "  {}",
-                picture(raw, explained.fields.iter().filter(|other| other.index == field.index))
-            );
+            say!("word {} {} = {raw:08x}", field.index, field.word);
+            say!("  {}", picture(raw, explained.fields.iter().filter(|other| other.index == field.index)));
         }
         let bits =
             if field.hi == field.lo { field.hi.to_string() } else { format!("{}:{}", field.hi, field.lo) };
         let gap = if field.doc.is_empty() { "" } else { "  " };
-        println!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
+        say!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
     }
     if !explained.flow.is_empty() {
-        println!("\nflow:");
-        explained.flow.iter().for_each(|line| println!("  {line}"));
+        say!("\nflow:");
+        explained.flow.iter().for_each(|line| say!("  {line}"));
     }
     if !explained.findings.is_empty() {
-        println!("\nforbidden or without a meaning:");
-        explained.findings.iter().for_each(|line| println!("  {line}"));
+        say!("\nforbidden or without a meaning:");
+        explained.findings.iter().for_each(|line| say!("  {line}"));
     }
-    println!("\nsource: {}", explained.source);
+    say!("\nsource: {}", explained.source);
     Ok(Answer::Yes)
 }
 

@@ -2,6 +2,16 @@
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, the program trapped); 2 the input or the usage is wrong.
 
+/// `println!` for answers: a reader that has gone away (a pager, `head`) ends the program quietly.
+macro_rules! say {
+    ($($text:tt)*) => { crate::messages::answer(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// `print!` for answers.
+macro_rules! say_part {
+    ($($text:tt)*) => { crate::messages::answer(format_args!($($text)*)) };
+}
+
 mod asm;
 mod builtin;
 mod check;

@@ -1,7 +1,7 @@
 //! Messages for people, on standard error.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
@@ -24,6 +24,17 @@ pub(crate) fn error(error: &Error) {
     match error.downcast_ref::<SourceErrors>() {
         Some(errors) => eprintln!("{errors}"),
         None => eprintln!("error: {error:#}"),
+    }
+}
+
+/// Writes to standard output. A reader that has gone away wants no more: that is no error.
+pub(crate) fn answer(text: std::fmt::Arguments<'_>) {
+    if let Err(error) = std::io::stdout().write_fmt(text) {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(0);
+        }
+        eprintln!("error: standard output: {error}");
+        std::process::exit(2);
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Run) -> Result<Answer> {
 
 fn trapped(args: &Run, trap: &str) -> Result<Answer> {
     if args.json {
-        println!("{}", serde_json::json!({ "trap": trap }));
+        say!("{}", serde_json::json!({ "trap": trap }));
     }
     eprintln!("{}: {trap}", args.file.display());
     Ok(Answer::No)
@@ -255,29 +255,31 @@ fn print(args: &Run, result: &RunResult) -> Result<()> {
             "fidelity": fidelity,
             "mismatches": result.mismatches,
         });
-        println!("{object}");
+        say!("{object}");
         return Ok(());
     }
     for (name, array) in &result.outputs {
-        println!("{name}: {} {:?}", array.dtype, array.shape);
+        say!("{name}: {} {:?}", array.dtype, array.shape);
         let rows = array.to_json();
         let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         for (index, row) in rows.iter().take(ROWS).enumerate() {
-            println!("  {index:4}  {}", row_text(row));
+            say!("  {index:4}  {}", row_text(row));
         }
         if rows.len() > ROWS {
-            println!("  … {} more rows", rows.len() - ROWS);
+            say!("  … {} more rows", rows.len() - ROWS);
         }
     }
-    println!(
+    say!(
         "{} group instructions, {} lane instructions, {} divergent branches",
-        statistics.instructions, statistics.lane_instructions, statistics.divergent_branches
+        statistics.instructions,
+        statistics.lane_instructions,
+        statistics.divergent_branches
     );
     for fidelity in reconverge_simt::Fidelity::ALL {
         let of = result.report.operations.iter().filter(|(_, (known, _))| *known == fidelity);
         let names: Vec<String> = of.map(|(name, (_, times))| format!("{name} x{times}")).collect();
         if !names.is_empty() {
-            println!("{fidelity}: {}", names.join(", "));
+            say!("{fidelity}: {}", names.join(", "));
         }
     }
     for mismatch in &result.mismatches {

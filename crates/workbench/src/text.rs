@@ -78,8 +78,11 @@ pub fn disassemble(target: &Target, program: &Program, listing: Listing) -> Resu
         }
         Isa::R700 => {
             let options = reconverge_r700::text::Options { hex, structure };
-            Ok(reconverge_r700::text::disassemble(&program.words, r700_chip(target.chip.as_deref()), options)
-                .text)
+            let chip = r700_chip(target.chip.as_deref());
+            // The text is that of the words; what a container told besides stands before it for people.
+            let mut text = state_comments(program);
+            text += &reconverge_r700::text::disassemble(&program.words, chip, options).text;
+            Ok(text)
         }
         isa @ Isa::Tesla => Err(TargetError::NotImplemented(isa)),
     }
