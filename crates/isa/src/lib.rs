@@ -5,14 +5,19 @@
 //! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
 //!   One block gives a plain struct, `pack`, `unpack` and the fields as data, which the text, the bit picture
 //!   of `explain`, the documentation and the exhaustive tests all walk.
+//! * [`row`]: an instruction set as rows of parts; [`read`] decodes, describes and prints by them, [`mod@write`] parses
+//!   and encodes.
 //! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as
 //!   data with a suggestion of what would fit.
 //! * [`program`]: machine code with what its container told about it; the type that containers produce and
 //!   machines consume.
 
 pub mod program;
+pub mod read;
+pub mod row;
 pub mod source;
 pub mod word;
+pub mod write;
 
 pub use program::{Image, Isa, Program};
 pub use source::{Diagnostic, Span};

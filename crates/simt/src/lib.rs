@@ -3,6 +3,8 @@
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: how a front end issues and looks: [`FlowView`], [`Machine`], traps.
 //! * [`observe`]: events, and observers that cost nothing when nobody looks.
+//! * [`registers`]: lane-major register files.
+//! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
@@ -11,7 +13,9 @@ pub mod fidelity;
 pub mod float;
 pub mod machine;
 pub mod mask;
+pub mod memory;
 pub mod observe;
+pub mod registers;
 pub mod texture;
 
 pub use fidelity::Fidelity;

@@ -1,5 +1,34 @@
-//! NVIDIA G80 to GT21x: CUDA sm_10 to sm_13, and the graphics programs of nv50.
+//! NVIDIA G80 to GT21x: CUDA sm_10 to sm_13, and vertex, geometry and fragment programs of nv50.
 //!
-//! [`lane`] is what one lane computes: pure functions from operand values to a result and its flags.
+//! | read | for |
+//! |---|---|
+//! | [`inst`], [`mod@decode`], [`table`] | the instruction value, how words become one, the tables |
+//! | [`text`] | disassembler and assembler, exact inverses |
+//! | [`flow`], [`barrier`] | how lanes part and come together, how warps wait for each other |
+//! | [`lane`] | what one lane computes |
+//! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
+//! | [`meaning`], [`access`] | which lane function an operation is; memory operands |
+//! | [`mod@reference`] | the clear interpreter: one instruction of one warp |
+//! | [`block`], [`launch`] | who runs when; what is true before the first instruction, and what is left |
+//! | [`trap`], [`fidelity`] | what stops a program; how exact each operation is |
 
+pub mod access;
+pub mod barrier;
+pub mod block;
+pub mod code;
+pub mod decode;
+pub mod draft;
+pub mod fidelity;
+pub mod flow;
+pub mod inst;
 pub mod lane;
+pub mod launch;
+pub mod meaning;
+mod parts;
+pub mod reference;
+pub mod spaces;
+pub mod state;
+pub mod table;
+pub mod text;
+pub mod texture;
+pub mod trap;

@@ -1,0 +1,500 @@
+//! From words to values and text: decode, describe bits, print.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::row::{Bits, Draft, Location, Memory, Number, Part, Row, Scope, Style};
+use crate::write::NameHash;
+
+/// Why a word has no value and no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoReading {
+    /// No row has these bits, on any chip or in any program type.
+    NoRow,
+    /// A row has them, but not here.
+    Elsewhere {
+        /// The row's name.
+        row: &'static str,
+    },
+    /// A row has them, but one of its parts does not exist with these bits.
+    NoPart {
+        /// The row's name.
+        row: &'static str,
+        /// The part's name.
+        part: &'static str,
+    },
+}
+
+impl fmt::Display for NoReading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoReading::NoRow => f.write_str("no instruction has these bits"),
+            NoReading::Elsewhere { row } => {
+                write!(f, "{row} has these bits, but not on this chip or in this program type")
+            }
+            NoReading::NoPart { row, part } => write!(f, "{row} has no such {part}"),
+        }
+    }
+}
+
+impl std::error::Error for NoReading {}
+
+/// A row under one of its names.
+#[derive(Debug)]
+pub(crate) struct Named<D: Draft> {
+    pub(crate) row: &'static Row<D>,
+    /// The tokens that each of its texts has, as bits of [`token_bit`].
+    pub(crate) needs: u64,
+}
+
+/// What every text of a row has: words that are always written, and brackets.
+fn needs<D: Draft>(row: &Row<D>) -> u64 {
+    row.parts.iter().fold(0, |needs, part| {
+        needs
+            | match part {
+                Part::Text(text) => token_bit(text.as_bytes()),
+                Part::Open => token_bit(b"("),
+                Part::Close => token_bit(b")"),
+                Part::Memory(_) => token_bit(b"["),
+                Part::Word(_) | Part::Number(_) | Part::Case(_) | Part::Custom(_) | Part::Set(_) => 0,
+            }
+    })
+}
+
+/// One of 64 bits for a token: rows that need a bit no token of a line has cannot be its row.
+#[inline(always)]
+pub(crate) fn token_bit(token: &[u8]) -> u64 {
+    match *token {
+        [] => 0,
+        [first, .., last] => 1 << ((first as usize * 7 + last as usize * 3 + token.len()) % 64),
+        [only] => 1 << ((only as usize * 11) % 64),
+    }
+}
+
+/// Rows with the index that finds them.
+#[derive(Debug)]
+pub struct Table<D: Draft> {
+    rows: Vec<&'static Row<D>>,
+    key: &'static [Bits],
+    /// By key: where its rows stand in `list`.
+    starts: Vec<u32>,
+    list: Vec<&'static Row<D>>,
+    /// By name: the rows and what their texts need.
+    names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
+}
+
+impl<D: Draft> Table<D> {
+    /// Builds the index over the rows of some groups, in their order. The fields `key` together select a bucket; bits that tell many rows apart make
+    /// a good key. Rows that hold the same word are found in their order.
+    pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
+        let rows: Vec<_> = groups.iter().copied().flatten().collect();
+        let width: u32 = key.iter().map(|field| u32::from(field.len())).sum();
+        let mut starts = Vec::with_capacity((1 << width) + 1);
+        let mut list = Vec::new();
+        let mask = key.iter().fold(0, |mask, field| mask | field.mask());
+        for bucket in 0..1_u32 << width {
+            starts.push(list.len() as u32);
+            let mut rest = bucket;
+            let word = key.iter().fold(0, |word, field| {
+                let bits = field.put(rest);
+                rest >>= field.len();
+                word | bits
+            });
+            list.extend(rows.iter().copied().filter(|row| (row.fixed ^ word) & row.mask & mask == 0));
+        }
+        starts.push(list.len() as u32);
+        let mut names: HashMap<_, Vec<_>, _> = HashMap::default();
+        for &row in &rows {
+            for name in row.names.split('|') {
+                names.entry(name).or_default().push(Named { row, needs: needs(row) });
+            }
+        }
+        Table { rows, key, starts, list, names }
+    }
+
+    /// All rows in the table's order.
+    pub fn rows(&self) -> &[&'static Row<D>] {
+        &self.rows
+    }
+
+    /// The rows whose text can start with `name`, in the table's order.
+    pub(crate) fn named(&self, name: &str) -> &[Named<D>] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// All names that texts start with.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.names.keys().copied()
+    }
+
+    /// The rows that could hold `word`, by its key.
+    #[inline(always)]
+    fn bucket(&self, word: u64) -> &[&'static Row<D>] {
+        let mut place = 0;
+        let mut bucket = 0;
+        for field in self.key {
+            bucket |= (field.get(word) as usize) << place;
+            place += field.len();
+        }
+        &self.list[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
+    }
+
+    /// The row of a word.
+    ///
+    /// # Errors
+    /// No row holds it here.
+    #[inline]
+    pub fn find(&self, word: u64, here: Scope) -> Result<&'static Row<D>, NoReading> {
+        for row in self.bucket(word) {
+            if row.holds(word, here) {
+                return Ok(row);
+            }
+        }
+        let elsewhere = self.bucket(word).iter().find(|row| row.holds(word, Scope(0)));
+        Err(elsewhere.map_or(NoReading::NoRow, |row| NoReading::Elsewhere { row: row.id }))
+    }
+
+    /// The row of a word and the draft that its parts fill.
+    ///
+    /// # Errors
+    /// No row holds the word here, or one of its parts does not exist.
+    #[inline]
+    pub fn decode(&self, word: u64, here: Scope) -> Result<(&'static Row<D>, D), NoReading> {
+        let row = self.find(word, here)?;
+        let mut draft = D::default();
+        fill(row.parts, word, here, &mut draft).map_err(|part| NoReading::NoPart { row: row.id, part })?;
+        Ok((row, draft))
+    }
+
+    /// Appends the text of a word to `out`, with bits that no part tells behind it.
+    ///
+    /// # Errors
+    /// As [`Table::decode`]; `out` is then as before.
+    pub fn print(
+        &self,
+        word: u64,
+        here: Scope,
+        labels: Option<&dyn Labels>,
+        out: &mut String,
+    ) -> Result<&'static Row<D>, NoReading> {
+        let row = self.find(word, here)?;
+        let start = out.len();
+        let mut printer = Printer { word, here, labels, out, space: false, claimed: row.mask };
+        if let Err(part) = printer.parts(row.parts) {
+            out.truncate(start);
+            return Err(NoReading::NoPart { row: row.id, part });
+        }
+        let untold = (word ^ row.default) & !printer.claimed & row.width();
+        if untold != 0 {
+            print_untold(row.long, untold, out);
+        }
+        Ok(row)
+    }
+
+    /// What every bit of a word is, in the order of the text; the bits that decide which row it is come first, bits
+    /// that nothing tells last. Several parts may stand on the same bits.
+    ///
+    /// # Errors
+    /// As [`Table::decode`].
+    pub fn describe(&self, word: u64, here: Scope) -> Result<Vec<Described>, NoReading> {
+        let row = self.find(word, here)?;
+        let mut described = vec![Described { bits: row.mask, name: "opcode", text: row.id.to_owned() }];
+        describe(row.parts, word, here, &mut described)
+            .map_err(|part| NoReading::NoPart { row: row.id, part })?;
+        let claimed = described.iter().fold(0, |bits, part| bits | part.bits);
+        let untold = row.width() & !claimed;
+        let spare = untold & row.spare;
+        for (bits, name) in [(untold & !spare, "not used by this operand choice"), (spare, "spare")] {
+            if bits != 0 {
+                let set = (word ^ row.default) & bits;
+                let text =
+                    if set == 0 { String::new() } else { format!("{set:#x} differs from its default") };
+                described.push(Described { bits, name, text });
+            }
+        }
+        Ok(described)
+    }
+}
+
+/// The bits of a word that no text tells: ` bits 0x00010000 0x00000040`.
+fn print_untold(long: bool, untold: u64, out: &mut String) {
+    out.push_str(" bits ");
+    push_hex(untold as u32, out);
+    if long {
+        out.push(' ');
+        push_hex((untold >> 32) as u32, out);
+    }
+}
+
+/// Names of code addresses.
+pub trait Labels {
+    /// Appends the name of `address`; says whether it has one.
+    fn push(&self, address: u32, out: &mut String) -> bool;
+}
+
+/// A piece of a word with its meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Which bits.
+    pub bits: u64,
+    /// What they are.
+    pub name: &'static str,
+    /// What they say here, as the text spells it; may be empty.
+    pub text: String,
+}
+
+/// Lets the parts add to the draft; the name of the part that does not exist otherwise.
+#[inline]
+fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
+    for part in parts {
+        match part {
+            Part::Text(_) | Part::Open | Part::Close => {}
+            Part::Word(words) => {
+                let value = words.field.get(word);
+                match words.texts.get(value as usize) {
+                    Some(Some(_)) => (words.set)(draft, value),
+                    _ => return Err(words.name),
+                }
+            }
+            Part::Number(number) => (number.set)(draft, number.value(word)),
+            Part::Memory(memory) => (memory.set)(draft, memory.location(word)),
+            Part::Custom(custom) => (custom.set)(draft, word),
+            Part::Set(set) => set(draft),
+            Part::Case(cases) => {
+                let case = cases.cases.iter().find(|case| case.holds(word, here)).ok_or(cases.name)?;
+                fill(case.parts, word, here, draft)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<D> Number<D> {
+    /// Its value: sign-extended, an address, or as the field holds it.
+    #[inline(always)]
+    fn value(&self, word: u64) -> u32 {
+        match self.style {
+            Style::Register(..) | Style::Half(_) | Style::Hex => self.field.get(word),
+            Style::Signed => self.field.get_signed(word) as u32,
+            Style::Code(shift) => self.field.get(word) << shift,
+        }
+    }
+}
+
+impl<D> Memory<D> {
+    /// What it says in a word.
+    #[inline(always)]
+    pub fn location(&self, word: u64) -> Location {
+        let units = match self.offset {
+            Some(field) if self.signed => field.get_signed(word),
+            Some(field) => field.get(word) as i32,
+            None => 0,
+        };
+        Location {
+            bank: self.bank.map_or(0, |field| field.get(word) as u8),
+            base: self.base.map_or(0, |(_, field)| field.get(word) as u8),
+            offset: units << self.shift,
+        }
+    }
+}
+
+struct Printer<'a> {
+    word: u64,
+    here: Scope,
+    labels: Option<&'a dyn Labels>,
+    out: &'a mut String,
+    space: bool,
+    claimed: u64,
+}
+
+impl Printer<'_> {
+    #[inline(always)]
+    fn gap(&mut self) {
+        if self.space {
+            self.out.push(' ');
+        }
+        self.space = true;
+    }
+
+    fn parts<D>(&mut self, parts: &[Part<D>]) -> Result<(), &'static str> {
+        for part in parts {
+            match part {
+                Part::Text(text) => {
+                    self.gap();
+                    self.out.push_str(text);
+                }
+                Part::Open => {
+                    self.gap();
+                    self.out.push('(');
+                    self.space = false;
+                }
+                Part::Close => {
+                    self.out.push(')');
+                    self.space = true;
+                }
+                Part::Word(words) => {
+                    let Some(&Some(text)) = words.texts.get(words.field.get(self.word) as usize) else {
+                        return Err(words.name);
+                    };
+                    self.claimed |= words.field.mask();
+                    if !text.is_empty() {
+                        self.gap();
+                        self.out.push_str(text);
+                    }
+                }
+                Part::Number(number) => {
+                    self.gap();
+                    self.claimed |= number.field.mask();
+                    self.number(number);
+                }
+                Part::Memory(memory) => {
+                    self.gap();
+                    self.claimed |= memory.bits();
+                    push_memory(memory, memory.location(self.word), self.out);
+                }
+                Part::Custom(custom) => {
+                    self.gap();
+                    self.claimed |= (custom.claims)(self.word);
+                    (custom.print)(self.word, self.out);
+                }
+                Part::Set(_) => {}
+                Part::Case(cases) => {
+                    let (word, here) = (self.word, self.here);
+                    let case = cases.cases.iter().find(|case| case.holds(word, here)).ok_or(cases.name)?;
+                    self.claimed |= case.mask;
+                    self.parts(case.parts)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn number<D>(&mut self, number: &Number<D>) {
+        let value = number.value(self.word);
+        let out = &mut *self.out;
+        match number.style {
+            Style::Register(prefix, suffix) => {
+                out.push_str(prefix);
+                push_decimal(value, out);
+                out.push_str(suffix);
+            }
+            Style::Half(prefix) => {
+                out.push_str(prefix);
+                push_decimal(value >> 1, out);
+                out.push(if value & 1 == 0 { 'l' } else { 'h' });
+            }
+            Style::Hex => push_hex(value, out),
+            Style::Signed => push_signed(value as i32, out),
+            Style::Code(_) => {
+                if !self.labels.is_some_and(|labels| labels.push(value, out)) {
+                    push_hex(value, out);
+                }
+            }
+        }
+    }
+}
+
+fn push_memory<D>(memory: &Memory<D>, Location { bank, base, offset }: Location, out: &mut String) {
+    out.push_str(memory.space);
+    if memory.bank.is_some() {
+        push_decimal(bank.into(), out);
+    }
+    out.push('[');
+    match memory.base {
+        Some((prefix, _)) if base != 0 || memory.always_base => {
+            out.push_str(prefix);
+            push_decimal(base.into(), out);
+            if memory.increment {
+                out.push_str("++");
+                push_signed(offset, out);
+            } else if offset != 0 {
+                out.push('+');
+                push_signed(offset, out);
+            }
+        }
+        Some(_) | None => push_signed(offset, out),
+    }
+    out.push(']');
+}
+
+/// Appends a number in decimal.
+#[inline(always)]
+pub fn push_decimal(value: u32, out: &mut String) {
+    if value < 10 {
+        out.push(char::from(b'0' + value as u8));
+        return;
+    }
+    let mut digits = [0_u8; 10];
+    let mut first = digits.len();
+    let mut rest = value;
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    push_ascii(&digits[first..], out);
+}
+
+/// Appends a number as `0x1f`.
+#[inline(always)]
+pub fn push_hex(value: u32, out: &mut String) {
+    let len = (8 - value.leading_zeros() / 4).max(1) as usize;
+    let mut digits = [b'0', b'x', 0, 0, 0, 0, 0, 0, 0, 0];
+    for place in 0..len {
+        digits[1 + len - place] = b"0123456789abcdef"[(value >> (4 * place) & 15) as usize];
+    }
+    push_ascii(&digits[..2 + len], out);
+}
+
+fn push_signed(value: i32, out: &mut String) {
+    if value < 0 {
+        out.push('-');
+    }
+    push_hex(value.unsigned_abs(), out);
+}
+
+#[inline(always)]
+fn push_ascii(digits: &[u8], out: &mut String) {
+    for &digit in digits {
+        out.push(char::from(digit));
+    }
+}
+
+fn describe<D>(
+    parts: &[Part<D>],
+    word: u64,
+    here: Scope,
+    described: &mut Vec<Described>,
+) -> Result<(), &'static str> {
+    for part in parts {
+        let (bits, name) = match part {
+            Part::Text(_) | Part::Open | Part::Close | Part::Set(_) => continue,
+            Part::Word(words) => (words.field.mask(), words.name),
+            Part::Number(number) => (number.field.mask(), number.name),
+            Part::Memory(memory) => (memory.bits(), memory.name),
+            Part::Custom(custom) => ((custom.claims)(word), custom.name),
+            Part::Case(cases) => {
+                let case = cases.cases.iter().find(|case| case.holds(word, here)).ok_or(cases.name)?;
+                if case.mask != 0 {
+                    let text = alone(case.parts, word, here)?;
+                    described.push(Described { bits: case.mask, name: cases.name, text });
+                }
+                describe(case.parts, word, here, described)?;
+                continue;
+            }
+        };
+        described.push(Described { bits, name, text: alone(std::slice::from_ref(part), word, here)? });
+    }
+    Ok(())
+}
+
+/// The text of some parts on their own.
+fn alone<D>(parts: &[Part<D>], word: u64, here: Scope) -> Result<String, &'static str> {
+    let mut text = String::new();
+    Printer { word, here, labels: None, out: &mut text, space: false, claimed: 0 }.parts(parts)?;
+    Ok(text)
+}

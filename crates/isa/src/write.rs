@@ -1,0 +1,718 @@
+//! From text to words: parse and encode.
+//!
+//! The rows are the grammar. A line is split into tokens once; the rows that its mnemonic names are tried in order,
+//! each collecting the bits that its text tells. What fits nowhere is reported at the furthest token that any row
+//! reached, with everything that would have fitted there.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::row::{Bits, Cases, Draft, Memory, Number, Part, Row, Scope, Style, Told};
+use crate::source::{Diagnostic, Span, parse_number, suggest};
+
+use crate::read::{Named, Table, token_bit};
+
+/// A cheap hash (FNV-1a) for the short names of instructions.
+#[derive(Clone, Copy, Debug)]
+pub struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> Self {
+        NameHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+/// Builds [`NameHasher`]s.
+pub type NameHash = BuildHasherDefault<NameHasher>;
+
+/// A word (letters, digits, `_`, `$`, `#`, `.`) or a single other character.
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    start: u32,
+    end: u32,
+}
+
+fn is_word(byte: u8) -> bool {
+    const WORD: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let c = byte as u8;
+            table[byte] = c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'#' | b'.');
+            byte += 1;
+        }
+        table
+    };
+    WORD[byte as usize]
+}
+
+/// Splits a line into tokens, into a buffer that is used again.
+///
+/// Gives the [`token_bit`]s of all tokens.
+fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
+    let mut bits = 0;
+    tokens.clear();
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let first = bytes[at];
+        if is_word(first) {
+            while at < bytes.len() && is_word(bytes[at]) {
+                at += 1;
+            }
+        } else if first.is_ascii() {
+            at += 1;
+            if first.is_ascii_whitespace() {
+                continue;
+            }
+        } else {
+            // A character of another script: whole, so that spans stay between characters.
+            at += line[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        bits |= token_bit(&bytes[start..at]);
+        tokens.push(Token { start: start as u32, end: at as u32 });
+    }
+    bits
+}
+
+/// A reader over the tokens of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a, 't> {
+    line: &'a str,
+    tokens: &'t [Token],
+    at: usize,
+}
+
+impl<'a, 't> Reader<'a, 't> {
+    /// A reader at the start of `line`, whose tokens are those of [`tokenize`].
+    fn new(line: &'a str, tokens: &'t [Token]) -> Self {
+        Reader { line, tokens, at: 0 }
+    }
+
+    /// The next token's text; empty at the end.
+    #[inline(always)]
+    pub fn peek(&self) -> &'a str {
+        self.peek_at(0)
+    }
+
+    /// The text of the token `ahead` places further; empty behind the end.
+    #[inline(always)]
+    pub fn peek_at(&self, ahead: usize) -> &'a str {
+        match self.tokens.get(self.at + ahead) {
+            Some(token) => &self.line[token.start as usize..token.end as usize],
+            None => "",
+        }
+    }
+
+    /// Reads the next token if it is `text`.
+    #[inline(always)]
+    pub fn eat(&mut self, text: &str) -> bool {
+        let found = self.peek() == text;
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Reads a token.
+    #[inline(always)]
+    pub fn take(&mut self) -> &'a str {
+        let text = self.peek();
+        self.at += usize::from(self.at < self.tokens.len());
+        text
+    }
+
+    /// Whether nothing is left.
+    #[inline(always)]
+    pub fn at_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// How many tokens have been read.
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back, or forward, to a place.
+    pub fn go_to(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    /// Where token number `place` stands in the line; the end of the line behind the last.
+    pub fn span_of(&self, place: usize) -> Span {
+        match self.tokens.get(place) {
+            Some(token) => Span::new(token.start as usize, token.end as usize),
+            None => Span::new(self.line.len(), self.line.len()),
+        }
+    }
+
+    /// Reads a register `<prefix><number>` of at most three digits without leading zeros.
+    #[inline(always)]
+    pub fn register(&mut self, prefix: &str) -> Option<u32> {
+        let (number, rest) = split_decimal(self.peek().strip_prefix(prefix)?)?;
+        if !rest.is_empty() {
+            return None;
+        }
+        self.at += 1;
+        Some(number)
+    }
+
+    /// Reads a number, `-` before it allowed.
+    #[inline(always)]
+    pub fn signed(&mut self) -> Option<i64> {
+        let start = self.at;
+        let negative = self.eat("-");
+        match self.number() {
+            Some(number) => Some(if negative { -i64::from(number) } else { i64::from(number) }),
+            None => {
+                self.at = start;
+                None
+            }
+        }
+    }
+
+    /// Reads a number of at most 32 bits.
+    #[inline(always)]
+    pub fn number(&mut self) -> Option<u32> {
+        let number = number(self.peek())?;
+        self.at += 1;
+        Some(number)
+    }
+}
+
+/// A number of at most 32 bits: plain hexadecimal and short decimals fast, everything else as everywhere.
+#[inline(always)]
+fn number(text: &str) -> Option<u32> {
+    let bytes = text.as_bytes();
+    if let [b'0', b'x', digits @ ..] = bytes
+        && (1..=8).contains(&digits.len())
+    {
+        let mut value = 0;
+        for &digit in digits {
+            let nibble = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                b'A'..=b'F' => digit - b'A' + 10,
+                _ => return parse_number(text).and_then(|number| u32::try_from(number).ok()),
+            };
+            value = value << 4 | u32::from(nibble);
+        }
+        return Some(value);
+    }
+    if !bytes.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    parse_number(text).and_then(|number| u32::try_from(number).ok())
+}
+
+/// A decimal number of at most three digits at the start of a text, and what follows it.
+#[inline(always)]
+fn split_decimal(text: &str) -> Option<(u32, &str)> {
+    let bytes = text.as_bytes();
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 || digits > 3 || (digits > 1 && bytes[0] == b'0') {
+        return None;
+    }
+    let value = bytes[..digits].iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    Some((value, &text[digits..]))
+}
+
+/// A label that a line uses as a code address: its bits are to be filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelUse<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where it stands in the line.
+    pub span: Span,
+    /// The field of the address.
+    pub field: Bits,
+    /// The field holds the address shifted right by so much.
+    pub shift: u8,
+}
+
+impl LabelUse<'_> {
+    /// The bits of the field for an address; `None` if it does not fit.
+    pub fn bits(&self, address: u32) -> Option<u64> {
+        fit_code(self.field, self.shift, address)
+    }
+}
+
+fn fit_code(field: Bits, shift: u8, address: u32) -> Option<u64> {
+    let bits = field.put(address >> shift);
+    (field.get(bits) << shift == address).then_some(bits)
+}
+
+/// An instruction that was read from a line.
+#[derive(Debug)]
+pub struct Line<'a, D: Draft> {
+    /// Its row.
+    pub row: &'static Row<D>,
+    /// Its bits, those of a label still 0.
+    pub word: u64,
+    /// The label it uses.
+    pub label: Option<LabelUse<'a>>,
+}
+
+/// What is known of the word so far.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    at: usize,
+    mask: u64,
+    fixed: u64,
+    label: Option<LabelUse<'a>>,
+    choices: usize,
+}
+
+/// How a machine's text begins: what may stand before the name of an instruction.
+pub trait Prefixes {
+    /// Moves the reader to the name.
+    fn skip(reader: &mut Reader);
+}
+
+/// Reads lines by the rows of a table. Its buffers are used again, line after line.
+#[derive(Debug)]
+pub struct LineReader<'t, D: Draft> {
+    table: &'t Table<D>,
+    here: Scope,
+    tokens: Vec<Token>,
+    choices: Vec<(&'static Cases<D>, usize)>,
+}
+
+impl<'t, D: Draft> LineReader<'t, D> {
+    /// A reader for a circumstance.
+    pub fn new(table: &'t Table<D>, here: Scope) -> Self {
+        LineReader { table, here, tokens: Vec::new(), choices: Vec::new() }
+    }
+
+    /// Reads one instruction. Spans of the message are bytes of `line`.
+    ///
+    /// # Errors
+    /// The text is no instruction here: what was found at the furthest place any row reached, and what would fit.
+    pub fn read<'a, P: Prefixes>(&mut self, line: &'a str) -> Result<Line<'a, D>, Box<Diagnostic>> {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        let bits = tokenize(line, &mut tokens);
+        let read = self.read_tokens::<P>(line, &tokens, bits);
+        self.tokens = tokens;
+        read
+    }
+
+    fn read_tokens<'a, P: Prefixes>(
+        &mut self,
+        line: &'a str,
+        tokens: &[Token],
+        bits: u64,
+    ) -> Result<Line<'a, D>, Box<Diagnostic>> {
+        let mut reader = Reader::new(line, tokens);
+        P::skip(&mut reader);
+        let rows = self.table.named(reader.peek());
+        for &Named { row, needs } in rows {
+            if needs & !bits == 0 && row.scope.admits(self.here) {
+                let mut attempt = Attempt {
+                    reader: Reader::new(line, tokens),
+                    here: self.here,
+                    choices: &mut self.choices,
+                    failure: None,
+                };
+                if let Some(line) = attempt.row(row) {
+                    return Ok(line);
+                }
+            }
+        }
+        Err(Box::new(self.explain(rows, reader, line, tokens)))
+    }
+
+    /// Tries all rows again, remembering how far each came.
+    #[cold]
+    fn explain(&mut self, rows: &[Named<D>], named: Reader, line: &str, tokens: &[Token]) -> Diagnostic {
+        let place = named.place();
+        if rows.is_empty() {
+            let name = named.peek();
+            if name.is_empty() {
+                return Diagnostic::error(named.span_of(place), "an instruction is missing here");
+            }
+            return Diagnostic::error(named.span_of(place), format!("there is no instruction `{name}`"))
+                .help(suggest(name, sorted(self.table.names()).iter().copied()));
+        }
+        let mut failure = Failure::default();
+        for row in rows.iter().map(|named| named.row).filter(|row| row.scope.admits(self.here)) {
+            let mut attempt = Attempt {
+                reader: Reader::new(line, tokens),
+                here: self.here,
+                choices: &mut self.choices,
+                failure: Some(&mut failure),
+            };
+            attempt.row(row);
+        }
+        let Some(place) = failure.place else {
+            let name = named.peek();
+            let message = format!("`{name}` does not exist on this chip or in this program type");
+            return Diagnostic::error(named.span_of(place), message)
+                .help("choose another `.chip` or `.type`, or another instruction");
+        };
+        let found = Reader { line, tokens, at: place };
+        let span = found.span_of(place);
+        if let Some(why) = failure.why {
+            return Diagnostic::error(span, why);
+        }
+        let fits = sorted(failure.expected.iter().map(String::as_str));
+        let message = match found.peek() {
+            "" => "the instruction is not complete".to_owned(),
+            text => format!("`{text}` does not fit here"),
+        };
+        Diagnostic::error(span, message).help(suggest(found.peek(), fits.iter().copied()))
+    }
+}
+
+fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut words: Vec<&str> = words.collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The furthest place that any row reached.
+#[derive(Default)]
+struct Failure {
+    place: Option<usize>,
+    expected: Vec<String>,
+    why: Option<String>,
+}
+
+struct Attempt<'a, 'b, D: Draft> {
+    reader: Reader<'a, 'b>,
+    here: Scope,
+    choices: &'b mut Vec<(&'static Cases<D>, usize)>,
+    failure: Option<&'b mut Failure>,
+}
+
+impl<'a, D: Draft> Attempt<'a, '_, D> {
+    fn row(&mut self, row: &'static Row<D>) -> Option<Line<'a, D>> {
+        self.choices.clear();
+        let mut known = Known { at: 0, mask: row.mask, fixed: row.fixed, label: None, choices: 0 };
+        if !self.parts(row.parts, &mut known) {
+            return None;
+        }
+        let mut word = known.fixed | row.default & !known.mask;
+        self.reader.at = known.at;
+        if self.reader.eat("bits") {
+            let untold = self.untold(row, known.mask)?;
+            word ^= untold;
+        }
+        if !self.reader.at_end() {
+            let place = self.reader.at;
+            self.fail(place, || "the end of the line".to_owned());
+            return None;
+        }
+        for &(cases, chosen) in &self.choices[..known.choices] {
+            if cases.cases[..chosen].iter().any(|case| case.holds(word, self.here)) {
+                let place = self.reader.at;
+                self.refuse(place, || {
+                    format!("these bits mean something else: another form of {}", cases.name)
+                });
+                return None;
+            }
+        }
+        Some(Line { row, word, label: known.label })
+    }
+
+    /// The numbers behind `bits`.
+    fn untold(&mut self, row: &Row<D>, told: u64) -> Option<u64> {
+        let place = self.reader.at;
+        let number = |attempt: &mut Self| {
+            let place = attempt.reader.at;
+            let number = attempt.reader.number();
+            if number.is_none() {
+                attempt.fail(place, || "a 32-bit number".to_owned());
+            }
+            number.map(u64::from)
+        };
+        let mut untold = number(self)?;
+        if row.long {
+            untold |= number(self)? << 32;
+        }
+        if untold & told != 0 {
+            let both = untold & told;
+            self.refuse(place, || format!("the text before `bits` already tells the bits {both:#x}"));
+            return None;
+        }
+        Some(untold)
+    }
+
+    fn parts(&mut self, parts: &'static [Part<D>], known: &mut Known<'a>) -> bool {
+        parts.iter().all(|part| self.part(part, known))
+    }
+
+    #[inline]
+    fn part(&mut self, part: &'static Part<D>, known: &mut Known<'a>) -> bool {
+        self.reader.at = known.at;
+        let start = known.at;
+        let told = match part {
+            Part::Set(_) => return true,
+            Part::Text(text) => self.reader.eat(text).then_some(Told::default()),
+            Part::Open => self.reader.eat("(").then_some(Told::default()),
+            Part::Close => self.reader.eat(")").then_some(Told::default()),
+            Part::Word(words) => {
+                let text = self.reader.peek();
+                let value = words.texts.iter().position(|known| *known == Some(text) && !text.is_empty());
+                let value = match value {
+                    Some(value) => {
+                        self.reader.at += 1;
+                        Some(value)
+                    }
+                    None => words.texts.iter().position(|known| *known == Some("")),
+                };
+                value.map(|value| Told { mask: words.field.mask(), fixed: words.field.put(value as u32) })
+            }
+            Part::Number(number) => self.number(number, known),
+            Part::Memory(memory) => self.memory(memory),
+            Part::Custom(custom) => (custom.parse)(&mut self.reader),
+            Part::Case(cases) => return self.case(cases, known),
+        };
+        let Some(Told { mask, fixed }) = told else {
+            let place = self.reader.at.max(start);
+            if self.failure.is_some() {
+                self.expect(place, part);
+            }
+            return false;
+        };
+        if (fixed ^ known.fixed) & mask & known.mask != 0 {
+            self.refuse(start, || "this contradicts what stands before it".to_owned());
+            return false;
+        }
+        known.mask |= mask;
+        known.fixed |= fixed;
+        known.at = self.reader.at;
+        true
+    }
+
+    /// The first case whose bits and text fit; one without text only if no other does.
+    fn case(&mut self, cases: &'static Cases<D>, known: &mut Known<'a>) -> bool {
+        let before = *known;
+        for silent in [false, true] {
+            for (index, case) in cases.cases.iter().enumerate() {
+                let is_silent = case.parts.iter().all(|part| matches!(part, Part::Set(_)));
+                let possible = is_silent == silent
+                    && case.scope.admits(self.here)
+                    && (case.fixed ^ known.fixed) & case.mask & known.mask == 0;
+                if !possible {
+                    continue;
+                }
+                known.mask |= case.mask;
+                known.fixed |= case.fixed;
+                self.choices.truncate(known.choices);
+                self.choices.push((cases, index));
+                known.choices += 1;
+                if self.parts(case.parts, known) {
+                    return true;
+                }
+                *known = before;
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn number(&mut self, number: &Number<D>, known: &mut Known<'a>) -> Option<Told> {
+        let field = number.field;
+        let place = self.reader.at;
+        let (value, fits) = match number.style {
+            Style::Register(prefix, suffix) => {
+                let text = self.reader.peek().strip_prefix(prefix)?;
+                let (value, rest) = split_decimal(text)?;
+                if rest != suffix {
+                    return None;
+                }
+                self.reader.at += 1;
+                (value, true)
+            }
+            Style::Half(prefix) => {
+                let text = self.reader.peek().strip_prefix(prefix)?;
+                let (value, rest) = split_decimal(text)?;
+                let high = match rest {
+                    "l" => 0,
+                    "h" => 1,
+                    _ => return None,
+                };
+                self.reader.at += 1;
+                (value << 1 | high, true)
+            }
+            Style::Hex => (self.reader.number()?, true),
+            Style::Signed => {
+                let value = self.reader.signed()?;
+                let half = 1_i64 << (field.len() - 1);
+                (value as u32, (-half..half).contains(&value))
+            }
+            Style::Code(shift) => {
+                let text = self.reader.peek();
+                if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    known.label =
+                        Some(LabelUse { name: text, span: self.reader.span_of(place), field, shift });
+                    self.reader.at += 1;
+                    return Some(Told { mask: field.mask(), fixed: 0 });
+                }
+                let address = self.reader.number()?;
+                (address >> shift, address >> shift << shift == address)
+            }
+        };
+        let mut bits = field.put(value);
+        if number.style == Style::Signed {
+            bits = field.put(value);
+        } else if !(fits && field.get(bits) == value) {
+            self.refuse(place, || format!("this is too large, or no multiple, for {}", number.name));
+            self.reader.at = place;
+            return None;
+        }
+        if !fits {
+            self.refuse(place, || format!("this is out of range for {}", number.name));
+            self.reader.at = place;
+            return None;
+        }
+        Some(Told { mask: field.mask(), fixed: bits })
+    }
+
+    #[inline(always)]
+    fn memory(&mut self, memory: &Memory<D>) -> Option<Told> {
+        let start = self.reader.at;
+        let name = self.reader.peek();
+        let rest = name.strip_prefix(memory.space)?;
+        if self.reader.peek_at(1) != "[" {
+            return None;
+        }
+        let mut told = Told { mask: memory.bits(), fixed: 0 };
+        match memory.bank {
+            Some(field) => {
+                let (bank, rest) = split_decimal(rest)?;
+                if !rest.is_empty() {
+                    return None;
+                }
+                let bits = field.put(bank);
+                if field.get(bits) != bank {
+                    self.refuse(start, || format!("there is no such bank for {}", memory.name));
+                    return None;
+                }
+                told.fixed |= bits;
+            }
+            None if rest.is_empty() => {}
+            None => return None,
+        }
+        self.reader.at += 2;
+        let place = self.reader.at;
+        let mut has_offset = true;
+        if let Some((prefix, field)) = memory.base {
+            match self.reader.register(prefix) {
+                Some(number) => {
+                    let bits = field.put(number);
+                    if field.get(bits) != number {
+                        self.refuse(place, || format!("there is no such register for {}", memory.name));
+                        return None;
+                    }
+                    told.fixed |= bits;
+                    let plus = self.reader.eat("+");
+                    let increment = plus && self.reader.eat("+");
+                    if increment != memory.increment {
+                        self.reader.at = place;
+                        return None;
+                    }
+                    has_offset = (plus || self.reader.peek() == "-") && self.reader.peek() != "]";
+                }
+                None if memory.always_base => return None,
+                None => {}
+            }
+        }
+        let offset = if has_offset { self.reader.signed()? } else { 0 };
+        let bits = memory.offset_bits(offset);
+        let Some(bits) = bits else {
+            let place = self.reader.at.saturating_sub(1);
+            self.refuse(place, || format!("this is out of range, or no multiple, for {}", memory.name));
+            return None;
+        };
+        told.fixed |= bits;
+        self.reader.eat("]").then_some(told)
+    }
+
+    /// Remembers that `what` would have fitted at `place`.
+    fn fail(&mut self, place: usize, what: impl FnOnce() -> String) {
+        if let Some(failure) = &mut self.failure {
+            failure.reach(place);
+            if failure.place == Some(place) {
+                failure.expected.push(what());
+            }
+        }
+    }
+
+    /// Remembers that what stands at `place` was understood but cannot be.
+    fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
+        if let Some(failure) = &mut self.failure {
+            failure.reach(place);
+            if failure.place == Some(place) && failure.why.is_none() {
+                failure.why = Some(why());
+            }
+        }
+    }
+
+    #[cold]
+    fn expect(&mut self, place: usize, part: &Part<D>) {
+        match part {
+            Part::Text(text) => self.fail(place, || (*text).to_owned()),
+            Part::Open => self.fail(place, || "(".to_owned()),
+            Part::Close => self.fail(place, || ")".to_owned()),
+            Part::Word(words) => {
+                for text in words.texts.iter().flatten() {
+                    self.fail(place, || (*text).to_owned());
+                }
+            }
+            Part::Number(number) => self.fail(place, || match number.style {
+                Style::Register(prefix, suffix) => format!("{prefix}0{suffix}"),
+                Style::Half(prefix) => format!("{prefix}0l"),
+                Style::Hex | Style::Signed => "0x0".to_owned(),
+                Style::Code(_) => "a label".to_owned(),
+            }),
+            Part::Memory(memory) => self.fail(place, || {
+                let bank = if memory.bank.is_some() { "0" } else { "" };
+                let inside = match memory.base {
+                    Some((prefix, _)) if memory.always_base => format!("{prefix}1"),
+                    Some(_) | None => "0x0".to_owned(),
+                };
+                let increment = if memory.increment { "++0x4" } else { "" };
+                format!("{}{bank}[{inside}{increment}]", memory.space)
+            }),
+            Part::Custom(custom) => self.fail(place, || custom.name.to_owned()),
+            Part::Case(_) | Part::Set(_) => {}
+        }
+    }
+}
+
+impl Failure {
+    fn reach(&mut self, place: usize) {
+        if self.place.is_none_or(|furthest| furthest < place) {
+            *self = Failure { place: Some(place), expected: Vec::new(), why: None };
+        }
+    }
+}
+
+impl<D> Memory<D> {
+    /// The bits of an offset in bytes, if it can be had.
+    #[inline(always)]
+    fn offset_bits(&self, offset: i64) -> Option<u64> {
+        let Some(field) = self.offset else {
+            return (offset == 0).then_some(0);
+        };
+        let units = offset >> self.shift;
+        if units << self.shift != offset {
+            return None;
+        }
+        let limit = 1_i64 << field.len();
+        let range = if self.signed { -limit / 2..limit / 2 } else { 0..limit };
+        range.contains(&units).then(|| field.put(units as u32))
+    }
+}

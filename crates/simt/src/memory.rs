@@ -1,0 +1,416 @@
+//! Memory that many groups share: disjoint buffers at addresses, and a view of it for running groups in parallel
+//! with the result of running them one after another.
+//!
+//! Groups of a grid (blocks, in CUDA's word) may write the same memory. What is guaranteed: **the result of a
+//! launch is that of running its groups to their end one after another in the order of their index**, whatever
+//! the number of threads. A machine that wants to use more than one processor runs a few groups at a time, each
+//! against its own [`Tracked`] view of the memory as it was, then commits them in order. A view remembers, byte by
+//! byte, what its group read from the memory before writing it, and what it wrote. If a group read a byte that a
+//! group before it has written meanwhile, what it saw was old: its view is thrown away and the group runs again,
+//! now on the memory itself. If it did not, it saw exactly what it would have seen in its turn, so that committing
+//! its bytes gives the same memory. Atomic operations need no special case: they read and write. No data is ever
+//! shared between running threads, hence no locks and no relaxed atomics.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use thiserror::Error;
+
+/// A run of bytes at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Address of the first byte.
+    pub address: u32,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Buffer {
+    /// The first address behind it, which may be 2^32.
+    fn end(&self) -> u64 {
+        u64::from(self.address) + self.bytes.len() as u64
+    }
+}
+
+/// Buffers that cannot stand beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LayoutError {
+    /// Two buffers share bytes.
+    #[error("the buffers at {first:#x} and {second:#x} overlap")]
+    Overlap {
+        /// Address of the lower one.
+        first: u32,
+        /// Address of the other.
+        second: u32,
+    },
+    /// A buffer reaches beyond the last address.
+    #[error("the buffer at {0:#x} reaches beyond 32-bit addresses")]
+    Beyond(u32),
+}
+
+/// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// By ascending address.
+    buffers: Vec<Buffer>,
+}
+
+/// Something groups load from and store to. `false` or `None`: some of the bytes do not exist; then nothing has
+/// happened.
+pub trait Store {
+    /// Copies the bytes from `address` on.
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
+    /// Replaces the bytes from `address` on.
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
+}
+
+impl Memory {
+    /// Memory that consists of these buffers.
+    ///
+    /// # Errors
+    /// Two of them overlap, or one does not fit into 32-bit addresses.
+    pub fn new(mut buffers: Vec<Buffer>) -> Result<Self, LayoutError> {
+        buffers.sort_by_key(|buffer| buffer.address);
+        if let Some(beyond) = buffers.iter().find(|buffer| buffer.end() > 1 << 32) {
+            return Err(LayoutError::Beyond(beyond.address));
+        }
+        match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
+            Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
+            None => Ok(Memory { buffers }),
+        }
+    }
+
+    /// The buffers by ascending address.
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
+    }
+
+    /// The buffer that starts at `address`.
+    pub fn at(&self, address: u32) -> Option<&Buffer> {
+        let index = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
+        Some(&self.buffers[index])
+    }
+
+    /// The bytes from `address` on, if all of them exist in one buffer.
+    #[inline]
+    pub fn bytes(&self, address: u32, count: usize) -> Option<&[u8]> {
+        let (index, offset) = self.find(address)?;
+        self.buffers[index].bytes.get(offset..offset + count)
+    }
+
+    /// The same for writing.
+    #[inline]
+    pub fn bytes_mut(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
+        let (index, offset) = self.find(address)?;
+        self.buffers[index].bytes.get_mut(offset..offset + count)
+    }
+
+    #[inline]
+    fn find(&self, address: u32) -> Option<(usize, usize)> {
+        let index = self.buffers.partition_point(|buffer| buffer.address <= address).checked_sub(1)?;
+        Some((index, (address - self.buffers[index].address) as usize))
+    }
+}
+
+impl Store for Memory {
+    #[inline]
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
+        let bytes = self.bytes(address, into.len());
+        bytes.is_some_and(|bytes| {
+            into.copy_from_slice(bytes);
+            true
+        })
+    }
+
+    #[inline]
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
+        let place = self.bytes_mut(address, bytes.len());
+        place.is_some_and(|place| {
+            place.copy_from_slice(bytes);
+            true
+        })
+    }
+}
+
+/// Bytes of a page.
+const PAGE: usize = 256;
+
+/// A set of bytes of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ByteSet([u64; PAGE / 64]);
+
+impl ByteSet {
+    fn run(start: usize, count: usize) -> ByteSet {
+        let mut set = ByteSet::default();
+        for byte in start..start + count {
+            set.0[byte / 64] |= 1 << (byte % 64);
+        }
+        set
+    }
+
+    fn add(&mut self, other: ByteSet) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine |= theirs;
+        }
+    }
+
+    fn without(self, other: ByteSet) -> ByteSet {
+        ByteSet(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    fn meets(self, other: ByteSet) -> bool {
+        self.0.iter().zip(other.0).any(|(mine, theirs)| mine & theirs != 0)
+    }
+
+    fn bytes(self) -> impl Iterator<Item = usize> {
+        (0..PAGE).filter(move |byte| self.0[byte / 64] >> (byte % 64) & 1 != 0)
+    }
+}
+
+/// One page as a group sees it.
+#[derive(Clone, Debug)]
+struct Page {
+    number: u32,
+    data: [u8; PAGE],
+    read: ByteSet,
+    written: ByteSet,
+}
+
+/// Page numbers are their own hash: they come from addresses, and nothing depends on the order of the map.
+#[derive(Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8 | u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+    fn write_u32(&mut self, number: u32) {
+        // The map takes its bucket from the low bits and a tag from the top ones: spread to both.
+        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
+    }
+}
+
+type PageMap<T> = HashMap<u32, T, BuildHasherDefault<PageHasher>>;
+
+/// Memory as one group sees it while others run: as it was, plus what the group itself wrote.
+#[derive(Clone, Debug)]
+pub struct Tracked<'a> {
+    memory: &'a Memory,
+    pages: Vec<Page>,
+    index: PageMap<usize>,
+    last: usize,
+}
+
+/// What a group read and wrote, apart from the memory it ran against.
+#[derive(Clone, Debug)]
+pub struct Footprint {
+    pages: Vec<Page>,
+}
+
+impl<'a> Tracked<'a> {
+    /// A view of `memory` in which nothing has been read or written.
+    pub fn new(memory: &'a Memory) -> Self {
+        Tracked { memory, pages: Vec::new(), index: PageMap::default(), last: 0 }
+    }
+
+    /// What the group read and wrote.
+    pub fn finish(self) -> Footprint {
+        Footprint { pages: self.pages }
+    }
+
+    #[inline]
+    fn page(&mut self, number: u32) -> &mut Page {
+        if self.pages.get(self.last).is_none_or(|page| page.number != number) {
+            self.last = match self.index.get(&number) {
+                Some(&found) => found,
+                None => self.open(number),
+            };
+        }
+        &mut self.pages[self.last]
+    }
+
+    /// Copies the part of the page that exists.
+    fn open(&mut self, number: u32) -> usize {
+        let start = u64::from(number) * PAGE as u64;
+        let mut data = [0; PAGE];
+        for buffer in &self.memory.buffers {
+            let from = start.max(u64::from(buffer.address));
+            let to = (start + PAGE as u64).min(buffer.end());
+            if from < to {
+                let source =
+                    (from - u64::from(buffer.address)) as usize..(to - u64::from(buffer.address)) as usize;
+                data[(from - start) as usize..(to - start) as usize].copy_from_slice(&buffer.bytes[source]);
+            }
+        }
+        let place = self.pages.len();
+        self.pages.push(Page { number, data, read: ByteSet::default(), written: ByteSet::default() });
+        self.index.insert(number, place);
+        place
+    }
+
+    /// Calls `act` with each page's part of the bytes: the page, the place in it, the place in the access.
+    #[inline]
+    fn split(
+        &mut self,
+        address: u32,
+        count: usize,
+        mut act: impl FnMut(&mut Page, usize, std::ops::Range<usize>),
+    ) {
+        let mut done = 0;
+        while done < count {
+            let here = address + done as u32;
+            let offset = here as usize % PAGE;
+            let part = (PAGE - offset).min(count - done);
+            act(self.page(here / PAGE as u32), offset, done..done + part);
+            done += part;
+        }
+    }
+}
+
+impl Store for Tracked<'_> {
+    #[inline]
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
+        if self.memory.bytes(address, into.len()).is_none() {
+            return false;
+        }
+        self.split(address, into.len(), |page, offset, part| {
+            let bytes = ByteSet::run(offset, part.len());
+            page.read.add(bytes.without(page.written));
+            into[part.clone()].copy_from_slice(&page.data[offset..offset + part.len()]);
+        });
+        true
+    }
+
+    #[inline]
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
+        if self.memory.bytes(address, bytes.len()).is_none() {
+            return false;
+        }
+        self.split(address, bytes.len(), |page, offset, part| {
+            page.written.add(ByteSet::run(offset, part.len()));
+            page.data[offset..offset + part.len()].copy_from_slice(&bytes[part.clone()]);
+        });
+        true
+    }
+}
+
+/// What the groups that have been committed since the views were made have written.
+#[derive(Clone, Debug, Default)]
+pub struct Committed {
+    written: PageMap<ByteSet>,
+}
+
+impl Committed {
+    /// Whether a group with this footprint saw what it would have seen in its turn.
+    pub fn allows(&self, footprint: &Footprint) -> bool {
+        !footprint
+            .pages
+            .iter()
+            .any(|page| self.written.get(&page.number).is_some_and(|set| set.meets(page.read)))
+    }
+
+    /// Writes what the group wrote.
+    pub fn commit(&mut self, footprint: &Footprint, memory: &mut Memory) {
+        for page in &footprint.pages {
+            for byte in page.written.bytes() {
+                let stored = memory.store(page.number * PAGE as u32 + byte as u32, &page.data[byte..=byte]);
+                debug_assert!(stored, "a view stores only into bytes that exist");
+            }
+            if page.written != ByteSet::default() {
+                self.written.entry(page.number).or_default().add(page.written);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> Memory {
+        Memory::new(vec![
+            Buffer { address: 0x1000, bytes: (0..64).collect() },
+            Buffer { address: 0x10f0, bytes: vec![9; 32] },
+        ])
+        .unwrap()
+    }
+
+    fn word(store: &mut impl Store, address: u32) -> Option<u32> {
+        let mut bytes = [0; 4];
+        store.load(address, &mut bytes).then(|| u32::from_le_bytes(bytes))
+    }
+
+    #[test]
+    fn buffers_must_not_overlap_or_reach_beyond_the_last_address() {
+        let at = |address, count| Buffer { address, bytes: vec![0; count] };
+        assert_eq!(
+            Memory::new(vec![at(0x20, 4), at(0x10, 0x11)]),
+            Err(LayoutError::Overlap { first: 0x10, second: 0x20 })
+        );
+        assert_eq!(Memory::new(vec![at(u32::MAX, 2)]), Err(LayoutError::Beyond(u32::MAX)));
+        assert!(Memory::new(vec![at(u32::MAX, 1), at(0, 16), at(16, 16)]).is_ok());
+    }
+
+    #[test]
+    fn an_access_must_lie_in_one_buffer() {
+        let mut memory = memory();
+        assert_eq!(word(&mut memory, 0x103c), Some(0x3f3e_3d3c));
+        for outside in [0x103d, 0x0fff, 0x1040, 0x110d, 0xffff_ffff, 0] {
+            assert_eq!(word(&mut memory, outside), None, "{outside:#x}");
+            let before = memory.clone();
+            assert_eq!(word(&mut Tracked::new(&before), outside), None);
+            assert!(!memory.store(outside, &[1; 4]));
+            assert_eq!(memory, before);
+        }
+    }
+
+    #[test]
+    fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
+        let memory = memory();
+        let mut view = Tracked::new(&memory);
+        assert!(view.store(0x10fe, &[1, 2, 3, 4])); // crosses a page
+        assert_eq!(word(&mut view, 0x10fe), Some(0x0403_0201));
+        assert_eq!(word(&mut view, 0x10fa), Some(0x0909_0909));
+        assert_eq!(memory.bytes(0x10fe, 4), Some(&[9, 9, 9, 9][..]));
+    }
+
+    #[test]
+    fn commits_in_order_equal_running_in_order() {
+        let mut memory = memory();
+        let before = memory.clone();
+        let (mut first, mut second, mut third) =
+            (Tracked::new(&before), Tracked::new(&before), Tracked::new(&before));
+        first.store(0x1000, &[100; 4]);
+        second.store(0x1002, &[200; 4]); // overwrites part of the first, reads nothing of it
+        word(&mut third, 0x1004);
+        let mut committed = Committed::default();
+        for view in [first, second] {
+            let footprint = view.finish();
+            assert!(committed.allows(&footprint));
+            committed.commit(&footprint, &mut memory);
+        }
+        assert_eq!(memory.bytes(0x1000, 8), Some(&[100, 100, 200, 200, 200, 200, 6, 7][..]));
+        assert!(!committed.allows(&third.finish()), "it read a byte that changed");
+    }
+
+    #[test]
+    fn reading_back_an_own_write_depends_on_nobody() {
+        let before = memory();
+        let mut memory = before.clone();
+        let (mut first, mut second) = (Tracked::new(&before), Tracked::new(&before));
+        first.store(0x1000, &[1; 4]);
+        second.store(0x1000, &[2; 4]);
+        word(&mut second, 0x1000);
+        let mut committed = Committed::default();
+        committed.commit(&first.finish(), &mut memory);
+        let footprint = second.finish();
+        assert!(committed.allows(&footprint));
+        committed.commit(&footprint, &mut memory);
+        assert_eq!(word(&mut memory, 0x1000), Some(0x0202_0202));
+    }
+}

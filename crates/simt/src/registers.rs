@@ -1,0 +1,83 @@
+//! Lane-major register files: a register is a row of one word a lane.
+
+use std::ops::{Index, IndexMut};
+
+/// One register of a group: a word a lane, aligned for whole-row operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Row<const W: usize>(pub [u32; W]);
+
+impl<const W: usize> Row<W> {
+    /// All lanes zero.
+    pub const ZERO: Self = Row([0; W]);
+}
+
+/// The registers of a group of `W` lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registers<const W: usize> {
+    rows: Vec<Row<W>>,
+}
+
+impl<const W: usize> Registers<W> {
+    /// `count` registers, all zero.
+    pub fn zero(count: usize) -> Self {
+        Registers { rows: vec![Row::ZERO; count] }
+    }
+
+    /// How many registers there are.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The register's row; `None` when the file has no such register.
+    #[inline]
+    pub fn row(&self, register: usize) -> Option<&Row<W>> {
+        self.rows.get(register)
+    }
+
+    /// The register's row for writing; `None` when the file has no such register.
+    #[inline]
+    pub fn row_mut(&mut self, register: usize) -> Option<&mut Row<W>> {
+        self.rows.get_mut(register)
+    }
+
+    /// All rows, lowest register first.
+    pub fn rows(&self) -> &[Row<W>] {
+        &self.rows
+    }
+
+    /// All rows for writing, lowest register first.
+    pub fn rows_mut(&mut self) -> &mut [Row<W>] {
+        &mut self.rows
+    }
+}
+
+/// A register the file must have.
+impl<const W: usize> Index<usize> for Registers<W> {
+    type Output = [u32; W];
+    #[inline]
+    fn index(&self, register: usize) -> &[u32; W] {
+        &self.rows[register].0
+    }
+}
+
+impl<const W: usize> IndexMut<usize> for Registers<W> {
+    #[inline]
+    fn index_mut(&mut self, register: usize) -> &mut [u32; W] {
+        &mut self.rows[register].0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_start_at_zero_and_end_where_they_were_told_to() {
+        let mut file = Registers::<32>::zero(4);
+        file[3][31] = 7;
+        assert_eq!((file[3][31], file[3][30], file.count()), (7, 0, 4));
+        assert!(file.row(4).is_none() && file.row_mut(4).is_none());
+        assert_eq!(std::mem::align_of::<Row<32>>(), 64);
+    }
+}

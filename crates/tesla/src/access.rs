@@ -1,0 +1,228 @@
+//! Memory operands of one lane: addresses, loads, stores, post-increments. (Specification 3.3, 4.)
+//!
+//! Everything here is one lane at a time, lowest lane first, and shared by all engines. Memory that is not there is
+//! a trap with the lane and the address, in both modes; only c[] reads zero beyond its end.
+
+use reconverge_simt::memory::Store;
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Lane, Mode};
+
+use crate::flow::WARP;
+use crate::inst::{Access, Base, Mem, Space};
+use crate::lane::interpolate::Position;
+use crate::launch::Context;
+use crate::spaces::{Shared, aligned, load_global, store_global};
+use crate::state::Warp;
+use crate::trap::{self, Access as Kind, Cause};
+
+/// The byte address of a memory operand for a lane. Neither aligned nor checked.
+///
+/// # Errors
+/// An address register that cannot be used so.
+pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<u32, Cause> {
+    match mem.base {
+        Base::A(register) => {
+            check_address_register(context, register)?;
+            if mem.increment && !matches!(register, 1..=4 | 7) {
+                return Err(Cause::IllegalPostincr(register));
+            }
+            let base = warp.a(lane, register);
+            Ok(u32::from(if mem.increment { base } else { base.wrapping_add(mem.offset as u16) }))
+        }
+        Base::R(register) => Ok(warp.r(lane, register).wrapping_add(mem.offset as u32)),
+    }
+}
+
+/// **Open** (13.9): `$a5` and `$a6` do not exist, and how `$a7` gets its value is unknown. Naming one traps in strict
+/// mode and reads 0 in lenient mode.
+///
+/// # Errors
+/// As said.
+pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cause> {
+    match (register, context.mode) {
+        (0..=4, _) | (_, Mode::Lenient) => Ok(()),
+        (_, Mode::Strict) => Err(Cause::NoAddressRegister(register)),
+    }
+}
+
+/// After the access: `$a` + offset, for a lane that made it. (3.3; **Open** 13.22: a lane that did not keeps its `$a`.)
+pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
+    if let (Base::A(register), true) = (mem.base, mem.increment) {
+        let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
+        warp.set_a(lane, register, next);
+    }
+}
+
+/// The value of a memory operand, extended to 32 bits where it is narrower, at an address that [`address`] gave.
+///
+/// # Errors
+/// Memory that is not there.
+pub fn load<G: Store>(
+    context: &Context,
+    shared: &Shared,
+    global: &mut G,
+    warp: &Warp,
+    lane: Lane,
+    mem: &Mem,
+    address: u32,
+) -> Result<u128, Cause> {
+    let bytes = mem.access.bytes();
+    let at = aligned(address, bytes);
+    let outside = |space| Cause::Memory { space, access: Kind::Read, address, bytes };
+    let raw = match mem.space {
+        Space::Const(bank) => u128::from(context.constants.read(bank, at, bytes)),
+        Space::Shared => u128::from(shared.read(at, bytes).ok_or(outside(trap::Space::Shared))?),
+        Space::Local => {
+            let bytes = warp.local(lane, at, bytes).ok_or(outside(trap::Space::Local))?;
+            bytes.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))
+        }
+        Space::Global(segment) => context
+            .segments
+            .address(segment, at, bytes)
+            .and_then(|place| load_global(global, place, bytes))
+            .ok_or(outside(trap::Space::Global(segment)))?,
+        Space::Attribute => {
+            part_of_word(input(context, warp, lane, trap::Space::Attribute, at, Position::Centre)?, at)
+        }
+        Space::Varying => {
+            part_of_word(input(context, warp, lane, trap::Space::Varying, at, Position::Centre)?, at)
+        }
+        Space::Primitive => part_of_word(primitive(context, at)?, at),
+        Space::Output => part_of_word(warp.output(lane, at as usize / 4), at),
+    };
+    Ok(extended(raw, mem.access))
+}
+
+/// Stores the low bytes of `value` at an address that [`address`] gave.
+///
+/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not say
+/// whose value stays).
+///
+/// # Errors
+/// Memory that is not there, or cannot be written.
+#[allow(clippy::too_many_arguments)]
+pub fn store<G: Store>(
+    context: &Context,
+    shared: &mut Shared,
+    global: &mut G,
+    warp: &mut Warp,
+    lane: Lane,
+    mem: &Mem,
+    address: u32,
+    value: u128,
+) -> Result<(), Cause> {
+    let bytes = mem.access.bytes();
+    let at = aligned(address, bytes);
+    let outside = |space| Cause::Memory { space, access: Kind::Write, address, bytes };
+    match mem.space {
+        Space::Shared => shared.write(at, bytes, value as u32).ok_or(outside(trap::Space::Shared)),
+        Space::Local => {
+            let place = warp.local_mut(lane, at, bytes).ok_or(outside(trap::Space::Local))?;
+            place.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+            Ok(())
+        }
+        Space::Global(segment) => context
+            .segments
+            .address(segment, at, bytes)
+            .and_then(|place| store_global(global, place, bytes, value))
+            .ok_or(outside(trap::Space::Global(segment))),
+        Space::Output => {
+            warp.set_output(lane, at as usize / 4, value as u32);
+            Ok(())
+        }
+        Space::Const(_) => Err(Cause::Undocumented("a store to c[]")),
+        Space::Attribute | Space::Primitive | Space::Varying => {
+            Err(Cause::Undocumented("a store to a stage's inputs"))
+        }
+    }
+}
+
+/// Reads and writes one word of g[] (4 or 8 bytes), the lanes one after another, lowest first (**Open**, 6.8).
+/// Gives the old value.
+///
+/// # Errors
+/// Memory that is not there.
+pub fn atomic<G: Store>(
+    context: &Context,
+    global: &mut G,
+    mem: &Mem,
+    address: u32,
+    kind: Kind,
+    new: impl FnOnce(u64) -> u64,
+) -> Result<u64, Cause> {
+    let bytes = mem.access.bytes();
+    let at = aligned(address, bytes);
+    let Space::Global(segment) = mem.space else { return Err(Cause::Undocumented("an atomic outside g[]")) };
+    let outside = Cause::Memory { space: trap::Space::Global(segment), access: kind, address, bytes };
+    let place = context.segments.address(segment, at, bytes).ok_or_else(|| outside.clone())?;
+    let old = load_global(global, place, bytes).ok_or_else(|| outside.clone())? as u64;
+    store_global(global, place, bytes, u128::from(new(old))).ok_or(outside)?;
+    Ok(old)
+}
+
+/// A word of a[] or v[]. One that the launch does not give traps in strict mode and reads 0 in lenient mode.
+///
+/// # Errors
+/// As said.
+pub fn input(
+    context: &Context,
+    warp: &Warp,
+    lane: Lane,
+    space: trap::Space,
+    address: u32,
+    position: Position,
+) -> Result<u32, Cause> {
+    match (warp.inputs.get(address as usize / 4), context.mode) {
+        (Some(Some(input)), _) => {
+            let row: &Row<WARP> = match position {
+                Position::Centre => &input.centre,
+                Position::Centroid => &input.centroid,
+                Position::Flat => &input.flat,
+            };
+            Ok(row.0[lane.index()])
+        }
+        (_, Mode::Lenient) => Ok(0),
+        (_, Mode::Strict) => Err(Cause::NoInput { space, address }),
+    }
+}
+
+/// A word of p[], as [`input`].
+fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
+    match (context.vertices.get(address as usize / 4), context.mode) {
+        (Some(word), _) => Ok(*word),
+        (None, Mode::Lenient) => Ok(0),
+        (None, Mode::Strict) => Err(Cause::NoInput { space: trap::Space::Primitive, address }),
+    }
+}
+
+/// What starts at the address inside its word.
+fn part_of_word(word: u32, address: u32) -> u128 {
+    u128::from(word >> (8 * (address & 3)))
+}
+
+/// The low bytes of the access, extended to 32 bits where there are fewer.
+fn extended(raw: u128, access: Access) -> u128 {
+    match access {
+        Access::U8 => raw & 0xff,
+        Access::S8 => u128::from(raw as u8 as i8 as u32),
+        Access::U16 => raw & 0xffff,
+        Access::S16 => u128::from(raw as u16 as i16 as u32),
+        Access::B32 => raw & 0xffff_ffff,
+        Access::B64 => raw & u128::from(u64::MAX),
+        Access::B128 => raw,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_loads_are_extended_to_a_word() {
+        assert_eq!(extended(0x1_80ff, Access::U8), 0xff);
+        assert_eq!(extended(0x1_80ff, Access::S8), 0xffff_ffff);
+        assert_eq!(extended(0x1_80ff, Access::U16), 0x80ff);
+        assert_eq!(extended(0x1_80ff, Access::S16), 0xffff_80ff);
+        assert_eq!(extended(u128::MAX, Access::B64), u128::from(u64::MAX));
+    }
+}

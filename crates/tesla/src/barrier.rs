@@ -1,0 +1,170 @@
+//! The barriers of a block: counters of warps. (Specification 9.7.)
+//!
+//! ```text
+//! inc : v = v + 1; if v == count: v = 0
+//! wait: the warp is blocked until v == 0
+//! ```
+//! Executed once for each warp, whatever its active mask. Pure: no registers, no memory.
+
+/// Barriers a block can have.
+pub const BARRIERS: usize = 16;
+
+/// The count operand that stands for all warps of the block, besides the `all` flag.
+pub const COUNT_ALL: u32 = 0xfff;
+
+/// How many warps a barrier waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Every warp of the block, see [`Barriers::warps_expected_by_all`].
+    All,
+    /// So many increments.
+    Warps(u32),
+}
+
+impl Count {
+    /// The count of a `bar` instruction: its 12-bit operand, or its `all` flag.
+    pub fn of(operand: u32, all: bool) -> Count {
+        if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
+    }
+}
+
+/// The counters of a block and the warps that wait for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Barriers {
+    value: [u32; BARRIERS],
+    /// What the latest increment of each barrier was waiting for.
+    expected: [Count; BARRIERS],
+    /// By warp: the barrier it waits for.
+    waiting: Vec<Option<u8>>,
+    finished: Vec<bool>,
+}
+
+impl Barriers {
+    /// The barriers of a block of `warps` warps, all at zero.
+    pub fn new(warps: usize) -> Self {
+        Barriers {
+            value: [0; BARRIERS],
+            expected: [Count::All; BARRIERS],
+            waiting: vec![None; warps],
+            finished: vec![false; warps],
+        }
+    }
+
+    /// `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`].
+    pub fn bar(&mut self, warp: usize, barrier: u8, inc: bool, wait: bool, count: Count) {
+        let place = usize::from(barrier) % BARRIERS;
+        if inc {
+            self.value[place] += 1;
+            self.expected[place] = count;
+            self.release_if_complete(place);
+        }
+        if wait && self.value[place] != 0 {
+            self.waiting[warp] = Some(place as u8);
+        }
+    }
+
+    /// `warp` has ended.
+    pub fn finish(&mut self, warp: usize) {
+        self.finished[warp] = true;
+        for place in 0..BARRIERS {
+            if self.value[place] != 0 && self.expected[place] == Count::All {
+                self.release_if_complete(place);
+            }
+        }
+    }
+
+    /// The barrier `warp` waits for.
+    pub fn waits_for(&self, warp: usize) -> Option<u8> {
+        self.waiting[warp]
+    }
+
+    /// The warps that wait, with their barriers.
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
+        self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
+    }
+
+    /// How many increments a barrier has seen since it was last complete.
+    pub fn value(&self, barrier: u8) -> u32 {
+        self.value[usize::from(barrier) % BARRIERS]
+    }
+
+    /// **Open** (13.7): a warp that has ended no longer counts for a barrier that waits for all. Compiled programs
+    /// with early exits rely on not hanging; documents are silent.
+    fn warps_expected_by_all(&self) -> u32 {
+        self.finished.iter().filter(|finished| !**finished).count() as u32
+    }
+
+    fn release_if_complete(&mut self, place: usize) {
+        let complete = match self.expected[place] {
+            Count::All => self.value[place] >= self.warps_expected_by_all(),
+            Count::Warps(count) => self.value[place] == count,
+        };
+        if complete {
+            self.value[place] = 0;
+            for waiting in &mut self.waiting {
+                if *waiting == Some(place as u8) {
+                    *waiting = None;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_warp_to_arrive_releases_all() {
+        let mut bars = Barriers::new(3);
+        bars.bar(0, 0, true, true, Count::All);
+        bars.bar(2, 0, true, true, Count::All);
+        assert_eq!(bars.waiting().collect::<Vec<_>>(), [(0, 0), (2, 0)]);
+        bars.bar(1, 0, true, true, Count::All);
+        assert_eq!(bars.waiting().count(), 0);
+        assert_eq!(bars.value(0), 0);
+    }
+
+    #[test]
+    fn a_count_of_warps_releases_at_that_count() {
+        let mut bars = Barriers::new(4);
+        bars.bar(0, 3, true, true, Count::Warps(2));
+        assert_eq!(bars.waits_for(0), Some(3));
+        bars.bar(3, 3, true, false, Count::Warps(2));
+        assert_eq!(bars.waits_for(0), None);
+    }
+
+    #[test]
+    fn waiting_at_an_unused_barrier_does_not_block() {
+        let mut bars = Barriers::new(2);
+        bars.bar(0, 1, false, true, Count::All);
+        assert_eq!(bars.waits_for(0), None);
+    }
+
+    #[test]
+    fn an_increment_without_wait_does_not_block() {
+        let mut bars = Barriers::new(2);
+        bars.bar(0, 1, true, false, Count::All);
+        assert_eq!(bars.waits_for(0), None);
+        bars.bar(1, 1, false, true, Count::All);
+        assert_eq!(bars.waits_for(1), Some(1));
+    }
+
+    #[test]
+    fn a_finished_warp_is_not_waited_for() {
+        let mut bars = Barriers::new(3);
+        bars.bar(0, 0, true, true, Count::All);
+        bars.finish(2);
+        assert_eq!(bars.waits_for(0), Some(0));
+        bars.finish(1);
+        assert_eq!(bars.waits_for(0), None);
+    }
+
+    #[test]
+    fn the_operand_fff_and_the_flag_mean_all() {
+        assert_eq!(
+            [Count::of(0xfff, false), Count::of(3, true), Count::of(3, false)],
+            [Count::All, Count::All, Count::Warps(3)]
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! From words to an [`Inst`], and to the meaning of every bit.
+
+pub use reconverge_isa::read::{Described, NoReading};
+
+use crate::inst::{Chip, Form, Inst, Stage};
+use crate::parts::here;
+use crate::table::{Row, TABLE};
+
+/// How the words of an instruction are laid out; the second word counts only if there is one. (2)
+#[inline(always)]
+pub const fn form([first, second]: [u32; 2]) -> Form {
+    match (first & 3, second & 3) {
+        (0, _) => Form::Short,
+        (2, _) => Form::ShortControl,
+        (1, 3) => Form::Immediate,
+        (1, _) => Form::Long,
+        (_, _) => Form::Control,
+    }
+}
+
+/// How many words the instruction has that starts with this one.
+#[inline(always)]
+pub const fn length(first: u32) -> u32 {
+    1 + (first & 1)
+}
+
+/// Both words as one number; a one-word instruction has no second word.
+#[inline(always)]
+pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
+    let second = if length(first) == 2 { second } else { 0 };
+    first as u64 | (second as u64) << 32
+}
+
+/// The instruction that starts with these words; of a one-word instruction the second word does not count.
+///
+/// # Errors
+/// No instruction of this chip and stage has these bits: ILLEGAL_OPCODE. (10)
+///
+/// ```
+/// use reconverge_tesla::decode::decode;
+/// use reconverge_tesla::inst::{Chip, Dst, Op, Operand, Stage};
+/// use reconverge_tesla::lane::Width;
+/// let mov = decode([0x1001_8005, 0x0000_0003], Chip::G80, Stage::Compute).unwrap();
+/// assert_eq!(mov.op, Op::Mov { width: Width::B32 });
+/// assert_eq!((mov.dst, mov.src[0]), (Dst::R32(1), Operand::Imm(1)));
+/// ```
+#[inline]
+pub fn decode(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Inst, NoReading> {
+    let (row, draft) = TABLE.decode(joined(words), here(chip, stage))?;
+    let op = (row.meaning)(&draft);
+    Ok(Inst { op, form: form(words), ..draft.inst })
+}
+
+/// The row of the table that these words belong to.
+///
+/// # Errors
+/// As [`decode`].
+pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, NoReading> {
+    TABLE.find(joined(words), here(chip, stage))
+}
+
+/// What every bit of an instruction is, in the order of its text: bit n of the second word is bit 32 + n.
+///
+/// # Errors
+/// As [`decode`].
+pub fn describe(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Vec<Described>, NoReading> {
+    TABLE.describe(joined(words), here(chip, stage))
+}

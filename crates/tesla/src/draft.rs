@@ -1,0 +1,96 @@
+//! What the parts of a row leave behind while a word is decoded, before it has a meaning.
+
+use reconverge_isa::row;
+
+use crate::inst::{Access, Form, Inst, Op, Tex, TexOp};
+use crate::lane::convert::{Integer, Size};
+use crate::lane::integer::{Addition, Logic};
+use crate::lane::quad::{QuadOp, QuadSource};
+use crate::lane::{Compare, Rounding};
+
+/// The instruction so far, and the modifiers that its row's meaning makes an [`Op`] of.
+#[derive(Debug)]
+pub struct Draft {
+    /// Everything but the operation.
+    pub inst: Inst,
+    /// add, sub, subr, addc.
+    pub addition: Addition,
+    /// Which comparison of `set`.
+    pub compare: Compare,
+    /// and, or, xor, mov2.
+    pub logic: Logic,
+    /// Types of the first and second source are signed; the first stands for both where there is one type.
+    pub signed: [bool; 2],
+    /// Upper bits of a 24-bit product.
+    pub high: bool,
+    /// Inverted sources.
+    pub not: [bool; 2],
+    /// Rounding mode.
+    pub rounding: Rounding,
+    /// Saturation.
+    pub sat: bool,
+    /// A 64-bit atomic.
+    pub wide: bool,
+    /// `st unlock`.
+    pub unlock: bool,
+    /// The type of a memory access whose operand follows.
+    pub access: Access,
+    /// Integer source type of a conversion.
+    pub from: Integer,
+    /// Operations of the lanes of a quad.
+    pub quad: [QuadOp; 4],
+    /// Selected lane of a quad.
+    pub quad_from: QuadSource,
+    /// Fields of a texture instruction.
+    pub tex: Tex,
+    /// Code address.
+    pub target: u32,
+    /// Limited call.
+    pub lim: bool,
+    /// A barrier's `inc` and `wait`.
+    pub barrier: [bool; 2],
+    /// Two numbers: of a barrier and its count, of an event.
+    pub numbers: [u32; 2],
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Draft {
+            inst: Inst::new(Op::Nop, Form::Long),
+            addition: Addition::Add,
+            compare: Compare::from_bits(0),
+            logic: Logic::And,
+            signed: [false; 2],
+            high: false,
+            not: [false; 2],
+            rounding: Rounding::Nearest,
+            sat: false,
+            wide: false,
+            unlock: false,
+            access: Access::B32,
+            from: Integer { size: Size::B32, signed: false },
+            quad: [QuadOp::Add; 4],
+            quad_from: QuadSource::Lane(0),
+            tex: Tex {
+                op: TexOp::Auto,
+                cube: false,
+                live: false,
+                deriv: false,
+                base: 0,
+                count: 1,
+                mask: 15,
+                texture: 0,
+                sampler: 0,
+                offset: [0; 3],
+            },
+            target: 0,
+            lim: false,
+            barrier: [false; 2],
+            numbers: [0; 2],
+        }
+    }
+}
+
+impl row::Draft for Draft {
+    type Meaning = Op;
+}

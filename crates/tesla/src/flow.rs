@@ -1,0 +1,1008 @@
+//! How the lanes of a warp part and come together again: the token stack of one warp.
+//!
+//! Follows chapter 9 of the specification: field layout and limits of the hardware stack \[mp.xml, compute.xml\],
+//! the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. Where those leave a gap
+//! the reading chosen here is a constant or a function of its own, marked **Open**, so that a reader with the
+//! hardware can settle it in one place. Open readings of this file: [`TAKEN_SIDE_RUNS_FIRST`],
+//! [`DEFAULT_STACK_ENTRIES`], [`Flow::join_without_token`], [`Flow::break_through_call`],
+//! [`Flow::broken_at_the_end`], [`Flow::joinat_while_unwinding`], [`Flow::uniform_target`],
+//! [`Flow::control_inside_quadon`], [`Flow::call_beyond_limit`].
+//!
+//! Pure: no registers, no memory, no predicates. Every method takes the lanes whose predicate held where the
+//! instruction is predicated (`bra`, `ret`, `break`, `discard`), and acts for all active lanes where it is not.
+//! Addresses are byte addresses in the stage's code window. Barriers are a matter of the block, not of the
+//! warp: see `barrier.rs`.
+
+use std::fmt;
+
+use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
+
+/// Lanes of a warp. (Specification 1.3.)
+pub const WARP: usize = 32;
+
+/// **Open** (13.2): of a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in
+/// the patents' token algorithm. Programs without races cannot tell.
+pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
+
+/// **Open** (9.1): how deep a stack may grow when the launch does not say. Sixteen entries are on chip, the rest
+/// spills to memory; 4096 is the largest size `STACK_SIZE_LOG` can express.
+pub const DEFAULT_STACK_ENTRIES: usize = 4096;
+
+/// What an entry of the stack is for. (Type field, bits 29..31 of the hardware entry; 9.1.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenType {
+    /// 1: pushed by a divergent `bra`: the side that waits.
+    Branch,
+    /// 2: pushed by `call` and `preret`.
+    Call,
+    /// 3: the same under the call limit.
+    CallLim,
+    /// 4: pushed by `breakaddr`.
+    Break,
+    /// 5: pushed by `quadon`.
+    Quadon,
+    /// 6: pushed by `joinat`.
+    Joinat,
+}
+
+impl TokenType {
+    /// The name in the register manual.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TokenType::Branch => "BRANCH",
+            TokenType::Call => "CALL",
+            TokenType::CallLim => "CALL_LIM",
+            TokenType::Break => "BREAK",
+            TokenType::Quadon => "QUADON",
+            TokenType::Joinat => "JOINAT",
+        }
+    }
+}
+
+/// One entry of the stack: type, address, lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What it is for.
+    pub token: TokenType,
+    /// Byte address: BRANCH the fall-through, CALL the return address, BREAK and JOINAT their operand, QUADON 0.
+    pub pc: u32,
+    /// BRANCH: the lanes that did not take it. All others: the lanes that were active at the push.
+    pub mask: Mask,
+}
+
+/// What the stack can hold against a program. (`ERROR_CODE` bits and MPC traps; section 10.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// An entry was needed and the stack was empty.
+    StackUnderflow,
+    /// The entry on top has the wrong type.
+    StackMismatch,
+    /// A control instruction between `quadon` and `quadpop`.
+    QuadonActive,
+    /// More entries than the stack may have.
+    StackLimit,
+    /// `bra c[]` whose active lanes name different targets; not a hardware code. (9.9)
+    TargetsDiffer,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::StackUnderflow => "STACK_UNDERFLOW: an entry was needed and the stack is empty",
+            Fault::StackMismatch => "STACK_MISMATCH: the entry on top of the stack has the wrong type",
+            Fault::QuadonActive => "QUADON_ACTIVE: control instruction between quadon and quadpop",
+            Fault::StackLimit => "STACK_LIMIT: the stack is full",
+            Fault::TargetsDiffer => "active lanes name different targets of an indirect branch",
+        })
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What the launch configures about the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Entries of the stack. See [`Limits::stack_size_log`].
+    pub stack_entries: usize,
+    /// Limited calls that may be outstanding; `None` is no limit. See [`Limits::call_limit_log`].
+    pub calls: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { stack_entries: DEFAULT_STACK_ENTRIES, calls: None }
+    }
+}
+
+impl Limits {
+    /// Entries for a `STACK_SIZE_LOG` value: log2(entries) + 1, at least 4 entries; 0 leaves the sixteen on chip.
+    /// Values above 13 act as 13. (9.1)
+    pub fn stack_size_log(value: u32) -> usize {
+        match value {
+            0 => 16,
+            _ => 1 << (value.clamp(3, 13) - 1),
+        }
+    }
+
+    /// Outstanding limited calls for a `CALL_LIMIT_LOG` value: 0 none, 1 to 8 are 2^(n-1), 15 is no limit; the
+    /// values between are unknown and give `None` as well. (9.1)
+    pub fn call_limit_log(value: u32) -> Option<u32> {
+        match value {
+            0 => Some(0),
+            1..=8 => Some(1 << (value - 1)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the active lanes agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// All or none.
+    Uniform,
+    /// Some and not all.
+    Divergent,
+}
+
+/// What a join does to the instruction that carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// The instruction runs, for the lanes that are active now.
+    Run,
+    /// The warp went away to another path; the instruction is not executed now.
+    Away,
+}
+
+/// Program counter, active lanes, lane states and token stack of one warp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    pc: u32,
+    active: Mask,
+    launched: Mask,
+    brk: Mask,
+    ret: Mask,
+    exited: Mask,
+    dead: Mask,
+    stack: Vec<Token>,
+    calls: u32,
+    limits: Limits,
+    mode: Mode,
+}
+
+impl Flow {
+    /// A warp at `pc` in which `launched` are running.
+    pub fn new(pc: u32, launched: Mask, limits: Limits, mode: Mode) -> Self {
+        let launched = launched & Mask::first(WARP);
+        Flow {
+            pc,
+            active: launched,
+            launched,
+            brk: Mask::NONE,
+            ret: Mask::NONE,
+            exited: Mask::NONE,
+            dead: Mask::first(WARP) - launched,
+            stack: Vec::new(),
+            calls: 0,
+            limits,
+            mode,
+        }
+    }
+
+    /// Byte address of the next instruction.
+    pub fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    /// The lanes executing now; none when the warp has finished.
+    pub fn active(&self) -> Mask {
+        self.active
+    }
+
+    /// Lanes that never existed, helper lanes and discarded lanes: the texture unit's "live" mask, inverted.
+    pub fn dead(&self) -> Mask {
+        self.dead
+    }
+
+    /// Whether no lane will ever run again.
+    pub fn finished(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// The stack, outermost entry first.
+    pub fn tokens(&self) -> &[Token] {
+        &self.stack
+    }
+
+    /// Lanes that are neither BRK, RET nor EXIT: running, or branched off and waiting.
+    fn run(&self) -> Mask {
+        self.launched - self.brk - self.ret - self.exited
+    }
+
+    /// Any instruction that is not control flow: goes on at `next`.
+    #[inline]
+    pub fn advance(&mut self, next: u32) {
+        self.pc = next;
+    }
+
+    /// `bra`: `taken` are the active lanes whose predicate holds.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn bra<O: Observer>(
+        &mut self,
+        target: u32,
+        next: u32,
+        taken: Mask,
+        o: &mut O,
+    ) -> Result<Decision, Fault> {
+        self.control_inside_quadon()?;
+        let taken = taken & self.active;
+        if taken.is_empty() {
+            self.pc = next;
+            return Ok(Decision::Uniform);
+        }
+        if taken == self.active {
+            self.jump(target, o);
+            return Ok(Decision::Uniform);
+        }
+        let not = self.active - taken;
+        let (first, first_pc, second, second_pc) =
+            if TAKEN_SIDE_RUNS_FIRST { (taken, target, not, next) } else { (not, next, taken, target) };
+        self.push(TokenType::Branch, second_pc, second, o)?;
+        self.active = first;
+        announce(o, Event::Diverge { taken: first, not: second });
+        self.jump(first_pc, o);
+        Ok(Decision::Divergent)
+    }
+
+    /// `bra c[]`: every active lane goes to `target`, see [`Flow::uniform_target`]. (9.9)
+    ///
+    /// # Errors
+    /// [`Fault::QuadonActive`].
+    pub fn bra_indirect<O: Observer>(&mut self, target: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.jump(target & INDIRECT_TARGET_BITS, o);
+        Ok(())
+    }
+
+    /// `joinat`: where lanes that arrive at a join wait for each other.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn joinat<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.push(TokenType::Joinat, target, self.active, o)?;
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `breakaddr`: where lanes go on that leave with `break`.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn breakaddr<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.push(TokenType::Break, target, self.active, o)?;
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `call`: all active lanes go to `target` and return to `next`.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn call<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.push(TokenType::Call, next, self.active, o)?;
+        self.jump(target, o);
+        Ok(())
+    }
+
+    /// `call lim`: a call that is skipped when too many are outstanding, see [`Flow::call_beyond_limit`].
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn call_lim<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        if self.call_beyond_limit() {
+            self.pc = next;
+            return Ok(());
+        }
+        self.push(TokenType::CallLim, next, self.active, o)?;
+        self.calls += 1;
+        self.jump(target, o);
+        Ok(())
+    }
+
+    /// `preret`: the return address of an indirect call that follows as `bra c[]`.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn preret<O: Observer>(&mut self, return_to: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.push(TokenType::Call, return_to, self.active, o)?;
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `preret lim`: nothing is pushed when too many limited calls are outstanding.
+    ///
+    /// # Errors
+    /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    pub fn preret_lim<O: Observer>(&mut self, return_to: u32, next: u32, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        if !self.call_beyond_limit() {
+            self.push(TokenType::CallLim, return_to, self.active, o)?;
+            self.calls += 1;
+        }
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `break`: `leaving` wait for the BREAK entry; the others go on at `next`.
+    ///
+    /// # Errors
+    /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    pub fn break_<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
+        self.control_inside_quadon()?;
+        let leaving = leaving & self.active;
+        self.brk |= leaving;
+        self.retire(leaving, next, o)
+    }
+
+    /// `ret`: `leaving` wait for the CALL entry; the others go on at `next`. Without a CALL entry it ends the lane.
+    ///
+    /// # Errors
+    /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    pub fn ret<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
+        self.control_inside_quadon()?;
+        let leaving = leaving & self.active;
+        self.ret |= leaving;
+        self.retire(leaving, next, o)
+    }
+
+    /// The exit modifier: after its instruction, all active lanes end, whatever the predicate.
+    ///
+    /// # Errors
+    /// [`Fault::QuadonActive`]; what unwinding can meet.
+    pub fn exit<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
+        self.control_inside_quadon()?;
+        self.exited |= self.active;
+        self.active = Mask::NONE;
+        self.unwind(o)
+    }
+
+    /// The join modifier: before its instruction. Each arrival first sends the warp to the side that still waits;
+    /// the arrival that finds the JOINAT entry on top brings all together. (9.4)
+    ///
+    /// # Errors
+    /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
+    pub fn join<O: Observer>(&mut self, o: &mut O) -> Result<Join, Fault> {
+        let Some(&top) = self.stack.last() else {
+            return self.join_without_token();
+        };
+        let arrival = match top.token {
+            TokenType::Branch => Join::Away,
+            TokenType::Joinat => Join::Run,
+            TokenType::Quadon => return Err(Fault::QuadonActive),
+            TokenType::Call | TokenType::CallLim | TokenType::Break => return Err(Fault::StackMismatch),
+        };
+        self.pop(o);
+        self.active = top.mask & self.run();
+        if arrival == Join::Away {
+            self.pc = top.pc;
+            announce(o, Event::Jump { to: top.pc });
+        }
+        announce(o, Event::Reconverge { mask: self.active });
+        if self.active.is_empty() {
+            self.unwind(o)?;
+            return Ok(Join::Away);
+        }
+        Ok(arrival)
+    }
+
+    /// `quadon`: every lane of each quad with an active lane runs, whatever its state. (9.8)
+    ///
+    /// # Errors
+    /// [`Fault::QuadonActive`] when nested, [`Fault::StackLimit`].
+    pub fn quadon<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
+        if self.stack.last().is_some_and(|top| top.token == TokenType::Quadon) {
+            return Err(Fault::QuadonActive); // "nesting is not supported"
+        }
+        self.push(TokenType::Quadon, 0, self.active, o)?;
+        self.active = whole_quads(self.active);
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `quadpop`: back to the lanes from before `quadon`. (9.8)
+    ///
+    /// # Errors
+    /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`], in both modes.
+    pub fn quadpop<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
+        let top = *self.stack.last().ok_or(Fault::StackUnderflow)?;
+        if top.token != TokenType::Quadon {
+            return Err(Fault::StackMismatch);
+        }
+        self.pop(o);
+        self.active = top.mask;
+        self.pc = next;
+        Ok(())
+    }
+
+    /// `discard`: `killed` become dead. They keep running as helpers for their quad; a warp of which every lane is
+    /// dead runs to its end like any other (**Open** 13.11: hardware may end it early). (6.10)
+    pub fn discard(&mut self, killed: Mask, next: u32) {
+        self.dead |= killed & self.active;
+        self.pc = next;
+    }
+
+    /// Marks lanes that run only for the derivatives of their quad, at launch.
+    pub fn mark_helpers(&mut self, helpers: Mask) {
+        self.dead |= helpers & self.launched;
+    }
+
+    /// **Open** (13.8): `bra c[]` reads its target through an address register that may differ between lanes. In
+    /// strict mode differing targets are [`Fault::TargetsDiffer`]; in lenient mode the lowest active lane decides.
+    ///
+    /// # Errors
+    /// As said.
+    pub fn uniform_target(&self, target_of: impl Fn(Lane) -> u32) -> Result<u32, Fault> {
+        let mut lanes = self.active.lanes();
+        let first = lanes.next().map(&target_of).unwrap_or(0);
+        match self.mode {
+            Mode::Strict if lanes.any(|lane| target_of(lane) != first) => Err(Fault::TargetsDiffer),
+            Mode::Strict | Mode::Lenient => Ok(first),
+        }
+    }
+
+    /// **Open** (13.4): a join with nothing on the stack is an underflow in strict mode and nothing at all in
+    /// lenient mode. (Barra restores the initial mask.)
+    fn join_without_token(&self) -> Result<Join, Fault> {
+        match self.mode {
+            Mode::Strict => Err(Fault::StackUnderflow),
+            Mode::Lenient => Ok(Join::Run),
+        }
+    }
+
+    /// **Open** (9.5): a `break` in a subroutine for a loop outside. In strict mode it is a mismatch; in lenient
+    /// mode the CALL entry is popped as if returned and unwinding goes on to the BREAK entry.
+    fn break_through_call(&self, call: &Token) -> Result<(), Fault> {
+        match self.mode {
+            Mode::Strict if (call.mask & self.brk).any() => Err(Fault::StackMismatch),
+            Mode::Strict | Mode::Lenient => Ok(()),
+        }
+    }
+
+    /// **Open** (13.5): lanes that executed `break` and met no BREAK entry down to the bottom of the stack: an
+    /// underflow in strict mode; in lenient mode they count as exited.
+    fn broken_at_the_end(&self) -> Result<(), Fault> {
+        match self.mode {
+            Mode::Strict if self.brk.any() => Err(Fault::StackUnderflow),
+            Mode::Strict | Mode::Lenient => Ok(()),
+        }
+    }
+
+    /// **Open** (13.3): unwinding that meets a JOINAT entry for which lanes wait resumes at its address and leaves
+    /// the entry, because the instruction there carries the join that pops it. An entry nobody waits for goes.
+    fn joinat_while_unwinding(waiting: Mask) -> bool {
+        waiting.is_empty()
+    }
+
+    /// **Open** (9.8): "No other control instruction may run in between": it is [`Fault::QuadonActive`] in strict
+    /// mode. In lenient mode only what would disturb the entry is (unwinding, joining, nesting).
+    fn control_inside_quadon(&self) -> Result<(), Fault> {
+        match (self.mode, self.stack.last()) {
+            (Mode::Strict, Some(Token { token: TokenType::Quadon, .. })) => Err(Fault::QuadonActive),
+            (Mode::Strict | Mode::Lenient, _) => Ok(()),
+        }
+    }
+
+    /// **Open** (13.6): whether a limited call is skipped: when as many as the limit are outstanding. The count
+    /// goes up with every limited call that is made and down when its entry is popped.
+    fn call_beyond_limit(&self) -> bool {
+        self.limits.calls.is_some_and(|limit| self.calls >= limit)
+    }
+
+    fn retire<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
+        let staying = self.active - leaving;
+        let decision = if leaving.any() && staying.any() { Decision::Divergent } else { Decision::Uniform };
+        if decision == Decision::Divergent {
+            announce(o, Event::Diverge { taken: staying, not: leaving });
+        }
+        self.active = staying;
+        if staying.is_empty() {
+            self.unwind(o)?;
+        } else {
+            self.pc = next;
+        }
+        Ok(decision)
+    }
+
+    /// No lane is left on the current path: finds who runs next. (9.3)
+    fn unwind<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
+        while let Some(&top) = self.stack.last() {
+            match top.token {
+                TokenType::Branch => self.pop(o),
+                TokenType::Call | TokenType::CallLim => {
+                    self.break_through_call(&top)?;
+                    self.pop(o);
+                    self.ret = self.ret - top.mask;
+                }
+                TokenType::Break => {
+                    self.pop(o);
+                    self.brk = self.brk - top.mask;
+                }
+                TokenType::Joinat => {
+                    if Self::joinat_while_unwinding(top.mask & self.run()) {
+                        self.pop(o);
+                    }
+                }
+                TokenType::Quadon => return Err(Fault::QuadonActive),
+            }
+            let waiting = top.mask & self.run();
+            if waiting.any() {
+                self.active = waiting;
+                self.pc = top.pc;
+                announce(o, Event::Jump { to: top.pc });
+                announce(o, Event::Reconverge { mask: waiting });
+                return Ok(());
+            }
+        }
+        self.broken_at_the_end()
+    }
+
+    fn push<O: Observer>(&mut self, token: TokenType, pc: u32, mask: Mask, o: &mut O) -> Result<(), Fault> {
+        if self.stack.len() >= self.limits.stack_entries {
+            return Err(Fault::StackLimit);
+        }
+        self.stack.push(Token { token, pc, mask });
+        announce(o, Event::Push { kind: token.name() });
+        Ok(())
+    }
+
+    fn pop<O: Observer>(&mut self, o: &mut O) {
+        let Some(top) = self.stack.pop() else { return };
+        if top.token == TokenType::CallLim {
+            self.calls -= 1;
+        }
+        announce(o, Event::Pop { kind: top.token.name() });
+    }
+
+    fn jump<O: Observer>(&mut self, to: u32, o: &mut O) {
+        self.pc = to;
+        announce(o, Event::Jump { to });
+    }
+}
+
+/// The bits of the word read by `bra c[]` that are an address: 24-bit byte address, low two bits 0. (9.3)
+const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
+
+/// Every lane of each quad of which a lane is in `lanes`.
+pub fn whole_quads(lanes: Mask) -> Mask {
+    let pairs = lanes.0 | (lanes.0 >> 1 & 0x5555_5555) | (lanes.0 << 1 & 0xaaaa_aaaa);
+    Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
+}
+
+fn announce<O: Observer>(observer: &mut O, event: Event) {
+    if O::ENABLED {
+        observer.event(event);
+    }
+}
+
+impl FlowView for Flow {
+    fn issue(&self) -> Option<Issue> {
+        self.active.any().then_some(Issue { pc: self.pc, mask: self.active })
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        if self.active.has(lane) {
+            return Why::Active;
+        }
+        if self.exited.has(lane) {
+            return Why::Exited;
+        }
+        if !self.launched.has(lane) {
+            return Why::Uncovered;
+        }
+        if self.brk.has(lane) {
+            return Why::LoopDone;
+        }
+        // The innermost entry that will wake the lane.
+        let waits_for = |token: TokenType| match token {
+            TokenType::Call | TokenType::CallLim => self.ret.has(lane),
+            TokenType::Branch | TokenType::Joinat => !self.ret.has(lane),
+            TokenType::Break | TokenType::Quadon => false,
+        };
+        let entry = self.stack.iter().rev().find(|entry| entry.mask.has(lane) && waits_for(entry.token));
+        entry.map_or(Why::Exited, |entry| Why::Parked { pc: entry.pc })
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        let row = |entry: &Token| StackRow {
+            kind: entry.token.name(),
+            pc: (entry.token != TokenType::Quadon).then_some(entry.pc),
+            mask: Some(entry.mask),
+            count: None,
+        };
+        self.stack.iter().rev().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconverge_simt::{Recorder, Silent};
+
+    fn warp(lanes: u64) -> Flow {
+        Flow::new(0, Mask(lanes), Limits::default(), Mode::Strict)
+    }
+
+    fn lenient(lanes: u64) -> Flow {
+        Flow::new(0, Mask(lanes), Limits::default(), Mode::Lenient)
+    }
+
+    fn at(flow: &Flow) -> (u32, u64) {
+        (flow.pc(), flow.active().0)
+    }
+
+    fn kinds(flow: &Flow) -> Vec<(&'static str, u32, u64)> {
+        flow.tokens().iter().map(|entry| (entry.token.name(), entry.pc, entry.mask.0)).collect()
+    }
+
+    // 9.10, first trace.
+    #[test]
+    fn a_diverging_if_else_joins_after_both_sides() {
+        let mut flow = warp(0b11);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        assert_eq!(flow.bra(0x20, 0x10, Mask(0b01), &mut Silent), Ok(Decision::Divergent));
+        assert_eq!(at(&flow), (0x20, 0b01));
+        assert_eq!(kinds(&flow), [("JOINAT", 0x30, 0b11), ("BRANCH", 0x10, 0b10)]);
+        assert_eq!(flow.bra(0x30, 0x30, Mask(0b01), &mut Silent), Ok(Decision::Uniform));
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Away));
+        assert_eq!(at(&flow), (0x10, 0b10));
+        flow.bra(0x30, 0x20, Mask(0b10), &mut Silent).unwrap();
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+        assert_eq!(at(&flow), (0x30, 0b11));
+        assert!(flow.tokens().is_empty());
+    }
+
+    // 9.10, second trace.
+    #[test]
+    fn an_exit_inside_an_if_lets_the_other_side_run_and_join_alone() {
+        let mut flow = warp(0b11);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        flow.bra(0x20, 0x10, Mask(0b01), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x10, 0b10));
+        flow.bra(0x30, 0x20, Mask(0b10), &mut Silent).unwrap();
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+        assert_eq!(at(&flow), (0x30, 0b10));
+        assert!(flow.tokens().is_empty());
+    }
+
+    // 9.10, third trace: lane 1 waits at the join, lane 0 exits.
+    #[test]
+    fn unwinding_resumes_at_a_joinat_and_leaves_the_entry_for_the_join_there() {
+        let mut flow = warp(0b11);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        flow.bra(0x30, 0x10, Mask(0b10), &mut Silent).unwrap();
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Away));
+        assert_eq!(at(&flow), (0x10, 0b01));
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x30, 0b10));
+        assert_eq!(kinds(&flow), [("JOINAT", 0x30, 0b11)]);
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+        assert_eq!(at(&flow), (0x30, 0b10));
+        assert!(flow.tokens().is_empty());
+    }
+
+    // 9.5: the taken side runs first.
+    #[test]
+    fn the_taken_side_runs_first() {
+        let mut flow = warp(0xf);
+        flow.bra(0x80, 0x08, Mask(0x8), &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x80, 0x8));
+    }
+
+    // 9.3: uniform branches push nothing.
+    #[test]
+    fn a_branch_that_all_or_none_take_pushes_nothing() {
+        for (taken, pc) in [(0xfu64, 0x80), (0, 0x08)] {
+            let mut flow = warp(0xf);
+            assert_eq!(flow.bra(0x80, 0x08, Mask(taken), &mut Silent), Ok(Decision::Uniform));
+            assert_eq!(at(&flow), (pc, 0xf));
+            assert!(flow.tokens().is_empty());
+        }
+    }
+
+    // 9.5: an if without joinat is legal, both sides run to their ends.
+    #[test]
+    fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
+        let mut flow = warp(0b11);
+        flow.bra(0x20, 0x08, Mask(0b01), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b10));
+        flow.exit(&mut Silent).unwrap();
+        assert!(flow.finished());
+    }
+
+    // 9.5: joinat loop: one BRANCH for each round in which lanes leave; the join pops them one at a time.
+    #[test]
+    fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
+        let mut flow = warp(0b111);
+        flow.joinat(0x20, 0x08, &mut Silent).unwrap();
+        for stay in [0b110, 0b100] {
+            assert_eq!(flow.bra(0x08, 0x20, Mask(stay), &mut Silent), Ok(Decision::Divergent));
+            assert_eq!(at(&flow), (0x08, stay));
+        }
+        flow.bra(0x08, 0x20, Mask::NONE, &mut Silent).unwrap();
+        assert_eq!((flow.join(&mut Silent), at(&flow)), (Ok(Join::Away), (0x20, 0b010)));
+        assert_eq!((flow.join(&mut Silent), at(&flow)), (Ok(Join::Away), (0x20, 0b001)));
+        assert_eq!((flow.join(&mut Silent), at(&flow)), (Ok(Join::Run), (0x20, 0b111)));
+    }
+
+    // 9.5: breakaddr loop: leavers wait without an entry, everyone goes on at the break address.
+    #[test]
+    fn a_break_loop_pushes_nothing_for_its_leavers() {
+        let mut flow = warp(0b111);
+        flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+        assert_eq!(flow.break_(Mask(0b001), 0x10, &mut Silent), Ok(Decision::Divergent));
+        assert_eq!(at(&flow), (0x10, 0b110));
+        assert_eq!(flow.break_(Mask::NONE, 0x18, &mut Silent), Ok(Decision::Uniform));
+        assert_eq!(flow.tokens().len(), 1);
+        flow.break_(Mask(0b110), 0x10, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x40, 0b111));
+        assert!(flow.tokens().is_empty());
+    }
+
+    // 9.5: break inside an if inside the loop: the join omits the breakers.
+    #[test]
+    fn a_join_omits_lanes_that_broke() {
+        let mut flow = warp(0b11);
+        flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+        flow.joinat(0x30, 0x10, &mut Silent).unwrap();
+        flow.bra(0x20, 0x18, Mask(0b01), &mut Silent).unwrap();
+        flow.break_(Mask(0b01), 0x28, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x18, 0b10));
+        flow.bra(0x30, 0x20, Mask(0b10), &mut Silent).unwrap();
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+        assert_eq!(at(&flow), (0x30, 0b10));
+        flow.break_(Mask(0b10), 0x38, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x40, 0b11));
+    }
+
+    // 9.6: divergent ret: the others continue, then all go on behind the call.
+    #[test]
+    fn lanes_that_returned_wait_for_the_rest_of_the_call() {
+        let mut flow = warp(0b11);
+        flow.call(0x100, 0x08, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x100, 0b11));
+        assert_eq!(flow.ret(Mask(0b01), 0x108, &mut Silent), Ok(Decision::Divergent));
+        assert_eq!(at(&flow), (0x108, 0b10));
+        flow.ret(Mask(0b10), 0x110, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b11));
+    }
+
+    // 9.6: pending BRANCH paths of the level run before the CALL entry pops.
+    #[test]
+    fn a_return_runs_the_pending_branch_of_its_level_first() {
+        let mut flow = warp(0b11);
+        flow.call(0x100, 0x08, &mut Silent).unwrap();
+        flow.bra(0x120, 0x108, Mask(0b01), &mut Silent).unwrap();
+        flow.ret(Mask(0b01), 0x128, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x108, 0b10));
+        flow.ret(Mask(0b10), 0x110, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b11));
+    }
+
+    // 9.6: ret with no CALL entry ends the thread; exited lanes never come back.
+    #[test]
+    fn a_return_without_a_call_ends_the_lane() {
+        let mut flow = warp(0b11);
+        flow.ret(Mask(0b01), 0x08, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b10));
+        flow.ret(Mask(0b10), 0x10, &mut Silent).unwrap();
+        assert!(flow.finished());
+        assert_eq!(flow.why(Lane(0)), Why::Exited);
+    }
+
+    // 9.6: exited lanes are never re-enabled by any pop.
+    #[test]
+    fn no_entry_wakes_an_exited_lane() {
+        let mut flow = warp(0b11);
+        flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+        flow.call(0x100, 0x10, &mut Silent).unwrap();
+        flow.bra(0x180, 0x108, Mask(0b01), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        flow.ret(Mask(0b10), 0x110, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x10, 0b10));
+        flow.break_(Mask(0b10), 0x18, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x40, 0b10));
+    }
+
+    // 9.9: preret gives the return address of the branch that follows.
+    #[test]
+    fn an_indirect_call_is_preret_and_an_indirect_branch() {
+        let mut flow = warp(0b11);
+        flow.preret(0x10, 0x08, &mut Silent).unwrap();
+        assert_eq!(flow.pc(), 0x08);
+        flow.bra_indirect(0xff00_0103, &mut Silent).unwrap();
+        assert_eq!(flow.pc(), 0x100); // 24 bits, low two bits 0
+        flow.ret(Mask(0b11), 0x108, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x10, 0b11));
+    }
+
+    // 13.8
+    #[test]
+    fn differing_indirect_targets_trap_or_follow_the_lowest_lane() {
+        let target = |lane: Lane| 0x100 + 8 * u32::from(lane.0);
+        assert_eq!(warp(0b110).uniform_target(target), Err(Fault::TargetsDiffer));
+        assert_eq!(lenient(0b110).uniform_target(target), Ok(0x108));
+        assert_eq!(warp(0b110).uniform_target(|_| 8), Ok(8));
+    }
+
+    // 9.1 and 13.6
+    #[test]
+    fn a_limited_call_beyond_the_limit_is_skipped_and_counted_until_it_pops() {
+        let limits = Limits { calls: Limits::call_limit_log(1), ..Limits::default() };
+        let mut flow = Flow::new(0, Mask(1), limits, Mode::Strict);
+        flow.call_lim(0x100, 0x08, &mut Silent).unwrap();
+        flow.call_lim(0x200, 0x108, &mut Silent).unwrap();
+        assert_eq!(flow.pc(), 0x108);
+        assert_eq!(flow.tokens().len(), 1);
+        flow.preret_lim(0x300, 0x110, &mut Silent).unwrap();
+        assert_eq!(flow.tokens().len(), 1);
+        flow.ret(Mask(1), 0x118, &mut Silent).unwrap();
+        assert_eq!(flow.pc(), 0x08);
+        flow.call_lim(0x100, 0x10, &mut Silent).unwrap();
+        assert_eq!(flow.pc(), 0x100);
+    }
+
+    // 9.1
+    #[test]
+    fn configured_limits_are_logarithms() {
+        assert_eq!([0, 1, 2, 3, 4, 13, 15].map(Limits::stack_size_log), [16, 4, 4, 4, 8, 4096, 4096]);
+        assert_eq!([0, 1, 8, 15].map(Limits::call_limit_log), [Some(0), Some(1), Some(128), None]);
+    }
+
+    // 9.1
+    #[test]
+    fn a_full_stack_is_a_fault() {
+        let mut flow = Flow::new(0, Mask(1), Limits { stack_entries: 2, calls: None }, Mode::Lenient);
+        flow.joinat(8, 8, &mut Silent).unwrap();
+        flow.breakaddr(8, 8, &mut Silent).unwrap();
+        assert_eq!(flow.call(8, 8, &mut Silent), Err(Fault::StackLimit));
+        assert_eq!(flow.tokens().len(), 2);
+    }
+
+    // 9.4 and 13.4
+    #[test]
+    fn a_join_without_an_entry_underflows_or_does_nothing() {
+        assert_eq!(warp(1).join(&mut Silent), Err(Fault::StackUnderflow));
+        let mut flow = lenient(1);
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+        assert_eq!(at(&flow), (0, 1));
+    }
+
+    // 9.4
+    #[test]
+    fn a_join_on_a_break_or_call_entry_is_a_mismatch_in_both_modes() {
+        for mut flow in [warp(1), lenient(1)] {
+            flow.breakaddr(8, 8, &mut Silent).unwrap();
+            assert_eq!(flow.join(&mut Silent), Err(Fault::StackMismatch));
+            flow.call(8, 8, &mut Silent).unwrap();
+            assert_eq!(flow.join(&mut Silent), Err(Fault::StackMismatch));
+        }
+    }
+
+    // 9.5
+    #[test]
+    fn a_break_through_a_call_mismatches_or_reaches_the_loop_outside() {
+        for mode in [Mode::Strict, Mode::Lenient] {
+            let mut flow = Flow::new(0, Mask(0b11), Limits::default(), mode);
+            flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+            flow.call(0x100, 0x10, &mut Silent).unwrap();
+            let broken = flow.break_(Mask(0b11), 0x108, &mut Silent);
+            match mode {
+                Mode::Strict => assert_eq!(broken, Err(Fault::StackMismatch)),
+                Mode::Lenient => assert_eq!((broken, at(&flow)), (Ok(Decision::Uniform), (0x40, 0b11))),
+            }
+        }
+    }
+
+    // 13.5
+    #[test]
+    fn a_break_without_a_loop_underflows_or_ends_the_lane() {
+        assert_eq!(warp(1).break_(Mask(1), 8, &mut Silent), Err(Fault::StackUnderflow));
+        let mut flow = lenient(1);
+        assert_eq!(flow.break_(Mask(1), 8, &mut Silent), Ok(Decision::Uniform));
+        assert!(flow.finished());
+    }
+
+    // 9.8
+    #[test]
+    fn quadon_wakes_whole_quads_and_quadpop_restores() {
+        let mut flow = warp(0b0100_0000_0001);
+        flow.quadon(8, &mut Silent).unwrap();
+        assert_eq!(flow.active(), Mask(0xf0f));
+        flow.quadpop(0x10, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x10, 0b0100_0000_0001));
+    }
+
+    // 9.8
+    #[test]
+    fn control_between_quadon_and_quadpop_is_a_fault() {
+        let mut flow = warp(1);
+        flow.quadon(8, &mut Silent).unwrap();
+        assert_eq!(flow.joinat(8, 8, &mut Silent), Err(Fault::QuadonActive));
+        assert_eq!(flow.bra(8, 8, Mask(1), &mut Silent), Err(Fault::QuadonActive));
+        for mut flow in [warp(1), lenient(1)] {
+            flow.quadon(8, &mut Silent).unwrap();
+            assert_eq!(flow.quadon(8, &mut Silent), Err(Fault::QuadonActive));
+            assert_eq!(flow.exit(&mut Silent), Err(Fault::QuadonActive));
+        }
+        assert_eq!(warp(1).quadpop(8, &mut Silent), Err(Fault::StackUnderflow));
+        let mut flow = warp(1);
+        flow.joinat(8, 8, &mut Silent).unwrap();
+        assert_eq!(flow.quadpop(8, &mut Silent), Err(Fault::StackMismatch));
+    }
+
+    // 6.10
+    #[test]
+    fn a_discarded_lane_keeps_running_and_is_dead() {
+        let mut flow = warp(0b11);
+        flow.discard(Mask(0b01), 8);
+        assert_eq!(at(&flow), (8, 0b11));
+        assert!(flow.dead().has(Lane(0)) && !flow.dead().has(Lane(1)) && flow.dead().has(Lane(2)));
+    }
+
+    // The questions a debugger asks.
+    #[test]
+    fn every_lane_can_say_why_it_is_not_running() {
+        let mut flow = warp(0b1_1111);
+        flow.breakaddr(0x80, 0x08, &mut Silent).unwrap();
+        flow.break_(Mask(0b0_0001), 0x10, &mut Silent).unwrap();
+        flow.joinat(0x40, 0x18, &mut Silent).unwrap();
+        flow.bra(0x40, 0x20, Mask(0b0_0010), &mut Silent).unwrap();
+        flow.join(&mut Silent).unwrap(); // lane 1 waits at the join, 2 to 4 run
+        flow.bra(0x60, 0x28, Mask(0b1_1000), &mut Silent).unwrap();
+        flow.call(0x100, 0x68, &mut Silent).unwrap();
+        flow.ret(Mask(0b0_1000), 0x108, &mut Silent).unwrap();
+        let why: Vec<Why> = (0..6).map(|lane| flow.why(Lane(lane))).collect();
+        assert_eq!(
+            why,
+            [
+                Why::LoopDone,
+                Why::Parked { pc: 0x40 },
+                Why::Parked { pc: 0x28 },
+                Why::Parked { pc: 0x68 },
+                Why::Active,
+                Why::Uncovered
+            ]
+        );
+        let rows: Vec<_> = flow.stack().into_iter().map(|row| row.kind).collect();
+        assert_eq!(rows, ["CALL", "BRANCH", "JOINAT", "BREAK"]);
+    }
+
+    #[test]
+    fn what_happens_is_announced() {
+        let mut seen = Recorder::default();
+        let mut flow = warp(0b11);
+        flow.joinat(0x30, 0x08, &mut seen).unwrap();
+        flow.bra(0x20, 0x10, Mask(0b01), &mut seen).unwrap();
+        flow.join(&mut seen).unwrap();
+        assert_eq!(
+            seen.events,
+            [
+                Event::Push { kind: "JOINAT" },
+                Event::Push { kind: "BRANCH" },
+                Event::Diverge { taken: Mask(0b01), not: Mask(0b10) },
+                Event::Jump { to: 0x20 },
+                Event::Pop { kind: "BRANCH" },
+                Event::Jump { to: 0x10 },
+                Event::Reconverge { mask: Mask(0b10) },
+            ]
+        );
+    }
+}

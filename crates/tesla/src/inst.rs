@@ -1,0 +1,1021 @@
+//! The value that decode returns and that everything after it works with: one [`Inst`] an instruction.
+//!
+//! Execution starts from here and never looks at the table. Every modifier is a typed value, most of them inside the
+//! [`Op`] in the very types that the functions of [`crate::lane`] take, so that a meaning is a call:
+//! `Op::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
+//!
+//! Conventions, for all forms (short, immediate, long, control) alike:
+//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, wherever the encoding keeps them: the long
+//!   f32 `add` has its second operand in the field SRC3, here it is `src[1]`. The accumulator of short and
+//!   immediate `mad` and `sad`, which is the destination register, is repeated in `src[2]`.
+//! * A source that an instruction does not have is [`Operand::None`].
+//! * Memory offsets are in bytes, already scaled and sign-extended.
+//! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.
+//!
+//! Section numbers are those of the machine's description.
+
+use std::fmt;
+
+use crate::lane::atomic::{Atomic, Atomic64};
+use crate::lane::convert::{FloatSize, Integer};
+use crate::lane::convert64;
+use crate::lane::integer::{Addition, Logic, Product};
+use crate::lane::interpolate::Position;
+use crate::lane::quad::{QuadOp, QuadSource};
+use crate::lane::{Compare, Flags, Modifiers, Rounding, Width};
+
+/// The chip groups that differ in their instruction set. (1.1)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Chip {
+    /// 0x50: sm_10.
+    G80,
+    /// 0x84 to 0x98: sm_11.
+    G84,
+    /// 0xa0, GT200: sm_13, the only one with f64.
+    G200,
+    /// 0xaa, 0xac: as G200 without f64.
+    Mcp77,
+    /// 0xa3, 0xa5, 0xa8, 0xaf: sm_12, and the additions of Direct3D 10.1.
+    Gt215,
+}
+
+impl Chip {
+    /// All of them, oldest first.
+    pub const ALL: [Chip; 5] = [Chip::G80, Chip::G84, Chip::G200, Chip::Mcp77, Chip::Gt215];
+
+    /// The name used in texts and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Chip::G80 => "G80",
+            Chip::G84 => "G84",
+            Chip::G200 => "G200",
+            Chip::Mcp77 => "MCP77",
+            Chip::Gt215 => "GT215",
+        }
+    }
+
+    /// The chip of a name: a group (`G80`, `GT200` for `G200`), a product of it (`G92`, `GT218`, `MCP79`), a CUDA
+    /// target (`sm_10` to `sm_13`), or a chip number (`50`, `0xa0`, `nva3`). Case does not count.
+    pub fn from_name(name: &str) -> Option<Chip> {
+        let name = name.trim().to_ascii_uppercase();
+        let chip = match name.as_str() {
+            "G80" | "SM_10" => Chip::G80,
+            "G84" | "G86" | "G92" | "G94" | "G96" | "G98" | "SM_11" => Chip::G84,
+            "G200" | "GT200" | "SM_13" => Chip::G200,
+            "MCP77" | "MCP79" | "MCP7A" => Chip::Mcp77,
+            "GT212" | "GT214" | "GT215" | "GT216" | "GT218" | "MCP89" | "SM_12" => Chip::Gt215,
+            number => {
+                let digits =
+                    number.strip_prefix("0X").or_else(|| number.strip_prefix("NV")).unwrap_or(number);
+                return Chip::from_id(u32::from_str_radix(digits, 16).ok()?);
+            }
+        };
+        Some(chip)
+    }
+
+    /// The group of a chip number. (1.1)
+    pub const fn from_id(id: u32) -> Option<Chip> {
+        Some(match id {
+            0x50 => Chip::G80,
+            0x84 | 0x86 | 0x92 | 0x94 | 0x96 | 0x98 => Chip::G84,
+            0xa0 => Chip::G200,
+            0xaa | 0xac => Chip::Mcp77,
+            0xa3 | 0xa5 | 0xa8 | 0xaf => Chip::Gt215,
+            _ => return None,
+        })
+    }
+
+    /// Feature `sm12`: locks on s[], `vote`, 64-bit atomics, `sat` on f32 `mul`.
+    pub const fn has_sm12(self) -> bool {
+        match self {
+            Chip::G80 | Chip::G84 => false,
+            Chip::G200 | Chip::Mcp77 | Chip::Gt215 => true,
+        }
+    }
+}
+
+impl fmt::Display for Chip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The program types, which differ in what an encoding means. (1.2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// VP
+    Vertex,
+    /// GP
+    Geometry,
+    /// FP
+    Fragment,
+    /// CP
+    Compute,
+}
+
+impl Stage {
+    /// All of them, in the order of the pipeline.
+    pub const ALL: [Stage; 4] = [Stage::Vertex, Stage::Geometry, Stage::Fragment, Stage::Compute];
+
+    /// The documents' abbreviation.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Vertex => "VP",
+            Stage::Geometry => "GP",
+            Stage::Fragment => "FP",
+            Stage::Compute => "CP",
+        }
+    }
+
+    /// The stage of a name: `VP`, `vp`, `vertex`, and so on for the others.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        Some(match name.trim().to_ascii_lowercase().as_str() {
+            "vp" | "vertex" => Stage::Vertex,
+            "gp" | "geometry" => Stage::Geometry,
+            "fp" | "fragment" => Stage::Fragment,
+            "cp" | "compute" => Stage::Compute,
+            _ => return None,
+        })
+    }
+
+    /// The stage of a container's program, if this machine has it.
+    pub const fn of(stage: reconverge_isa::program::Stage) -> Option<Stage> {
+        use reconverge_isa::program::Stage as Any;
+        match stage {
+            Any::Vertex => Some(Stage::Vertex),
+            Any::Geometry => Some(Stage::Geometry),
+            Any::Fragment => Some(Stage::Fragment),
+            Any::Compute => Some(Stage::Compute),
+            Any::GsCopy | Any::Pixel | Any::Fetch => None,
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How an instruction is encoded. (2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// One word. Unconditional, writes no `$c`.
+    Short,
+    /// Two words, the second mostly an immediate. Unconditional, writes no `$c`.
+    Immediate,
+    /// Two words, with predicate, `$c` output, exit and join.
+    Long,
+    /// Two words, control flow.
+    Control,
+    /// One word, control flow: `trap` and `brkpt` only.
+    ShortControl,
+}
+
+impl Form {
+    /// Length of the instruction in words.
+    pub const fn words(self) -> u32 {
+        match self {
+            Form::Short | Form::ShortControl => 1,
+            Form::Immediate | Form::Long | Form::Control => 2,
+        }
+    }
+
+    /// Length in bytes: what the program counter advances.
+    pub const fn bytes(self) -> u32 {
+        4 * self.words()
+    }
+}
+
+/// What else a long instruction does. Neither is predicated. (2.2, 9.3)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Nothing.
+    #[default]
+    None,
+    /// All active lanes end after the instruction.
+    Exit,
+    /// The warp joins before the instruction, which may send it elsewhere.
+    Join,
+}
+
+/// A condition on the flags of a `$c` register, by its code 0 to 31. (2.3)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Condition(u8);
+
+/// For each condition code, its truth table: bit f is the result for the flag nibble f. (2.3)
+///
+/// Codes 0x14 to 0x1b are unassigned; measured as always false (13.1).
+const CONDITIONS: [u16; 32] = [
+    0x0000, 0xbb44, 0x2222, 0x3366, 0x4411, 0x5555, 0xcc33, 0x7777, // never l e le g lg ge lge
+    0x8888, 0x33cc, 0xaaaa, 0xbbee, 0xcc99, 0xdddd, 0x44bb, 0xffff, // u lu eu leu gu lgu geu always
+    0xff00, 0xf0f0, 0x5050, 0xcccc, 0, 0, 0, 0, // o c a s
+    0, 0, 0, 0, 0x3333, 0xafaf, 0x0f0f, 0x00ff, // ns na nc no
+];
+
+impl Condition {
+    /// False of all flags.
+    pub const NEVER: Condition = Condition(0);
+    /// True of all flags.
+    pub const ALWAYS: Condition = Condition(15);
+
+    /// The condition of a 5-bit code; higher bits are ignored.
+    pub const fn from_code(code: u8) -> Condition {
+        Condition(code & 31)
+    }
+
+    /// The code, 0 to 31.
+    pub const fn code(self) -> u8 {
+        self.0
+    }
+
+    /// Bit f is the result for the flag nibble f.
+    pub const fn table(self) -> u16 {
+        CONDITIONS[self.0 as usize]
+    }
+
+    /// Whether it is true of these flags.
+    #[inline(always)]
+    pub const fn holds(self, flags: Flags) -> bool {
+        self.table() >> flags.bits() & 1 != 0
+    }
+}
+
+/// Which active lanes execute an instruction: those whose `$c` satisfies the condition. (2.2)
+///
+/// An instruction that reads a `$c` as data as well (`addc`) reads this same register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// The condition. [`Condition::ALWAYS`] for instructions without a predicate.
+    pub condition: Condition,
+    /// Number of the `$c`, 0 to 3. 0 for short and immediate forms.
+    pub c: u8,
+}
+
+impl Guard {
+    /// All active lanes.
+    pub const ALWAYS: Guard = Guard { condition: Condition::ALWAYS, c: 0 };
+
+    /// Whether the guard lets every lane through whatever its flags.
+    pub const fn is_always(self) -> bool {
+        self.condition.0 == Condition::ALWAYS.0
+    }
+}
+
+/// A 16-bit half of a general register, by its field value: `F/2`, high when `F` is odd. (1.4)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Half(pub u8);
+
+impl Half {
+    /// Number of the general register.
+    #[inline(always)]
+    pub const fn register(self) -> u8 {
+        self.0 >> 1
+    }
+
+    /// Whether it is the upper half.
+    #[inline(always)]
+    pub const fn is_high(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// A memory space. (1.7)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// c0..c15[]
+    Const(u8),
+    /// l[]
+    Local,
+    /// s[]
+    Shared,
+    /// g0..g15[]
+    Global(u8),
+    /// a[]
+    Attribute,
+    /// p[]
+    Primitive,
+    /// v[]
+    Varying,
+    /// o[]
+    Output,
+}
+
+/// How many bytes an access moves, and how a load extends them. (3.3, 4)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// A byte, zero-extended.
+    U8,
+    /// A byte, sign-extended.
+    S8,
+    /// Two bytes, zero-extended.
+    U16,
+    /// Two bytes, sign-extended.
+    S16,
+    /// Four bytes.
+    B32,
+    /// Eight bytes, low word first.
+    B64,
+    /// Sixteen bytes, low word first.
+    B128,
+}
+
+impl Access {
+    /// Bytes moved.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Access::U8 | Access::S8 => 1,
+            Access::U16 | Access::S16 => 2,
+            Access::B32 => 4,
+            Access::B64 => 8,
+            Access::B128 => 16,
+        }
+    }
+
+    /// Whether a load extends by sign.
+    pub const fn is_signed(self) -> bool {
+        match self {
+            Access::S8 | Access::S16 => true,
+            Access::U8 | Access::U16 | Access::B32 | Access::B64 | Access::B128 => false,
+        }
+    }
+}
+
+/// Where a memory operand's address starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// An address register `$a0` to `$a7`, 16 bits; `$a0` is 0. Operands that cannot be indexed have `$a0`.
+    A(u8),
+    /// A general register, 32 bits: g[] only.
+    R(u8),
+}
+
+/// A memory operand. (3.3)
+///
+/// Without `increment` the byte address is base + offset, in 16 bits when the base is an `$a`. With it, the address
+/// is the base alone, and after the access the `$a` becomes `$a` + offset (16 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mem {
+    /// The space, with its bank.
+    pub space: Space,
+    /// Width and extension. For a b16 operand of an ordinary instruction in c[], a[], p[] it is what is read.
+    pub access: Access,
+    /// What the offset is added to.
+    pub base: Base,
+    /// Post-increment.
+    pub increment: bool,
+    /// Bytes. Signed where the encoding says so (post-increment of short and long operands).
+    pub offset: i32,
+}
+
+/// A special register. (1.5)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// 0: lane, warp, multiprocessor, TPC.
+    Physid,
+    /// 1: cycle counter.
+    Clock,
+    /// 2: reads 0.
+    Sr2,
+    /// 3: spacing of the attributes of one vertex.
+    Vstride,
+    /// 4 to 7, as 0 to 3: performance counters.
+    Pm(u8),
+    /// 8: sample number.
+    Sampleid,
+    /// 9 to 15: unknown; the description recommends to read 0.
+    Unknown(u8),
+}
+
+impl Special {
+    /// The register of a 4-bit number; higher bits are ignored.
+    pub const fn from_code(code: u8) -> Special {
+        match code & 15 {
+            0 => Special::Physid,
+            1 => Special::Clock,
+            2 => Special::Sr2,
+            3 => Special::Vstride,
+            code @ 4..=7 => Special::Pm(code - 4),
+            8 => Special::Sampleid,
+            code => Special::Unknown(code),
+        }
+    }
+}
+
+/// A source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The instruction has no such source.
+    #[default]
+    None,
+    /// `$r`, 32 bits.
+    R32(u8),
+    /// A half of a `$r`.
+    R16(Half),
+    /// An aligned pair; the number is as encoded and may be odd, which is undefined.
+    R64(u8),
+    /// Four registers; the number is as encoded.
+    R128(u8),
+    /// An immediate; 16-bit operations use its low half.
+    Imm(u32),
+    /// Memory read as part of the instruction, or the place of a load or store.
+    Mem(Mem),
+    /// `$a`, zero-extended.
+    A(u8),
+    /// `$c`, zero-extended.
+    C(u8),
+    /// A special register.
+    Special(Special),
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dst {
+    /// The instruction has no result besides flags, memory or control.
+    #[default]
+    None,
+    /// The bit bucket: the result is dropped, flags are still written.
+    Discard,
+    /// `$r`, 32 bits.
+    R32(u8),
+    /// A half of a `$r`; the other half stays.
+    R16(Half),
+    /// An aligned pair; the number is as encoded.
+    R64(u8),
+    /// Four registers; the number is as encoded.
+    R128(u8),
+    /// `$a`, the low 16 bits.
+    A(u8),
+    /// `$c`, always written whatever `Inst::cdst` says: `mov $c, $r` and `vote`.
+    C(u8),
+    /// o[] at a byte address that is a multiple of 4: 32 bits.
+    Out32(u16),
+    /// o[] at a byte address that is a multiple of 4: the 16-bit result in both halves of the word.
+    Out16(u16),
+}
+
+/// What a texture instruction does. (6.9)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TexOp {
+    /// texauto
+    Auto,
+    /// texbias
+    Bias,
+    /// texlod
+    Lod,
+    /// texfetch
+    Fetch,
+    /// texsize
+    Size,
+    /// texcsaa
+    Csaa,
+    /// texgather
+    Gather,
+    /// texprep
+    Prep,
+    /// texquerylod
+    QueryLod,
+}
+
+/// The fields of a texture instruction. Its destination base register is also its first source register. (6.9)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tex {
+    /// What it does.
+    pub op: TexOp,
+    /// The cube form.
+    pub cube: bool,
+    /// Skip lanes whose dead bit is set.
+    pub live: bool,
+    /// Use derivatives outside fragment programs too.
+    pub deriv: bool,
+    /// First register of sources and results.
+    pub base: u8,
+    /// Number of source registers, 1 to 4.
+    pub count: u8,
+    /// Components written, x = 1, y = 2, z = 4, w = 8; those not written take no register.
+    pub mask: u8,
+    /// Texture number.
+    pub texture: u8,
+    /// Sampler number.
+    pub sampler: u8,
+    /// Texel offsets in x, y, z: -8 to 7.
+    pub offset: [i8; 3],
+}
+
+/// How many warps a barrier waits for. (9.7)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierCount {
+    /// That many; 0xfff is the number of warps of the block.
+    Count(u16),
+    /// All of the block.
+    All,
+}
+
+/// What an instruction does: one variant a meaning. The words in brackets are the mnemonics.
+///
+/// `dst`, `src`, `modifiers` and `cdst` are the fields of [`Inst`]. Sections in parentheses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    // Data movement (4)
+    /// dst = src\[0\]. \[mov\]
+    Mov {
+        /// Of the operation.
+        width: Width,
+    },
+    /// dst = the flags of src\[0\], an [`Operand::C`]. \[mov $r, $c\]
+    MovFromC,
+    /// dst, a [`Dst::C`] = src\[0\], bits 0 to 3. \[mov $c, $r\]
+    MovToC,
+    /// dst = src\[0\], an [`Operand::A`]. \[mov $r, $a\]
+    MovFromA,
+    /// dst = src\[0\], an [`Operand::Special`]. \[mov $r, $sr\]
+    MovFromSpecial,
+    /// dst, a [`Dst::A`] = low 16 bits of src\[0\] << src\[1\], an immediate 0 to 15. \[shl $a\]
+    ShlA,
+    /// dst, a [`Dst::A`] = src\[0\], an [`Operand::A`], + src\[1\], a 16-bit immediate. \[add $a\]
+    AddA,
+    /// dst = src\[0\], memory of any space but o[]. \[ld\]
+    Ld,
+    /// src\[0\], memory = src\[1\]. \[st\]
+    St,
+    /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) tells whether it got it. \[ld lock\]
+    LdLock,
+    /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
+    StUnlock,
+
+    // Integer (5)
+    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
+    Add {
+        /// Which of the four.
+        addition: Addition,
+        /// Of the operation.
+        width: Width,
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::integer::mul`] \[mul\]
+    Mul {
+        /// Which product.
+        product: Product,
+    },
+    /// [`crate::lane::integer::mad`]; src\[2\] is added, carry in from `guard.c`. \[add ( mul )\]
+    Mad {
+        /// Which product.
+        product: Product,
+        /// Which addition.
+        addition: Addition,
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::integer::sad`] \[sad\]
+    Sad {
+        /// Of the difference.
+        width: Width,
+        /// Of the difference.
+        signed: bool,
+    },
+    /// [`crate::lane::integer::min`] \[min\]
+    Min {
+        /// Of the operation.
+        width: Width,
+        /// Of the comparison.
+        signed: bool,
+    },
+    /// [`crate::lane::integer::max`] \[max\]
+    Max {
+        /// Of the operation.
+        width: Width,
+        /// Of the comparison.
+        signed: bool,
+    },
+    /// [`crate::lane::integer::set`]: all ones or 0. \[set\]
+    Set {
+        /// The comparison.
+        compare: Compare,
+        /// Of the operation.
+        width: Width,
+        /// Of the comparison.
+        signed: bool,
+    },
+    /// [`crate::lane::integer::logic`] \[and or xor mov2\]
+    Logic {
+        /// Which of the four.
+        logic: Logic,
+        /// Of the operation.
+        width: Width,
+        /// Invert src\[0\].
+        not1: bool,
+        /// Invert src\[1\].
+        not2: bool,
+    },
+    /// [`crate::lane::integer::shl`]; src\[1\] is the count. \[shl\]
+    Shl {
+        /// Of the operation.
+        width: Width,
+    },
+    /// [`crate::lane::integer::shr`]; src\[1\] is the count. \[shr\]
+    Shr {
+        /// Of the operation.
+        width: Width,
+        /// Arithmetic.
+        signed: bool,
+    },
+
+    // f32 (6.2, 6.3). Sources as `modifiers` say, abs before neg.
+    /// [`crate::lane::float::add`] \[add f32\]
+    FAdd {
+        /// Nearest or zero; the description recommends to take the two invalid codes as the other directions.
+        rounding: Rounding,
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::float::mul`] \[mul f32\]
+    FMul {
+        /// As of [`Op::FAdd`].
+        rounding: Rounding,
+        /// Saturate; never set for chips that ignore the bit.
+        sat: bool,
+    },
+    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, `modifiers[2].neg` src\[2\].
+    /// \[add f32 ( mul )\]
+    FMad {
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::float::min`] \[min f32\]
+    FMin,
+    /// [`crate::lane::float::max`] \[max f32\]
+    FMax,
+    /// [`crate::lane::float::set`]: all ones or 0. \[set f32\]
+    FSet {
+        /// The comparison.
+        compare: Compare,
+    },
+    /// [`crate::lane::float::slct`]; `modifiers[2].neg` negates src\[2\], which is compared with 0. \[slct\]
+    Slct,
+    /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the own src\[1\]. \[quadop\]
+    Quadop {
+        /// By lane of the quad, what it does.
+        ops: [QuadOp; 4],
+        /// Whose src\[0\].
+        from: QuadSource,
+    },
+
+    // Conversions (6.4, 6.5). Sources as `modifiers[0]` says.
+    /// [`crate::lane::convert::i2i`] \[cvt\]
+    I2I {
+        /// Destination type.
+        to: Integer,
+        /// Width of the destination register: that of a byte result.
+        register: Width,
+        /// Source type.
+        from: Integer,
+    },
+    /// [`crate::lane::convert::i2f`] \[cvt f32\]
+    I2F32 {
+        /// Source type.
+        from: Integer,
+        /// Rounding.
+        rounding: Rounding,
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::convert::i2f16`] \[cvt f16\]
+    I2F16 {
+        /// Source type.
+        from: Integer,
+        /// Rounding.
+        rounding: Rounding,
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::convert::f2i`] \[cvt\]
+    F2I {
+        /// Destination width.
+        to: Width,
+        /// Destination type is signed.
+        signed: bool,
+        /// To an integer.
+        rounding: Rounding,
+        /// Source type.
+        from: FloatSize,
+    },
+    /// [`crate::lane::convert::f2f32`] \[cvt f32\]
+    F2F32 {
+        /// Round to a whole number in that mode.
+        integral: Option<Rounding>,
+        /// Saturate.
+        sat: bool,
+        /// Source type.
+        from: FloatSize,
+    },
+    /// [`crate::lane::convert::f2f16`] \[cvt f16\]
+    F2F16 {
+        /// Round to a whole number first.
+        integral: bool,
+        /// Rounding.
+        rounding: Rounding,
+        /// Saturate.
+        sat: bool,
+        /// Source type.
+        from: FloatSize,
+    },
+    /// [`crate::lane::convert64::i2f64`] \[cvt f64\]
+    I2F64 {
+        /// Source type.
+        from: convert64::Integer,
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::convert64::i2f32`]: from 64 bits. \[cvt f32\]
+    I64ToF32 {
+        /// Source type.
+        from: convert64::Integer,
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::convert64::f64_to_i`] \[cvt\]
+    F64ToI {
+        /// Destination type.
+        to: convert64::Integer,
+        /// To an integer.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::convert64::f32_to_i`]: to 64 bits. \[cvt\]
+    F32ToI64 {
+        /// Destination type.
+        to: convert64::Integer,
+        /// To an integer.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::convert64::f64_to_f32`] \[cvt f32 f64\]
+    F64ToF32 {
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::convert64::f32_to_f64`] \[cvt f64 f32\]
+    F32ToF64,
+    /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
+    F64ToF64 {
+        /// Round to a whole number in that mode.
+        integral: Option<Rounding>,
+    },
+
+    // f64 (6.5)
+    /// [`crate::lane::double::add`]; `modifiers[0].neg`, `modifiers[1].neg`. \[add f64\]
+    DAdd {
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::double::mul`]; `modifiers[0].neg`. \[mul f64\]
+    DMul {
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::double::fma`]; `modifiers[0].neg`, `modifiers[2].neg`. \[fma f64\]
+    DFma {
+        /// Rounding.
+        rounding: Rounding,
+    },
+    /// [`crate::lane::double::min`] \[min f64\]
+    DMin,
+    /// [`crate::lane::double::max`] \[max f64\]
+    DMax,
+    /// [`crate::lane::double::set`]: 32 bits, all ones or 0. \[set f64\]
+    DSet {
+        /// The comparison.
+        compare: Compare,
+    },
+
+    // Special functions (8). Sources as `modifiers[0]` says.
+    /// [`crate::lane::special::rcp`] \[rcp\]
+    Rcp,
+    /// [`crate::lane::special::rsqrt`] \[rsqrt\]
+    Rsqrt,
+    /// [`crate::lane::special::lg2`] \[lg2\]
+    Lg2,
+    /// [`crate::lane::special::sin`] \[sin\]
+    Sin,
+    /// [`crate::lane::special::cos`] \[cos\]
+    Cos,
+    /// [`crate::lane::special::ex2`] \[ex2\]
+    Ex2 {
+        /// Saturate.
+        sat: bool,
+    },
+    /// [`crate::lane::special::presin`] \[presin\]
+    PreSin,
+    /// [`crate::lane::special::preex2`] \[preex2\]
+    PreEx2,
+
+    // Graphics (6.7, 6.9, 6.10)
+    /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless that is none. \[interp\]
+    Interp {
+        /// Where it is evaluated.
+        position: Position,
+    },
+    /// A texture instruction. \[tex...\]
+    Tex(Tex),
+    /// Emits o[] as a vertex, ends the strip, or both in that order. \[emit restart\]
+    Emit {
+        /// Emit a vertex.
+        vertex: bool,
+        /// End the strip.
+        restart: bool,
+    },
+
+    // Global atomics (6.8)
+    /// dst = old word of src\[0\], g[]; [`crate::lane::atomic::atomic32`] with src\[1\], src\[2\]. \[ld add, exch, cas, ...\]
+    Atom {
+        /// Which operation.
+        atomic: Atomic,
+        /// s32 rather than u32.
+        signed: bool,
+    },
+    /// The same on 64 bits, [`crate::lane::atomic::atomic64`].
+    Atom64 {
+        /// Which operation.
+        atomic: Atomic64,
+    },
+    /// The same on 32 bits without a result: src\[1\] onto src\[0\]. \[red\]
+    Red {
+        /// Which operation.
+        atomic: Atomic,
+        /// s32 rather than u32.
+        signed: bool,
+    },
+    /// The same on 64 bits without a result.
+    Red64 {
+        /// Which operation.
+        atomic: Atomic64,
+    },
+
+    // Other (6.10)
+    /// Nothing. \[nop\]
+    Nop,
+    /// Counts on a performance event. \[pmevent\]
+    PmEvent {
+        /// Its number, 0 to 15.
+        event: u8,
+    },
+    /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`, which is data here
+    /// and does not predicate. \[vote\]
+    Vote {
+        /// `all` rather than `any`.
+        all: bool,
+    },
+
+    // Control flow (9). Only those marked P look at `guard`.
+    /// P: kills the lane's fragment. \[discard\]
+    Discard,
+    /// P: to a byte address. \[bra\]
+    Bra {
+        /// Byte address.
+        target: u32,
+    },
+    /// To the byte address in src\[0\], c[]. \[bra c[]\]
+    BraIndirect {
+        /// Limited.
+        lim: bool,
+    },
+    /// To a byte address, with return. \[call\]
+    Call {
+        /// Byte address.
+        target: u32,
+        /// Limited.
+        lim: bool,
+    },
+    /// Pushes a return address. \[preret\]
+    Preret {
+        /// Byte address.
+        target: u32,
+        /// Limited.
+        lim: bool,
+    },
+    /// P \[ret\]
+    Ret,
+    /// Pushes where `break` continues. \[breakaddr\]
+    Breakaddr {
+        /// Byte address.
+        target: u32,
+    },
+    /// P \[break\]
+    Break,
+    /// Pushes where lanes reconverge. \[joinat\]
+    Joinat {
+        /// Byte address.
+        target: u32,
+    },
+    /// Wakes whole quads. \[quadon\]
+    Quadon,
+    /// Ends `quadon`. \[quadpop\]
+    Quadpop,
+    /// A barrier of the block. \[bar\]
+    Bar {
+        /// Count this warp.
+        inc: bool,
+        /// Wait until the barrier is complete.
+        wait: bool,
+        /// Barrier number, 0 to 15.
+        barrier: u8,
+        /// How many warps complete it.
+        count: BarrierCount,
+    },
+    /// Error TRAP_INSTRUCTION. \[trap\]
+    Trap,
+    /// P in the long form: breakpoint. \[brkpt\]
+    Brkpt,
+}
+
+/// One instruction. (2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    /// What it does.
+    pub op: Op,
+    /// How it was encoded: its length.
+    pub form: Form,
+    /// Exit or join.
+    pub end: End,
+    /// Which active lanes execute it.
+    pub guard: Guard,
+    /// The `$c` that its flags go to.
+    pub cdst: Option<u8>,
+    /// Lanes of each quad that are written, bit (lane & 3): 15 except for `mov` and `ld a[]` with a lane prefix. (3.4)
+    pub lanes: u8,
+    /// Where its result goes.
+    pub dst: Dst,
+    /// Its sources.
+    pub src: [Operand; 3],
+    /// abs and neg of the sources of floating-point operations and conversions.
+    pub modifiers: [Modifiers; 3],
+}
+
+impl Inst {
+    /// An instruction without operands.
+    pub const fn new(op: Op, form: Form) -> Inst {
+        Inst {
+            op,
+            form,
+            end: End::None,
+            guard: Guard::ALWAYS,
+            cdst: None,
+            lanes: 15,
+            dst: Dst::None,
+            src: [Operand::None; 3],
+            modifiers: [Modifiers::NONE; 3],
+        }
+    }
+
+    /// The general register that the destination *field* selects, if it selects one.
+    ///
+    /// When it is not below the program's register count, hardware drops the whole instruction. Stores to l[] and
+    /// g[] and reductions have their data register in that field, so the rule holds for them too. (1.4)
+    pub const fn gate(&self) -> Option<u8> {
+        match self.dst {
+            Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),
+            Dst::R16(half) => return Some(half.register()),
+            Dst::None | Dst::Discard | Dst::A(_) | Dst::C(_) | Dst::Out32(_) | Dst::Out16(_) => {}
+        }
+        let in_destination_field = match (self.op, self.src[0]) {
+            (Op::Red { .. } | Op::Red64 { .. }, _) => true,
+            (Op::St, Operand::Mem(mem)) => matches!(mem.space, Space::Local | Space::Global(_)),
+            (Op::Tex(tex), _) => return Some(tex.base),
+            _ => false,
+        };
+        match self.src[1] {
+            Operand::R32(register) | Operand::R64(register) | Operand::R128(register)
+                if in_destination_field =>
+            {
+                Some(register)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_is_small() {
+        assert!(size_of::<Inst>() <= 96, "{}", size_of::<Inst>());
+    }
+
+    #[test]
+    fn conditions_share_codes_between_integers_and_floats() {
+        let less = Condition::from_code(1);
+        assert!(less.holds(Flags::S) && !less.holds(Flags::UNORDERED) && less.holds(Flags::O));
+        assert!(Condition::ALWAYS.table() == 0xffff && Condition::NEVER.table() == 0);
+        let unassigned = (0x14..0x1c).all(|code| Condition::from_code(code).table() == 0);
+        assert!(unassigned);
+    }
+
+    #[test]
+    fn a_chip_has_many_names() {
+        for name in ["GT200", "g200", "sm_13", "a0", "0xA0", "nva0"] {
+            assert_eq!(Chip::from_name(name), Some(Chip::G200), "{name}");
+        }
+        assert_eq!(Chip::from_name("R700"), None);
+    }
+}

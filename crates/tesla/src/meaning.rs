@@ -1,0 +1,209 @@
+//! Which function of [`crate::lane`] each arithmetic [`Op`] is: the one list that engines share.
+//!
+//! Pure: operand values in, result and flags out. Values are 64 bits wide; a narrower one is zero-extended, an
+//! f32 or f64 is its bits. What needs memory, other lanes or control flow is not here and gives `None`.
+
+use crate::inst::{Chip, Op};
+use crate::lane::convert::{Integer, Size};
+use crate::lane::float::Saturate;
+use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
+
+/// Mode bits of the machine that change f32 results, all off unless a driver sets them (6.1), and one disputed reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// 0 times anything is +0.
+    pub mul_zero_wins: bool,
+    /// Saturation turns a NaN into 0, on chips that can.
+    pub sat_nan: bool,
+    /// Derivatives outside fragment programs are +infinity instead of 0.
+    pub nonfp_deriv: bool,
+    /// **Open**: `cvt neg s32 s32` and `cvt abs s32 s32` of -2^31 give -2^31 instead of 2^31 - 1.
+    ///
+    /// The hardware model saturates, and the arithmetic vectors, compared with chips, say so (`cvt neg s32 s32` of
+    /// 80000000 is 7fffffff); this is the default. Expectations of compiled shaders that come from the source
+    /// language need the wrapping negation of two's complement that their compiler meant: two of the 324 generated
+    /// fragment programs negate -2^31. Both cannot be true of one chip.
+    pub wrapping_negation: bool,
+}
+
+impl Modes {
+    /// What a saturation bit means on `chip`. (6.2)
+    #[inline(always)]
+    pub const fn saturate(self, chip: Chip, sat: bool) -> Saturate {
+        match (sat, self.sat_nan, chip) {
+            (false, _, _) => Saturate::No,
+            (true, true, Chip::G200) => Saturate::ZeroNanOperands,
+            (true, true, Chip::Gt215) => Saturate::ZeroNan,
+            (true, _, _) => Saturate::Plain,
+        }
+    }
+}
+
+/// What one lane's operation works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands {
+    /// Source values.
+    pub src: [u64; 3],
+    /// abs and neg of the sources.
+    pub modifiers: [Modifiers; 3],
+    /// The flags that `addc` takes its carry from.
+    pub carry: Flags,
+}
+
+/// See [`Modes::wrapping_negation`].
+fn wrapped(
+    to: Integer,
+    from: Integer,
+    modifiers: Modifiers,
+    x: u32,
+    saturated: (u32, Flags),
+) -> (u32, Flags) {
+    let s32 = Integer { size: Size::B32, signed: true };
+    let negates = modifiers.abs != modifiers.neg;
+    if to == s32 && from == s32 && negates && x == 0x8000_0000 { (x, Flags::S) } else { saturated }
+}
+
+/// Result and flags of an arithmetic operation; `None` for all others.
+#[inline]
+pub fn value(op: &Op, operands: &Operands, chip: Chip, modes: Modes) -> Option<(u64, Flags)> {
+    let [x, y, z] = operands.src;
+    let (a, b, c) = (x as u32, y as u32, z as u32);
+    let [mod_a, mod_b, mod_c] = operands.modifiers;
+    let (fa, fb, fc) = (mod_a.f32(a), mod_b.f32(b), mod_c.f32(c));
+    let carry = operands.carry;
+    let sat = |sat: bool| modes.saturate(chip, sat);
+    let word = |(word, flags): (u32, Flags)| (u64::from(word), flags);
+    let bare = |word: u32| (u64::from(word), Flags::NONE);
+    Some(match *op {
+        Op::Mov { .. } => bare(a),
+        Op::MovFromC | Op::MovFromA | Op::MovFromSpecial | Op::MovToC => bare(a),
+        // Section 4: the low 16 bits of the shifted 32-bit value.
+        Op::ShlA => bare(a << (b & 15) & 0xffff),
+        Op::AddA => bare(a.wrapping_add(b) & 0xffff),
+
+        Op::Add { addition, width, sat } => word(integer::add(addition, width, sat, a, b, carry)),
+        Op::Mul { product } => word(integer::mul(product, a, b)),
+        Op::Mad { product, addition, sat } => word(integer::mad(product, addition, sat, a, b, c, carry)),
+        Op::Sad { width, signed } => word(integer::sad(width, signed, a, b, c)),
+        Op::Min { width, signed } => word(integer::min(width, signed, a, b)),
+        Op::Max { width, signed } => word(integer::max(width, signed, a, b)),
+        Op::Set { compare, width, signed } => word(integer::set(compare, width, signed, a, b)),
+        Op::Logic { logic, width, not1, not2 } => word(integer::logic(logic, width, not1, not2, a, b)),
+        Op::Shl { width } => word(integer::shl(width, a, b)),
+        Op::Shr { width, signed } => word(integer::shr(width, signed, a, b)),
+
+        Op::FAdd { rounding, sat: saturate } => word(float::add(fa, fb, rounding, sat(saturate))),
+        Op::FMul { rounding, sat: saturate } => {
+            word(float::mul(fa, fb, rounding, sat(saturate), modes.mul_zero_wins))
+        }
+        Op::FMad { sat: saturate } => {
+            word(float::mad(a, b, fc, mod_a.neg, sat(saturate), modes.mul_zero_wins))
+        }
+        Op::FMin => word(float::min(fa, fb)),
+        Op::FMax => word(float::max(fa, fb)),
+        Op::FSet { compare } => word(float::set(compare, fa, fb)),
+        Op::Slct => word(float::slct(a, b, fc)),
+
+        Op::I2I { to, register, from } => {
+            let saturated = convert::i2i(to, register, from, mod_a, a);
+            word(if modes.wrapping_negation { wrapped(to, from, mod_a, a, saturated) } else { saturated })
+        }
+        Op::I2F32 { from, rounding, sat: saturate } => {
+            word(convert::i2f(rounding, sat(saturate), from, mod_a, a))
+        }
+        Op::I2F16 { from, rounding, sat: saturate } => {
+            word(convert::i2f16(rounding, sat(saturate), from, mod_a, a))
+        }
+        Op::F2I { to, signed, rounding, from } => word(convert::f2i(to, signed, rounding, from, mod_a, a)),
+        Op::F2F32 { integral, sat: saturate, from } => {
+            word(convert::f2f32(integral, sat(saturate), from, mod_a, a))
+        }
+        Op::F2F16 { integral, rounding, sat: saturate, from } => {
+            word(convert::f2f16(integral, rounding, sat(saturate), from, mod_a, a))
+        }
+        Op::I2F64 { from, rounding } => convert64::i2f64(rounding, from, mod_a, x),
+        Op::I64ToF32 { from, rounding } => word(convert64::i2f32(rounding, from, mod_a, x)),
+        Op::F64ToI { to, rounding } => convert64::f64_to_i(to, rounding, mod_a, x),
+        Op::F32ToI64 { to, rounding } => convert64::f32_to_i(to, rounding, mod_a, a),
+        Op::F64ToF32 { rounding } => word(convert64::f64_to_f32(rounding, mod_a, x)),
+        Op::F32ToF64 => convert64::f32_to_f64(mod_a, a),
+        Op::F64ToF64 { integral } => convert64::f64_to_f64(integral, mod_a, x),
+
+        Op::DAdd { rounding } => double::add(rounding, mod_a.neg, mod_b.neg, x, y),
+        Op::DMul { rounding } => double::mul(rounding, mod_a.neg, x, y),
+        Op::DFma { rounding } => double::fma(rounding, mod_a.neg, mod_c.neg, x, y, z),
+        Op::DMin => double::min(mod_a, mod_b, x, y),
+        Op::DMax => double::max(mod_a, mod_b, x, y),
+        Op::DSet { compare } => word(double::set(compare, mod_a, mod_b, x, y)),
+
+        Op::Rcp => bare(special::rcp(fa)),
+        Op::Rsqrt => bare(special::rsqrt(fa)),
+        Op::Lg2 => bare(special::lg2(fa)),
+        Op::Sin => bare(special::sin(fa)),
+        Op::Cos => bare(special::cos(fa)),
+        Op::Ex2 { sat: saturate } => bare(special::ex2(fa, sat(saturate))),
+        Op::PreSin => bare(special::presin(fa)),
+        Op::PreEx2 => bare(special::preex2(fa)),
+
+        Op::Ld
+        | Op::St
+        | Op::LdLock
+        | Op::StUnlock
+        | Op::Quadop { .. }
+        | Op::Interp { .. }
+        | Op::Tex(_)
+        | Op::Emit { .. }
+        | Op::Atom { .. }
+        | Op::Atom64 { .. }
+        | Op::Red { .. }
+        | Op::Red64 { .. }
+        | Op::Nop
+        | Op::PmEvent { .. }
+        | Op::Vote { .. }
+        | Op::Discard
+        | Op::Bra { .. }
+        | Op::BraIndirect { .. }
+        | Op::Call { .. }
+        | Op::Preret { .. }
+        | Op::Ret
+        | Op::Breakaddr { .. }
+        | Op::Break
+        | Op::Joinat { .. }
+        | Op::Quadon
+        | Op::Quadpop
+        | Op::Bar { .. }
+        | Op::Trap
+        | Op::Brkpt => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn negated(x: u32, modes: Modes) -> u32 {
+        let s32 = Integer { size: Size::B32, signed: true };
+        let op = Op::I2I { to: s32, register: crate::lane::Width::B32, from: s32 };
+        let modifiers = [Modifiers::NEG, Modifiers::NONE, Modifiers::NONE];
+        let operands = Operands { src: [x.into(), 0, 0], modifiers, carry: Flags::NONE };
+        value(&op, &operands, Chip::G80, modes).map(|(value, _)| value as u32).unwrap()
+    }
+
+    #[test]
+    fn negation_saturates_unless_the_launch_says_that_it_wraps() {
+        let wraps = Modes { wrapping_negation: true, ..Modes::default() };
+        assert_eq!(negated(0x8000_0000, Modes::default()), 0x7fff_ffff);
+        assert_eq!(negated(0x8000_0000, wraps), 0x8000_0000);
+        assert_eq!(negated(5, wraps), negated(5, Modes::default()));
+    }
+
+    #[test]
+    fn saturation_of_nan_depends_on_mode_and_chip() {
+        let sat_nan = Modes { sat_nan: true, ..Modes::default() };
+        assert_eq!(Modes::default().saturate(Chip::Gt215, true), Saturate::Plain);
+        assert_eq!(sat_nan.saturate(Chip::G200, true), Saturate::ZeroNanOperands);
+        assert_eq!(sat_nan.saturate(Chip::Gt215, true), Saturate::ZeroNan);
+        assert_eq!(sat_nan.saturate(Chip::Mcp77, true), Saturate::Plain);
+        assert_eq!(sat_nan.saturate(Chip::Gt215, false), Saturate::No);
+    }
+}

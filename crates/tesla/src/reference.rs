@@ -1,0 +1,603 @@
+//! The clear interpreter: one instruction of one warp, written to be read beside the manual.
+//!
+//! The order is that of the step function in chapter 9.3: fetch, the join modifier, the predicate, the instruction
+//! for each active lane whose predicate holds, the exit modifier. Which lane function an operation is stands in
+//! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
+
+use reconverge_simt::memory::Store;
+use reconverge_simt::{Event, Lane, Mask, Mode, Observer, Trap};
+
+use crate::access;
+use crate::barrier::{BARRIERS, Count};
+use crate::block::Common;
+use crate::flow::{Decision, Join, WARP};
+use crate::inst::{BarrierCount, Chip, Dst, End, Guard, Inst, Mem, Op, Operand, Special, Stage, Tex, TexOp};
+use crate::lane::{Flags, atomic, interpolate, quad};
+use crate::launch::Context;
+use crate::meaning::{self, Operands};
+use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
+use crate::texture::{self, Read, Request};
+use crate::trap::{self, Access, Cause};
+
+/// Executes the instruction the warp stands at.
+///
+/// # Errors
+/// The program trapped. The warp stands at the instruction; lanes below the one that trapped have executed it.
+pub fn step<G: Store, O: Observer>(
+    context: &Context,
+    common: &mut Common,
+    warp: &mut Warp,
+    global: &mut G,
+    observer: &mut O,
+) -> Result<(), Trap<Cause>> {
+    let pc = warp.flow.pc();
+    let arrived = warp.flow.active();
+    let result = Step { context, common, warp, global, observer, pc }.run();
+    result.map_err(|(lanes, cause)| {
+        let lanes = lanes.unwrap_or(arrived);
+        if O::ENABLED {
+            observer.event(Event::Trap { mask: lanes });
+        }
+        Trap { pc, lanes, cause }
+    })
+}
+
+/// A cause and, where it is not all active lanes, the lanes it concerns.
+type Failure = (Option<Mask>, Cause);
+
+fn everyone(cause: impl Into<Cause>) -> Failure {
+    (None, cause.into())
+}
+
+fn only(lane: Lane) -> impl Fn(Cause) -> Failure {
+    move |cause| (Some(Mask::only(lane)), cause)
+}
+
+struct Step<'a, G, O> {
+    context: &'a Context,
+    common: &'a mut Common,
+    warp: &'a mut Warp,
+    global: &'a mut G,
+    observer: &'a mut O,
+    pc: u32,
+}
+
+impl<G: Store, O: Observer> Step<'_, G, O> {
+    fn run(mut self) -> Result<(), Failure> {
+        let context = self.context;
+        let inst = context.code.at(self.pc).map_err(everyone)?;
+        if inst.end == End::Join && self.warp.flow.join(self.observer).map_err(everyone)? == Join::Away {
+            return Ok(());
+        }
+        let active = self.warp.flow.active();
+        self.announce(Event::Issue { pc: self.pc, mask: active });
+        self.common.count(context.code.place(self.pc), active);
+        let executing = self.executing(inst, active);
+        let next = self.pc + inst.form.bytes();
+        // 1.4: the destination field selects a register beyond the declared ones: the instruction vanishes.
+        if inst.gate().is_some_and(|register| !self.warp.has_register(register)) {
+            self.warp.flow.advance(next);
+        } else if !self.control(inst, executing, next)? {
+            self.execute(inst, executing)?;
+            self.warp.flow.advance(next);
+        }
+        if inst.end == End::Exit {
+            self.warp.flow.exit(self.observer).map_err(everyone)?;
+        }
+        Ok(())
+    }
+
+    /// The active lanes whose predicate holds. (2.2)
+    fn executing(&self, inst: &Inst, active: Mask) -> Mask {
+        let Guard { condition, c } = inst.guard;
+        if inst.guard.is_always() {
+            return active;
+        }
+        let holds = |lane: &Lane| condition.holds(Flags::from_bits(self.warp.c(*lane, c)));
+        active.lanes().filter(holds).fold(Mask::NONE, |all, lane| all | Mask::only(lane))
+    }
+
+    /// Chapter 9. Whether the instruction was one of control flow, which sets the program counter itself.
+    fn control(&mut self, inst: &Inst, executing: Mask, next: u32) -> Result<bool, Failure> {
+        let observer = &mut *self.observer;
+        let flow = &mut self.warp.flow;
+        let mut decision = Decision::Uniform;
+        match inst.op {
+            // Predicated. (9.2)
+            Op::Bra { target } => decision = flow.bra(target, next, executing, observer).map_err(everyone)?,
+            Op::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
+            Op::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
+            Op::Discard => flow.discard(executing, next),
+            // Not predicated: for all active lanes.
+            Op::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
+            Op::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
+            Op::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
+            Op::Call { target, lim: true } => flow.call_lim(target, next, observer).map_err(everyone)?,
+            Op::Preret { target, lim: false } => flow.preret(target, next, observer).map_err(everyone)?,
+            Op::Preret { target, lim: true } => flow.preret_lim(target, next, observer).map_err(everyone)?,
+            Op::Quadon => flow.quadon(next, observer).map_err(everyone)?,
+            Op::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
+            // Open (9.9): what `lim` means here is unknown; it changes nothing.
+            Op::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
+            Op::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
+            // 6.10: ignores predicates.
+            Op::Trap => return Err(everyone(Cause::TrapInstruction)),
+            Op::Mov { .. }
+            | Op::MovFromC
+            | Op::MovToC
+            | Op::MovFromA
+            | Op::MovFromSpecial
+            | Op::ShlA
+            | Op::AddA
+            | Op::Ld
+            | Op::St
+            | Op::LdLock
+            | Op::StUnlock
+            | Op::Add { .. }
+            | Op::Mul { .. }
+            | Op::Mad { .. }
+            | Op::Sad { .. }
+            | Op::Min { .. }
+            | Op::Max { .. }
+            | Op::Set { .. }
+            | Op::Logic { .. }
+            | Op::Shl { .. }
+            | Op::Shr { .. }
+            | Op::FAdd { .. }
+            | Op::FMul { .. }
+            | Op::FMad { .. }
+            | Op::FMin
+            | Op::FMax
+            | Op::FSet { .. }
+            | Op::Slct
+            | Op::Quadop { .. }
+            | Op::I2I { .. }
+            | Op::I2F32 { .. }
+            | Op::I2F16 { .. }
+            | Op::F2I { .. }
+            | Op::F2F32 { .. }
+            | Op::F2F16 { .. }
+            | Op::I2F64 { .. }
+            | Op::I64ToF32 { .. }
+            | Op::F64ToI { .. }
+            | Op::F32ToI64 { .. }
+            | Op::F64ToF32 { .. }
+            | Op::F32ToF64
+            | Op::F64ToF64 { .. }
+            | Op::DAdd { .. }
+            | Op::DMul { .. }
+            | Op::DFma { .. }
+            | Op::DMin
+            | Op::DMax
+            | Op::DSet { .. }
+            | Op::Rcp
+            | Op::Rsqrt
+            | Op::Lg2
+            | Op::Sin
+            | Op::Cos
+            | Op::Ex2 { .. }
+            | Op::PreSin
+            | Op::PreEx2
+            | Op::Interp { .. }
+            | Op::Tex(_)
+            | Op::Emit { .. }
+            | Op::Atom { .. }
+            | Op::Atom64 { .. }
+            | Op::Red { .. }
+            | Op::Red64 { .. }
+            | Op::Nop
+            | Op::PmEvent { .. }
+            | Op::Vote { .. }
+            | Op::Brkpt => return Ok(false),
+        }
+        if decision == Decision::Divergent {
+            self.common.statistics.divergent_branches += 1;
+        }
+        Ok(true)
+    }
+
+    /// 9.9: the word at the c[] operand, which all active lanes must agree on.
+    fn bra_indirect(&mut self, inst: &Inst) -> Result<(), Failure> {
+        let mut targets = [0; WARP];
+        for lane in self.warp.flow.active().lanes() {
+            targets[lane.index()] = self.source(inst, 0, lane)? as u32;
+        }
+        let target = self.warp.flow.uniform_target(|lane| targets[lane.index()]).map_err(everyone)?;
+        self.increment(inst, self.warp.flow.active());
+        self.warp.flow.bra_indirect(target, self.observer).map_err(everyone)
+    }
+
+    /// 9.7. Once for each warp, whatever the active mask.
+    fn bar(
+        &mut self,
+        inc: bool,
+        wait: bool,
+        barrier: u8,
+        count: BarrierCount,
+        next: u32,
+    ) -> Result<(), Failure> {
+        let allocated = match (self.context.barriers, self.context.mode) {
+            (Some(count), Mode::Strict) => count,
+            (None, _) | (Some(_), Mode::Lenient) => BARRIERS as u32,
+        };
+        if u32::from(barrier) >= allocated {
+            return Err(everyone(Cause::NoBarrier(barrier)));
+        }
+        let count = match count {
+            BarrierCount::Count(warps) => Count::of(u32::from(warps), false),
+            BarrierCount::All => Count::All,
+        };
+        self.warp.flow.advance(next);
+        self.common.barriers.bar(self.warp.number as usize, barrier, inc, wait, count);
+        Ok(())
+    }
+
+    /// Everything that is not control flow, for each lane that executes.
+    fn execute(&mut self, inst: &Inst, executing: Mask) -> Result<(), Failure> {
+        match inst.op {
+            Op::Ld => self.for_each(inst, executing, Self::load),
+            Op::St => self.for_each(inst, executing, Self::store),
+            Op::LdLock => self.for_each(inst, executing, Self::load_lock),
+            Op::StUnlock => self.for_each(inst, executing, Self::store_unlock),
+            Op::Interp { .. } => self.for_each(inst, executing, Self::interp),
+            Op::Atom { .. } | Op::Atom64 { .. } | Op::Red { .. } | Op::Red64 { .. } => {
+                self.for_each(inst, executing, Self::atomic)
+            }
+            Op::Quadop { ops, from } => self.quadop(inst, executing, ops, from),
+            Op::Tex(tex) => self.texture(&tex, executing),
+            Op::Vote { all } => {
+                self.vote(inst, executing, all);
+                Ok(())
+            }
+            Op::Emit { vertex, restart } => {
+                // Open (6.10): both together are a vertex and then the end of the strip.
+                if vertex {
+                    self.warp.emit(executing);
+                }
+                if restart {
+                    self.warp.restart(executing);
+                }
+                Ok(())
+            }
+            // 6.10: `brkpt` does nothing unless debugging is enabled.
+            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Ok(()),
+            _ => self.for_each(inst, executing, Self::arithmetic),
+        }
+    }
+
+    /// Calls `act` for each lane, lowest first, then counts its address register on.
+    fn for_each(
+        &mut self,
+        inst: &Inst,
+        lanes: Mask,
+        act: fn(&mut Self, &Inst, Lane) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        // 3.4: the lane prefix of `mov` and `ld a[]`.
+        for lane in lanes.lanes().filter(|lane| inst.lanes >> (lane.0 & 3) & 1 != 0) {
+            act(self, inst, lane)?;
+            self.increment(inst, Mask::only(lane));
+        }
+        Ok(())
+    }
+
+    fn increment(&mut self, inst: &Inst, lanes: Mask) {
+        for mem in inst.src.iter().filter_map(memory).filter(|mem| mem.increment) {
+            for lane in lanes.lanes() {
+                access::increment(self.warp, lane, mem);
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let src = [self.source(inst, 0, lane)?, self.source(inst, 1, lane)?, self.source(inst, 2, lane)?];
+        let carry = Flags::from_bits(self.warp.c(lane, inst.guard.c));
+        let operands = Operands { src, modifiers: inst.modifiers, carry };
+        let (value, flags) = meaning::value(&inst.op, &operands, self.context.chip, self.context.modes)
+            .expect("whatever is not arithmetic has been handled before");
+        self.result(inst, lane, value.into());
+        self.flags(inst, lane, flags);
+        Ok(())
+    }
+
+    fn load(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let (_, value) = self.load_from(inst, lane)?;
+        self.result(inst, lane, value);
+        Ok(())
+    }
+
+    /// Address and value of src\[0\].
+    fn load_from(&mut self, inst: &Inst, lane: Lane) -> Result<(u32, u128), Failure> {
+        let mem = place(inst).map_err(everyone)?;
+        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        let value =
+            access::load(self.context, &self.common.shared, self.global, self.warp, lane, mem, address)
+                .map_err(only(lane))?;
+        self.announce(Event::Load { lane, address });
+        Ok((address, value))
+    }
+
+    fn store(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        self.store_to(inst, lane).map(|_| ())
+    }
+
+    /// src\[0\] = src\[1\]; gives the address.
+    fn store_to(&mut self, inst: &Inst, lane: Lane) -> Result<u32, Failure> {
+        let mem = place(inst).map_err(everyone)?;
+        let value = self.wide_source(inst, 1, lane)?;
+        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        let shared = &mut self.common.shared;
+        access::store(self.context, shared, self.global, self.warp, lane, mem, address, value)
+            .map_err(only(lane))?;
+        self.announce(Event::Store { lane, address, value: value as u32 });
+        Ok(address)
+    }
+
+    /// Section 4, locks: a free word is loaded and locked, and the flags say so. The lowest lane wins; the value is
+    /// written even when the lock was not to be had.
+    fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let (address, value) = self.load_from(inst, lane)?;
+        let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
+        let locked = self.common.shared.lock(address & !3, thread);
+        self.result(inst, lane, value);
+        self.flags(inst, lane, truth(locked));
+        Ok(())
+    }
+
+    fn store_unlock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let address = self.store_to(inst, lane)?;
+        self.common.shared.unlock(address & !3);
+        Ok(())
+    }
+
+    /// 6.8: a read and a write that nothing comes between; reductions give no result.
+    fn atomic(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let mem = place(inst).map_err(everyone)?;
+        let (src2, src3) = (self.source(inst, 1, lane)?, self.source(inst, 2, lane)?);
+        let before_g200 = matches!(self.context.chip, Chip::G80 | Chip::G84);
+        let kind = match inst.op {
+            Op::Red { .. } | Op::Red64 { .. } => Access::Red,
+            _ => Access::Atom,
+        };
+        let new = |old: u64| match inst.op {
+            Op::Atom { atomic, signed } | Op::Red { atomic, signed } => {
+                u64::from(atomic::atomic32(atomic, signed, before_g200, old as u32, src2 as u32, src3 as u32))
+            }
+            Op::Atom64 { atomic } | Op::Red64 { atomic } => atomic::atomic64(atomic, old, src2, src3),
+            _ => old,
+        };
+        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        let mut stored = 0;
+        let keep = |old| {
+            stored = new(old);
+            stored
+        };
+        let old = access::atomic(self.context, self.global, mem, address, kind, keep).map_err(only(lane))?;
+        self.announce(Event::Load { lane, address });
+        self.announce(Event::Store { lane, address, value: stored as u32 });
+        self.result(inst, lane, old.into());
+        Ok(())
+    }
+
+    /// 6.7
+    fn interp(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        let Op::Interp { position } = inst.op else { return Ok(()) };
+        let mem = place(inst).map_err(everyone)?;
+        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        let value = access::input(self.context, self.warp, lane, trap::Space::Varying, address, position)
+            .map_err(only(lane))?;
+        let value = match inst.src[1] {
+            Operand::None => value,
+            _ => {
+                let factor = inst.modifiers[1].f32(self.source(inst, 1, lane)? as u32);
+                interpolate::multiplied(value, factor).0
+            }
+        };
+        self.result(inst, lane, value.into());
+        Ok(())
+    }
+
+    /// 6.3: src\[0\] of another lane of the quad, even of one that does not run; read for all before any is written.
+    fn quadop(
+        &mut self,
+        inst: &Inst,
+        executing: Mask,
+        ops: [quad::QuadOp; 4],
+        from: quad::QuadSource,
+    ) -> Result<(), Failure> {
+        let neighbours = matches!(from, quad::QuadSource::Dx | quad::QuadSource::Dy);
+        let mut theirs = [0; WARP];
+        for lane in executing.lanes() {
+            let other = Lane(lane.0 & !3 | from.lane(lane.0 & 3));
+            theirs[lane.index()] = self.source(inst, 0, other)? as u32;
+        }
+        for lane in executing.lanes() {
+            let own = self.source(inst, 1, lane)? as u32;
+            let (value, flags) = if neighbours && self.context.stage != Stage::Fragment {
+                quad::derivative_outside_fragment(self.context.modes.nonfp_deriv)
+            } else {
+                quad::quadop(ops[usize::from(lane.0 & 3)], theirs[lane.index()], own)
+            };
+            self.result(inst, lane, value.into());
+            self.flags(inst, lane, flags);
+        }
+        self.increment(inst, executing);
+        Ok(())
+    }
+
+    /// 6.9: results overwrite sources, and a quad's lanes read each other's: all are read before any is written.
+    fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
+        let read = match tex.op {
+            TexOp::Auto => Read::Auto,
+            TexOp::Bias => Read::Bias,
+            TexOp::Lod => Read::Lod,
+            TexOp::Fetch => Read::Fetch,
+            TexOp::Size => Read::Size,
+            TexOp::Gather => Read::Gather,
+            TexOp::Csaa => return Err(everyone(Cause::Undocumented("texcsaa"))),
+            TexOp::Prep => return Err(everyone(Cause::Undocumented("texprep"))),
+            TexOp::QueryLod => return Err(everyone(Cause::Undocumented("texquerylod"))),
+        };
+        let lanes = if tex.live { executing - self.warp.flow.dead() } else { executing };
+        let mut results = [[0; 4]; WARP];
+        for lane in lanes.lanes() {
+            let words =
+                |lane: u8| [0, 1, 2, 3].map(|word| self.warp.r(Lane(lane), tex.base.saturating_add(word)));
+            let corner = lane.0 & !3;
+            let quad = [0, 1, 2, 3].map(|place| words(corner + place));
+            let request = Request {
+                read,
+                texture: tex.texture,
+                sampler: tex.sampler,
+                quad: &quad,
+                count: usize::from(tex.count),
+                place: usize::from(lane.0 & 3),
+                offset: tex.offset.map(i32::from),
+                derivatives: tex.deriv || self.context.stage == Stage::Fragment,
+            };
+            results[lane.index()] = texture::read(&self.context.textures, &request).map_err(only(lane))?;
+        }
+        for lane in lanes.lanes() {
+            // Enabled components go to consecutive registers.
+            let enabled = (0..4).filter(|component| tex.mask >> component & 1 != 0);
+            for (step, component) in enabled.enumerate() {
+                let register = tex.base.saturating_add(step as u8);
+                self.set_r(lane, register, results[lane.index()][component]);
+            }
+        }
+        Ok(())
+    }
+
+    /// 6.10: the predicate is data; every active lane gets the answer.
+    fn vote(&mut self, inst: &Inst, holding: Mask, all: bool) {
+        let active = self.warp.flow.active();
+        let answer = if all { holding == active } else { holding.any() };
+        for lane in active.lanes() {
+            self.result(inst, lane, truth(answer).bits().into());
+        }
+    }
+
+    /// The value of a source, up to 64 bits.
+    fn source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u64, Failure> {
+        self.wide_source(inst, place, lane).map(|value| value as u64)
+    }
+
+    fn wide_source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u128, Failure> {
+        let warp = &*self.warp;
+        Ok(match inst.src[place] {
+            Operand::None => 0,
+            Operand::R32(register) => warp.r(lane, register).into(),
+            Operand::R16(half) => warp.half(lane, half.0).into(),
+            Operand::R64(register) => warp.pair(lane, register).into(),
+            Operand::R128(register) => warp.quad(lane, register),
+            Operand::Imm(value) => value.into(),
+            Operand::A(register) => {
+                access::check_address_register(self.context, register).map_err(everyone)?;
+                warp.a(lane, register).into()
+            }
+            Operand::C(register) => warp.c(lane, register).into(),
+            Operand::Special(special) => self.special(special, lane).into(),
+            Operand::Mem(mem) => {
+                let address = access::address(self.context, warp, lane, &mem).map_err(only(lane))?;
+                let shared = &self.common.shared;
+                let value = access::load(self.context, shared, self.global, warp, lane, &mem, address)
+                    .map_err(only(lane))?;
+                self.announce(Event::Load { lane, address });
+                value
+            }
+        })
+    }
+
+    /// 1.5. There is one multiprocessor here, and its cycle counter counts the instructions of the block.
+    fn special(&self, special: Special, lane: Lane) -> u32 {
+        match special {
+            Special::Physid => u32::from(lane.0) | (self.warp.number & 0xff) << 8,
+            Special::Clock => self.common.statistics.instructions as u32,
+            Special::Vstride => 0x20,
+            Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => 0,
+        }
+    }
+
+    fn result(&mut self, inst: &Inst, lane: Lane, value: u128) {
+        let word = value as u32;
+        match inst.dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => self.set_r(lane, register, word),
+            Dst::R16(half) => {
+                self.warp.set_half(lane, half.0, word as u16);
+                let value = self.warp.r(lane, half.register());
+                self.written(lane, u32::from(half.register()), value);
+            }
+            Dst::R64(register) => self.set_run(lane, register, 2, value),
+            Dst::R128(register) => self.set_run(lane, register, 4, value),
+            Dst::A(register) => {
+                self.warp.set_a(lane, register, word as u16);
+                self.written(lane, REGISTER_A + u32::from(register), word & 0xffff);
+            }
+            Dst::C(register) => {
+                self.warp.set_c(lane, register, word as u8);
+                self.written(lane, REGISTER_C + u32::from(register), word & 0xf);
+            }
+            Dst::Out32(address) => self.set_output(lane, address, word),
+            Dst::Out16(address) => self.set_output(lane, address, (word & 0xffff) * 0x1_0001),
+        }
+    }
+
+    /// 2.4
+    fn flags(&mut self, inst: &Inst, lane: Lane, flags: Flags) {
+        if let Some(register) = inst.cdst {
+            self.warp.set_c(lane, register, flags.bits());
+            self.written(lane, REGISTER_C + u32::from(register), flags.bits().into());
+        }
+    }
+
+    fn set_run(&mut self, lane: Lane, register: u8, count: u8, value: u128) {
+        for step in 0..count {
+            self.set_r(lane, register.saturating_add(step), (value >> (32 * u32::from(step))) as u32);
+        }
+    }
+
+    fn set_r(&mut self, lane: Lane, register: u8, value: u32) {
+        self.warp.set_r(lane, register, value);
+        self.written(lane, register.into(), value);
+    }
+
+    fn set_output(&mut self, lane: Lane, address: u16, value: u32) {
+        self.warp.set_output(lane, usize::from(address) / 4, value);
+        self.written(lane, REGISTER_O + u32::from(address) / 4, value);
+    }
+
+    fn written(&mut self, lane: Lane, register: u32, value: u32) {
+        self.announce(Event::Write { lane, register, value });
+    }
+
+    fn announce(&mut self, event: Event) {
+        if O::ENABLED {
+            self.observer.event(event);
+        }
+    }
+}
+
+/// **Open** (13.10): the flags that `vote` and `ld lock` give: S for yes, Z for no.
+pub fn truth(yes: bool) -> Flags {
+    if yes { Flags::S } else { Flags::Z }
+}
+
+fn memory(operand: &Operand) -> Option<&Mem> {
+    match operand {
+        Operand::Mem(mem) => Some(mem),
+        Operand::None
+        | Operand::R32(_)
+        | Operand::R16(_)
+        | Operand::R64(_)
+        | Operand::R128(_)
+        | Operand::Imm(_)
+        | Operand::A(_)
+        | Operand::C(_)
+        | Operand::Special(_) => None,
+    }
+}
+
+/// The memory operand that a load or store is about.
+fn place(inst: &Inst) -> Result<&Mem, Cause> {
+    memory(&inst.src[0]).ok_or(Cause::Undocumented("a load or store without a memory operand"))
+}

@@ -1,0 +1,225 @@
+//! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (Specification 1.7.)
+//!
+//! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
+//! All data is little endian.
+
+use std::collections::BTreeMap;
+
+use reconverge_simt::memory::Store;
+
+/// Banks of c[] and segments of g[].
+pub const BANKS: usize = 16;
+
+/// The constant banks of a stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constants {
+    banks: [Vec<u8>; BANKS],
+}
+
+impl Constants {
+    /// Banks without content.
+    pub fn new() -> Self {
+        Constants::default()
+    }
+
+    /// Puts `bytes` at `offset` of a bank, which grows (with zeros between) as far as 64 KiB; `false` when there
+    /// is no such bank or it would grow beyond that.
+    pub fn place(&mut self, bank: usize, offset: usize, bytes: &[u8]) -> bool {
+        let Some(bank) = self.banks.get_mut(bank) else { return false };
+        let Some(end) = offset.checked_add(bytes.len()).filter(|&end| end <= BANK_BYTES) else {
+            return false;
+        };
+        if bank.len() < end {
+            bank.resize(end, 0);
+        }
+        bank[offset..end].copy_from_slice(bytes);
+        true
+    }
+
+    /// The bytes of a bank; empty when nothing was placed there.
+    pub fn bank(&self, bank: usize) -> &[u8] {
+        self.banks.get(bank).map_or(&[], Vec::as_slice)
+    }
+
+    /// `count` bytes (1, 2 or 4) at `address` as a little-endian number.
+    ///
+    /// **Open** (1.7): bytes beyond what was placed read 0.
+    #[inline]
+    pub fn read(&self, bank: u8, address: u32, count: u32) -> u32 {
+        let bank = &self.banks[usize::from(bank) % BANKS];
+        let byte = |index: u32| {
+            bank.get((address + index) as usize).map_or(0, |&byte| u32::from(byte) << (8 * index))
+        };
+        (0..count).map(byte).sum()
+    }
+}
+
+/// Each bank is at most 64 KiB.
+const BANK_BYTES: usize = 0x1_0000;
+
+/// The shared memory of a block, with its locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    bytes: Vec<u8>,
+    /// Locked words by byte address, with the thread that holds each.
+    locks: BTreeMap<u32, u32>,
+}
+
+impl Shared {
+    /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
+    pub fn new(bytes: usize) -> Self {
+        Shared { bytes: vec![0; bytes], locks: BTreeMap::new() }
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Puts `bytes` at `offset`; what reaches beyond the end is dropped.
+    pub fn place(&mut self, offset: usize, bytes: &[u8]) {
+        let end = self.bytes.len().min(offset + bytes.len());
+        if let Some(place) = self.bytes.get_mut(offset..end) {
+            let count = place.len();
+            place.copy_from_slice(&bytes[..count]);
+        }
+    }
+
+    /// `count` bytes (1, 2 or 4) at `address` as a little-endian number; `None` beyond the end.
+    #[inline]
+    pub fn read(&self, address: u32, count: u32) -> Option<u32> {
+        let bytes = self.bytes.get(address as usize..(address + count) as usize)?;
+        Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)))
+    }
+
+    /// Stores the low `count` bytes of `value` at `address`; `None` beyond the end.
+    #[inline]
+    pub fn write(&mut self, address: u32, count: u32, value: u32) -> Option<()> {
+        let place = self.bytes.get_mut(address as usize..(address + count) as usize)?;
+        place.copy_from_slice(&value.to_le_bytes()[..count as usize]);
+        Some(())
+    }
+
+    /// `ld lock`: takes the lock of the word at `address` for `thread`; whether it was free.
+    ///
+    /// **Open** (section 4): hardware hashes words onto a finite set of locks; here every word has its own, so that
+    /// fewer attempts fail. A thread that holds the lock already does not get it again.
+    pub fn lock(&mut self, address: u32, thread: u32) -> bool {
+        if self.locks.contains_key(&address) {
+            return false;
+        }
+        self.locks.insert(address, thread);
+        true
+    }
+
+    /// `st unlock`: releases the word at `address`, whoever holds it (**Open**: documents only show the holder
+    /// unlocking).
+    pub fn unlock(&mut self, address: u32) {
+        self.locks.remove(&address);
+    }
+
+    /// The locked words by address, with the thread that holds each.
+    pub fn locks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.locks.iter().map(|(&address, &thread)| (address, thread))
+    }
+}
+
+/// Where a segment of g[] lies in the memory. Linear segments only; the pitched (2D) mode is not modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Address of its byte 0.
+    pub base: u32,
+    /// The largest offset that is inside.
+    pub limit: u32,
+}
+
+/// The segments g0..g15[].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments(pub [Option<Segment>; BANKS]);
+
+impl Default for Segments {
+    /// What CUDA sets up: g14[] is the whole 32-bit window, nothing else is bound. (1.7)
+    fn default() -> Self {
+        let mut segments = [None; BANKS];
+        segments[14] = Some(Segment { base: 0, limit: u32::MAX });
+        Segments(segments)
+    }
+}
+
+impl Segments {
+    /// The memory address of `count` bytes at `offset` of a segment; `None` when they are not all inside.
+    #[inline]
+    pub fn address(&self, segment: u8, offset: u32, count: u32) -> Option<u32> {
+        let segment = self.0[usize::from(segment) % BANKS]?;
+        let last = offset.checked_add(count - 1)?;
+        if last > segment.limit {
+            return None;
+        }
+        segment.base.checked_add(offset)
+    }
+}
+
+/// `count` bytes (1 to 16) of g[] as a little-endian number.
+#[inline]
+pub fn load_global<G: Store>(global: &mut G, address: u32, count: u32) -> Option<u128> {
+    let mut bytes = [0; 16];
+    global.load(address, &mut bytes[..count as usize]).then(|| u128::from_le_bytes(bytes))
+}
+
+/// Stores the low `count` bytes (1 to 16) of `value` to g[].
+#[inline]
+pub fn store_global<G: Store>(global: &mut G, address: u32, count: u32, value: u128) -> Option<()> {
+    global.store(address, &value.to_le_bytes()[..count as usize]).then_some(())
+}
+
+/// **Open** (13.18): an address that is not a multiple of the access size: its low bits count as zero.
+#[inline]
+pub fn aligned(address: u32, count: u32) -> u32 {
+    address & !(count - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_beyond_what_was_placed_read_zero() {
+        let mut constants = Constants::new();
+        assert!(constants.place(1, 4, &[1, 2, 3]));
+        assert_eq!(constants.read(1, 4, 4), 0x0003_0201);
+        assert_eq!(
+            (constants.read(1, 6, 2), constants.read(1, 0x1_0000, 4), constants.read(0, 0, 4)),
+            (3, 0, 0)
+        );
+        assert!(!constants.place(16, 0, &[1]) && !constants.place(0, 0xffff, &[1, 2]));
+    }
+
+    #[test]
+    fn shared_memory_ends() {
+        let mut shared = Shared::new(8);
+        assert_eq!(shared.write(4, 4, 0x0403_0201), Some(()));
+        assert_eq!((shared.read(5, 2), shared.read(7, 1), shared.read(6, 4)), (Some(0x302), Some(4), None));
+        assert_eq!(shared.write(8, 1, 0), None);
+    }
+
+    #[test]
+    fn a_locked_word_is_not_given_twice() {
+        let mut shared = Shared::new(8);
+        assert!(shared.lock(4, 1) && shared.lock(0, 2));
+        assert!(!shared.lock(4, 2) && !shared.lock(4, 1));
+        shared.unlock(4);
+        assert!(shared.lock(4, 2));
+        assert_eq!(shared.locks().collect::<Vec<_>>(), [(0, 2), (4, 2)]);
+    }
+
+    #[test]
+    fn only_what_lies_in_a_segment_has_an_address() {
+        let mut segments = Segments::default();
+        segments.0[0] = Some(Segment { base: 0x100, limit: 0xff });
+        assert_eq!(segments.address(14, u32::MAX, 1), Some(u32::MAX));
+        assert_eq!(segments.address(14, u32::MAX, 2), None);
+        assert_eq!(segments.address(0, 0xfc, 4), Some(0x1fc));
+        assert_eq!(segments.address(0, 0xfd, 4), None);
+        assert_eq!(segments.address(1, 0, 4), None);
+    }
+}

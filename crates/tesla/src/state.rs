@@ -1,0 +1,334 @@
+//! What one warp owns besides its control flow: registers, local memory, stage inputs and outputs.
+//!
+//! Specification 1.4 (registers) and 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
+//! undefined, except for `$r0` of compute threads).
+
+use reconverge_simt::registers::{Registers, Row};
+use reconverge_simt::{Lane, Mask};
+
+use crate::flow::{Flow, WARP};
+
+/// The registers a program may declare at most.
+pub const MOST_REGISTERS: usize = 128;
+
+/// `$a1` to `$a4`; `$a0` always reads zero.
+pub const ADDRESS_REGISTERS: usize = 4;
+
+/// `$c0` to `$c3`.
+pub const CONDITION_REGISTERS: usize = 4;
+
+/// In events, `$a<n>` is register number this + n; `$r<n>` is n.
+pub const REGISTER_A: u32 = 0x80;
+
+/// In events, `$c<n>` is register number this + n.
+pub const REGISTER_C: u32 = 0x90;
+
+/// In events, word n of o[] is register number this + n.
+pub const REGISTER_O: u32 = 0x100;
+
+/// What a geometry program has emitted, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Emitted {
+    /// A vertex: the words of o[].
+    Vertex(Vec<u32>),
+    /// The end of the strip.
+    Restart,
+}
+
+/// One word of the stage's inputs for all lanes, at the places where an interpolation can look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// At the fragment's centre; for a[] and p[] the word itself.
+    pub centre: Row<WARP>,
+    /// At the centroid of the covered samples.
+    pub centroid: Row<WARP>,
+    /// The provoking vertex' word.
+    pub flat: Row<WARP>,
+}
+
+impl Input {
+    /// The same word wherever one looks.
+    pub fn same(row: Row<WARP>) -> Self {
+        Input { centre: row, centroid: row, flat: row }
+    }
+}
+
+/// The registers and private memory of one warp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warp {
+    /// Where it is, and for whom.
+    pub flow: Flow,
+    /// Its number in the block, or in the launch for graphics stages.
+    pub number: u32,
+    r: Registers<WARP>,
+    a: [[u16; WARP]; ADDRESS_REGISTERS],
+    c: [[u8; WARP]; CONDITION_REGISTERS],
+    local: Vec<u8>,
+    local_bytes: u32,
+    /// a[] or v[] by word number; `None` where the launch gives nothing.
+    pub inputs: Vec<Option<Input>>,
+    /// o[] by word number, as far as it has been written.
+    pub outputs: Vec<Row<WARP>>,
+    /// By lane: what a geometry program emitted.
+    pub emitted: Vec<Vec<Emitted>>,
+}
+
+impl Warp {
+    /// A warp with `registers` general registers and `local_bytes` of l[] a lane, all zero.
+    ///
+    /// `registers` beyond [`MOST_REGISTERS`] are not there.
+    pub fn new(flow: Flow, number: u32, registers: usize, local_bytes: u32) -> Self {
+        Warp {
+            flow,
+            number,
+            r: Registers::zero(registers.min(MOST_REGISTERS)),
+            a: [[0; WARP]; ADDRESS_REGISTERS],
+            c: [[0; WARP]; CONDITION_REGISTERS],
+            local: vec![0; local_bytes as usize * WARP],
+            local_bytes,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            emitted: Vec::new(),
+        }
+    }
+
+    /// The general registers as a lane-major file, for engines that work on whole rows.
+    pub fn file(&self) -> &Registers<WARP> {
+        &self.r
+    }
+
+    /// The same for writing.
+    pub fn file_mut(&mut self) -> &mut Registers<WARP> {
+        &mut self.r
+    }
+
+    /// Whether `$r<register>` is among those the program declared. Writes to others, and instructions whose
+    /// destination field names one, are dropped. (1.4)
+    #[inline]
+    pub fn has_register(&self, register: u8) -> bool {
+        usize::from(register) < self.r.count()
+    }
+
+    /// `$r<register>`; 0 beyond the declared count. (1.4)
+    #[inline]
+    pub fn r(&self, lane: Lane, register: u8) -> u32 {
+        self.r.row(usize::from(register)).map_or(0, |row| row.0[lane.index()])
+    }
+
+    /// Writes `$r<register>`; beyond the declared count nothing happens. (1.4)
+    #[inline]
+    pub fn set_r(&mut self, lane: Lane, register: u8, value: u32) {
+        if let Some(row) = self.r.row_mut(usize::from(register)) {
+            row.0[lane.index()] = value;
+        }
+    }
+
+    /// A half register by its field value: field F is half F & 1 of `$r<F/2>`, odd is the high one. (1.4)
+    #[inline]
+    pub fn half(&self, lane: Lane, field: u8) -> u16 {
+        (self.r(lane, field >> 1) >> (16 * u32::from(field & 1))) as u16
+    }
+
+    /// Writes a half register; the other half keeps its value.
+    #[inline]
+    pub fn set_half(&mut self, lane: Lane, field: u8, value: u16) {
+        let old = self.r(lane, field >> 1);
+        let new = if field & 1 == 0 {
+            old & 0xffff_0000 | u32::from(value)
+        } else {
+            old & 0xffff | u32::from(value) << 16
+        };
+        self.set_r(lane, field >> 1, new);
+    }
+
+    /// A pair, low word in `$r<register>`. (1.4)
+    #[inline]
+    pub fn pair(&self, lane: Lane, register: u8) -> u64 {
+        u64::from(self.r(lane, register)) | u64::from(self.r(lane, register.wrapping_add(1))) << 32
+    }
+
+    /// Writes a pair.
+    #[inline]
+    pub fn set_pair(&mut self, lane: Lane, register: u8, value: u64) {
+        self.set_r(lane, register, value as u32);
+        self.set_r(lane, register.wrapping_add(1), (value >> 32) as u32);
+    }
+
+    /// Four registers, the lowest first. (1.4)
+    #[inline]
+    pub fn quad(&self, lane: Lane, register: u8) -> u128 {
+        (0..4)
+            .rev()
+            .fold(0, |value, step| value << 32 | u128::from(self.r(lane, register.saturating_add(step))))
+    }
+
+    /// `$a<register>`; `$a0` is 0.
+    ///
+    /// **Open** (13.9): `$a5` and `$a6` do not exist and `$a7` is of unknown use; they read 0 here. Executing an
+    /// instruction that names one is decided where instructions are.
+    #[inline]
+    pub fn a(&self, lane: Lane, register: u8) -> u16 {
+        match register {
+            1..=4 => self.a[usize::from(register) - 1][lane.index()],
+            _ => 0,
+        }
+    }
+
+    /// Writes `$a<register>`. Writing `$a0` does nothing (**Open**, section 4).
+    #[inline]
+    pub fn set_a(&mut self, lane: Lane, register: u8, value: u16) {
+        if let 1..=4 = register {
+            self.a[usize::from(register) - 1][lane.index()] = value;
+        }
+    }
+
+    /// The flags of `$c<register>`: Z = 1, S = 2, C = 4, O = 8.
+    #[inline]
+    pub fn c(&self, lane: Lane, register: u8) -> u8 {
+        self.c[usize::from(register) % CONDITION_REGISTERS][lane.index()]
+    }
+
+    /// Writes `$c<register>`.
+    #[inline]
+    pub fn set_c(&mut self, lane: Lane, register: u8, flags: u8) {
+        self.c[usize::from(register) % CONDITION_REGISTERS][lane.index()] = flags & 0xf;
+    }
+
+    /// The flags of `$c<register>` for all lanes.
+    pub fn c_row(&self, register: u8) -> &[u8; WARP] {
+        &self.c[usize::from(register) % CONDITION_REGISTERS]
+    }
+
+    /// The same for writing; only the low four bits of each may be set.
+    pub fn c_row_mut(&mut self, register: u8) -> &mut [u8; WARP] {
+        &mut self.c[usize::from(register) % CONDITION_REGISTERS]
+    }
+
+    /// Bytes of l[] a lane.
+    pub fn local_bytes(&self) -> u32 {
+        self.local_bytes
+    }
+
+    /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
+    #[inline]
+    pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
+        self.local.get(self.local_place(lane, address, count)?)
+    }
+
+    /// The same for writing.
+    #[inline]
+    pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
+        let place = self.local_place(lane, address, count)?;
+        self.local.get_mut(place)
+    }
+
+    fn local_place(&self, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
+        if address.checked_add(count)? > self.local_bytes {
+            return None;
+        }
+        let start = lane.index() * self.local_bytes as usize + address as usize;
+        Some(start..start + count as usize)
+    }
+
+    /// o[] word `word` of a lane; 0 when it was never written.
+    pub fn output(&self, lane: Lane, word: usize) -> u32 {
+        self.outputs.get(word).map_or(0, |row| row.0[lane.index()])
+    }
+
+    /// Writes o[] word `word`.
+    pub fn set_output(&mut self, lane: Lane, word: usize, value: u32) {
+        if self.outputs.len() <= word {
+            self.outputs.resize(word + 1, Row::ZERO);
+        }
+        self.outputs[word].0[lane.index()] = value;
+    }
+
+    /// `emit` for `lanes`: the words of o[] become a vertex and o[] starts anew, at zero (**Open** 6.10: undefined).
+    pub fn emit(&mut self, lanes: Mask) {
+        self.emitted.resize(WARP, Vec::new());
+        for lane in lanes.lanes() {
+            let vertex = self.outputs.iter().map(|row| row.0[lane.index()]).collect();
+            self.emitted[lane.index()].push(Emitted::Vertex(vertex));
+            for row in &mut self.outputs {
+                row.0[lane.index()] = 0;
+            }
+        }
+    }
+
+    /// `restart` for `lanes`: the strip ends.
+    pub fn restart(&mut self, lanes: Mask) {
+        self.emitted.resize(WARP, Vec::new());
+        for lane in lanes.lanes() {
+            self.emitted[lane.index()].push(Emitted::Restart);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Limits;
+    use reconverge_simt::Mode;
+
+    fn warp() -> Warp {
+        Warp::new(Flow::new(0, Mask::first(WARP), Limits::default(), Mode::Strict), 0, 4, 16)
+    }
+
+    const LANE: Lane = Lane(5);
+
+    #[test]
+    fn registers_beyond_the_count_read_zero_and_cannot_be_written() {
+        let mut warp = warp();
+        for register in [4, 124, 127, 255] {
+            warp.set_r(LANE, register, 7);
+            warp.set_pair(LANE, register, 7);
+            warp.set_half(LANE, register, 7);
+            assert_eq!(warp.r(LANE, register), 0);
+        }
+        warp.set_pair(LANE, 3, 1 << 32 | 9);
+        assert_eq!((warp.r(LANE, 3), warp.pair(LANE, 3)), (9, 9));
+    }
+
+    #[test]
+    fn writing_one_half_leaves_the_other() {
+        let mut warp = warp();
+        warp.set_r(LANE, 1, 0x1234_5678);
+        warp.set_half(LANE, 3, 0xabcd);
+        assert_eq!(warp.r(LANE, 1), 0xabcd_5678);
+        warp.set_half(LANE, 2, 0xef01);
+        assert_eq!((warp.r(LANE, 1), warp.half(LANE, 3), warp.half(LANE, 2)), (0xabcd_ef01, 0xabcd, 0xef01));
+        assert_eq!(warp.r(Lane(4), 1), 0);
+    }
+
+    #[test]
+    fn address_register_zero_stays_zero() {
+        let mut warp = warp();
+        for register in 0..8 {
+            warp.set_a(LANE, register, 9);
+        }
+        assert_eq!(
+            (0..8).map(|register| warp.a(LANE, register)).collect::<Vec<_>>(),
+            [0, 9, 9, 9, 9, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn local_memory_is_a_lanes_own_and_ends() {
+        let mut warp = warp();
+        warp.local_mut(LANE, 12, 4).unwrap().copy_from_slice(&[1, 2, 3, 4]);
+        assert_eq!(warp.local(LANE, 12, 4), Some(&[1, 2, 3, 4][..]));
+        assert_eq!(warp.local(Lane(4), 12, 4), Some(&[0; 4][..]));
+        assert!(warp.local(LANE, 13, 4).is_none() && warp.local(Lane(31), u32::MAX, 4).is_none());
+    }
+
+    #[test]
+    fn an_emitted_vertex_takes_the_outputs_with_it() {
+        let mut warp = warp();
+        warp.set_output(LANE, 2, 7);
+        warp.emit(Mask::only(LANE));
+        warp.restart(Mask::only(LANE));
+        assert_eq!(warp.emitted[5], [Emitted::Vertex(vec![0, 0, 7]), Emitted::Restart]);
+        assert_eq!(warp.output(LANE, 2), 0);
+        assert!(warp.emitted[4].is_empty());
+    }
+}

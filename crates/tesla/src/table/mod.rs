@@ -1,0 +1,161 @@
+//! The instruction set: rows by form, and what their short definitions stand for.
+//!
+//! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Rows that go beyond
+//! what other tools print say so.
+
+mod control;
+mod immediate;
+mod long;
+mod short;
+
+use std::sync::LazyLock;
+
+use reconverge_isa::read::Table;
+use reconverge_isa::row::{self, Bits, Part, at};
+
+use crate::draft::Draft;
+use crate::inst::{BarrierCount, Op, Tex, TexOp};
+use crate::lane::Width;
+use crate::lane::atomic::{Atomic, Atomic64};
+use crate::lane::convert::{Integer, Size};
+use crate::lane::convert64;
+use crate::lane::integer::Product;
+use crate::parts::{ALL, PREDICATE_ALWAYS};
+
+pub use crate::parts::here;
+
+/// A row of this machine.
+pub type Row = row::Row<Draft>;
+
+/// Opcode, form, second opcode, and the bits that tell long from immediate.
+const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
+
+/// All rows with their index.
+///
+/// Immediate forms come before long ones: a long row does not say that the lowest bits of its second word are not 3.
+pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
+    Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
+});
+
+const fn pair([low, high]: [u32; 2]) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+/// What a row means, given what its parts left.
+type Meaning = fn(&Draft) -> Op;
+
+const fn row(
+    id: &'static str,
+    names: &'static str,
+    long: bool,
+    [fixed, mask]: [u64; 2],
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    assert!(fixed & !mask == 0, "a fixed bit outside the mask");
+    Row { id, names, long, fixed, mask, default: 0, spare: 0, scope: ALL, parts, meaning, source }
+}
+
+/// One word: its bits, and which of them count.
+const fn short(
+    id: &'static str,
+    names: &'static str,
+    fixed: u32,
+    mask: u32,
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    row(id, names, false, [fixed as u64, mask as u64], source, parts, meaning)
+}
+
+/// Two words, the second one ending in 3.
+const fn immediate(
+    id: &'static str,
+    names: &'static str,
+    fixed: u32,
+    mask: u32,
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    row(id, names, true, [pair([fixed, 3]), pair([mask, 3])], source, parts, meaning)
+}
+
+/// Two words without a predicate.
+const fn control(
+    id: &'static str,
+    names: &'static str,
+    fixed: [u32; 2],
+    mask: [u32; 2],
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    row(id, names, true, [pair(fixed), pair(mask)], source, parts, meaning)
+}
+
+/// Two words with a predicate, which is "always" unless the text says otherwise.
+const fn predicated(
+    id: &'static str,
+    names: &'static str,
+    fixed: [u32; 2],
+    mask: [u32; 2],
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    Row { default: PREDICATE_ALWAYS, ..control(id, names, fixed, mask, source, parts, meaning) }
+}
+
+/// A long instruction: predicated.
+const fn long(
+    id: &'static str,
+    names: &'static str,
+    fixed: [u32; 2],
+    mask: [u32; 2],
+    source: &'static str,
+    parts: &'static [Part<Draft>],
+    meaning: Meaning,
+) -> Row {
+    predicated(id, names, fixed, mask, source, parts, meaning)
+}
+
+/// A product of 16-bit sources.
+fn bits16([signed1, signed2]: [bool; 2]) -> Product {
+    Product::Bits16 { signed1, signed2 }
+}
+
+/// A product of 24-bit sources.
+fn bits24(signed: bool, high: bool) -> Product {
+    Product::Bits24 { signed, high }
+}
+
+fn mad(draft: &Draft, product: Product, sat: bool) -> Op {
+    Op::Mad { product, addition: draft.addition, sat }
+}
+
+fn i2i(draft: &Draft, size: Size, signed: bool, register: Width) -> Op {
+    Op::I2I { to: Integer { size, signed }, register, from: draft.from }
+}
+
+fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
+    convert64::Integer { wide, signed }
+}
+
+fn atom(draft: &Draft, atomic: Atomic, atomic64: Atomic64) -> Op {
+    if draft.wide { Op::Atom64 { atomic: atomic64 } } else { Op::Atom { atomic, signed: draft.signed[0] } }
+}
+
+fn tex(draft: &Draft, op: TexOp, cube: bool) -> Op {
+    Op::Tex(Tex { op, cube, ..draft.tex })
+}
+
+fn bar(draft: &Draft, count: BarrierCount) -> Op {
+    let [inc, wait] = draft.barrier;
+    Op::Bar { inc, wait, barrier: draft.numbers[0] as u8, count }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! What must be true of the table as a whole.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// Rows that hold a common word and rely on their order: the first is the special case.
+fn is_ordered(first: &Row, second: &Row) -> bool {
+    let immediate = first.id.starts_with("i.") && second.id.starts_with("l.");
+    immediate || (first.id, second.id) == ("l.imad.8", "l.imad.9")
+}
+
+#[test]
+fn no_two_rows_hold_one_word_but_in_a_listed_order() {
+    let rows = TABLE.rows();
+    for (index, first) in rows.iter().enumerate() {
+        for second in &rows[index + 1..] {
+            let together = first.scope.0 & second.scope.0;
+            let somewhere = together & 0xf != 0 && together & 0x1f0 != 0;
+            let same_length = first.long == second.long;
+            assert!(
+                !(somewhere && same_length && first.overlaps(second)) || is_ordered(first, second),
+                "{} and {}",
+                first.id,
+                second.id
+            );
+        }
+    }
+}
+
+#[test]
+fn every_bit_is_claimed_or_listed_as_spare() {
+    let wrong: Vec<String> = TABLE
+        .rows()
+        .iter()
+        .filter(|row| row.unclaimed() != row.spare)
+        .map(|row| format!("\"{}\": {}", row.id, row.unclaimed()))
+        .collect();
+    assert!(wrong.is_empty(), "SPARE {{{}}}", wrong.join(", "));
+}
+
+#[test]
+fn names_are_unique() {
+    let names: BTreeSet<_> = TABLE.rows().iter().map(|row| row.id).collect();
+    assert_eq!(names.len(), TABLE.rows().len());
+}

@@ -1,0 +1,22 @@
+//! Text of Tesla programs: a disassembler and an assembler that are exact inverses.
+//!
+//! [`disassemble`] prints any words; [`assemble`] gives the same words back. Which of several encodings an instruction
+//! has stands in its text (`short`), and bits that nothing else tells stand behind it (`bits 0x... 0x...`), so nothing
+//! is dropped. docs/tesla-syntax.md describes the text.
+//!
+//! ```
+//! use reconverge_tesla::inst::{Chip, Stage};
+//! use reconverge_tesla::text::{Listing, assemble, disassemble};
+//! let source = "    mov b32 $r1 0x1\n    (lg $c0) bra L0\n    exit nop\n";
+//! let source = format!("L0:\n{source}");
+//! let assembled = assemble(&source, Chip::G80, Stage::Compute).unwrap();
+//! let words = assembled.words();
+//! assert_eq!(words, [0x10018005, 0x00000003, 0x10000003, 0x00000280, 0xf0000001, 0xe0000781]);
+//! assert_eq!(disassemble(&words, 0, Chip::G80, Stage::Compute, Listing::default()), source);
+//! ```
+
+mod asm;
+mod dis;
+
+pub use asm::{Assembled, Prefix, assemble};
+pub use dis::{Listing, disassemble, disassemble_program};

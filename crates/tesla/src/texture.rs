@@ -1,0 +1,312 @@
+//! What the texture instructions make of their source registers. (Specification 6.9.)
+//!
+//! Reading and filtering texels is [`reconverge_simt::texture`]; here is which register means what, where the level
+//! of detail comes from, and what comes back. Textures and samplers are bound apart, by their numbers in the
+//! instruction. The documents tell the order of the sources; the readings that they leave open are named.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reconverge_simt::texture::{
+    Compare, Image, Position, Sampler, Shape, gather, lod_of_quad, sample, sample_bits, sample_compare,
+};
+
+use crate::trap::Cause;
+
+/// A texture as the program finds it under its number.
+#[derive(Clone, Debug)]
+pub struct Texture {
+    /// The texels.
+    pub image: Arc<Image>,
+    /// Whether the texels are integers: they are then never filtered.
+    pub integer: bool,
+}
+
+/// A sampler as the program finds it under its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TextureSampler {
+    /// Filtering, wrapping, level of detail.
+    pub sampler: Sampler,
+    /// Depth comparison: the program then gives a reference value, and gets the share of texels that pass.
+    pub compare: Option<Compare>,
+}
+
+/// The textures and samplers of a launch.
+#[derive(Clone, Debug, Default)]
+pub struct Textures {
+    /// By texture number.
+    pub textures: BTreeMap<u8, Texture>,
+    /// By sampler number.
+    pub samplers: BTreeMap<u8, TextureSampler>,
+}
+
+impl Textures {
+    /// Binds an image and the sampler that reads it under one number, as most programs do.
+    pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
+        self.textures.insert(number, Texture { image, integer: false });
+        self.samplers.insert(number, TextureSampler { sampler, compare: None });
+    }
+}
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// `texauto`: level of detail from the quad.
+    Auto,
+    /// `texbias`: the same, plus the last source.
+    Bias,
+    /// `texlod`: level of detail from the last source.
+    Lod,
+    /// `texfetch`: one texel by integer position, no sampler.
+    Fetch,
+    /// `texsize`: no texel, the size of a level.
+    Size,
+    /// `texgather`: one component of four texels.
+    Gather,
+}
+
+/// One lane's read, with what it takes from its quad.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What is read.
+    pub read: Read,
+    /// Texture number.
+    pub texture: u8,
+    /// Sampler number.
+    pub sampler: u8,
+    /// Source registers, `count` of them, of the four lanes of the quad.
+    pub quad: &'a [[u32; 4]; 4],
+    /// How many source registers the instruction names.
+    pub count: usize,
+    /// The lane's place in its quad, 0 to 3.
+    pub place: usize,
+    /// Texel offsets.
+    pub offset: [i32; 3],
+    /// Whether neighbours give derivatives; otherwise they are zero.
+    pub derivatives: bool,
+}
+
+/// Array layers are clamped to this. (6.9)
+const LAST_LAYER: u32 = 511;
+
+/// **Open** (13.12): `texgather` gives the red component.
+pub const GATHERED_COMPONENT: usize = 0;
+
+/// Which source register is what, for one lane.
+struct Sources {
+    coordinates: [u32; 3],
+    layer: u32,
+    reference: u32,
+    last: u32,
+}
+
+/// How many coordinates an image has, and whether a layer follows.
+fn target(shape: Shape) -> (usize, bool) {
+    match shape {
+        Shape::D1 => (1, false),
+        Shape::D2 => (2, false),
+        Shape::D3 | Shape::Cube => (3, false),
+        Shape::D1Array => (1, true),
+        Shape::D2Array => (2, true),
+        Shape::CubeArray => (3, true),
+    }
+}
+
+/// Source order: coordinates, layer, depth reference, then bias or level of detail. (6.9)
+///
+/// **Open**: sources that the instruction does not name read 0.
+fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
+    let (axes, layered) = target(shape);
+    let mut given = words.iter().take(count).copied();
+    let mut next = || given.next().unwrap_or(0);
+    let mut coordinates = [0; 3];
+    for coordinate in &mut coordinates[..axes] {
+        *coordinate = next();
+    }
+    let layer = if layered { next().min(LAST_LAYER) } else { 0 };
+    let reference = if compares { next() } else { 0 };
+    Sources { coordinates, layer, reference, last: next() }
+}
+
+/// Executes one lane's read: four components.
+///
+/// # Errors
+/// A texture or sampler that is not bound.
+pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
+    let texture = bound.textures.get(&request.texture).ok_or(Cause::NoTexture(request.texture))?;
+    let image: &Image = &texture.image;
+    let own = &request.quad[request.place];
+    match request.read {
+        Read::Size => return Ok(size(image, own[0])),
+        Read::Fetch => return Ok(fetch(image, own, request)),
+        Read::Auto | Read::Bias | Read::Lod | Read::Gather => {}
+    }
+    let sampler = bound.samplers.get(&request.sampler).ok_or(Cause::NoSampler(request.sampler))?;
+    let compares = sampler.compare.is_some();
+    let of = |lane: usize| sources(&request.quad[lane], request.count, image.shape(), compares);
+    let here = of(request.place);
+    let lod = match request.read {
+        Read::Lod => f32::from_bits(here.last),
+        Read::Auto | Read::Gather | Read::Bias if request.derivatives => {
+            let bias = if request.read == Read::Bias { f32::from_bits(here.last) } else { 0.0 };
+            // 0 upper left, 1 upper right, 2 lower left.
+            let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
+            lod_of_quad(image, &sampler.sampler, here.coordinates.map(f32::from_bits), quad) + bias
+        }
+        // No change from pixel to pixel: the logarithm of zero, whatever is added to it.
+        Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size => f32::NEG_INFINITY,
+    };
+    let position = Position {
+        coordinates: here.coordinates.map(f32::from_bits),
+        layer: here.layer as f32,
+        offset: request.offset,
+        lod,
+    };
+    if request.read == Read::Gather {
+        return Ok(gather(image, &sampler.sampler, &position).map(|texel| texel[GATHERED_COMPONENT]));
+    }
+    Ok(match sampler.compare {
+        Some(compare) => {
+            let reference = f32::from_bits(here.reference);
+            compared(sample_compare(image, &sampler.sampler, &position, compare, reference))
+        }
+        None if texture.integer => sample_bits(image, &sampler.sampler, &position),
+        None => sample(image, &sampler.sampler, &position),
+    })
+}
+
+/// **Open** (6.9): a comparison gives its share in red, green and blue and 1 in alpha, as a depth texture read as
+/// luminance does in OpenGL.
+fn compared(share: f32) -> [u32; 4] {
+    [share, share, share, 1.0].map(f32::to_bits)
+}
+
+/// x, y, z, layer and level of detail as integers. **Open**: a position outside reads 0.
+fn fetch(image: &Image, words: &[u32; 4], request: &Request) -> [u32; 4] {
+    let here = sources(words, request.count, image.shape(), false);
+    let [x, y, z] =
+        [0, 1, 2].map(|axis| i64::from(here.coordinates[axis] as i32) + i64::from(request.offset[axis]));
+    let (_, layered) = target(image.shape());
+    let (y, z) = match image.shape() {
+        Shape::D1 | Shape::D1Array => (0, i64::from(here.layer)),
+        Shape::D2Array | Shape::CubeArray => (y, i64::from(here.layer)),
+        Shape::D2 | Shape::D3 | Shape::Cube => (y, z),
+    };
+    let z = if layered || matches!(image.shape(), Shape::D3 | Shape::Cube) { z } else { 0 };
+    image.texel(here.last as usize, x, y, z).unwrap_or_default()
+}
+
+/// Width, height, depth and number of levels; sizes are those of the level in the source. **Open**: the depth of
+/// an array is its layers, of a cube 1; a level beyond the last has no size.
+fn size(image: &Image, level: u32) -> [u32; 4] {
+    let levels = image.levels().len() as u32;
+    let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
+    let depth = match image.shape() {
+        Shape::D3 | Shape::D1Array | Shape::D2Array => size.depth,
+        Shape::CubeArray => size.depth / 6,
+        Shape::D1 | Shape::D2 | Shape::Cube => 1,
+    };
+    [size.width, size.height, depth, levels]
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::texture::{Filter, Level, MipFilter, Wrap};
+
+    use super::*;
+
+    fn f(value: f32) -> u32 {
+        value.to_bits()
+    }
+
+    /// Texel n of level l holds 100 l + n.
+    fn image(shape: Shape, sizes: &[[u32; 3]]) -> Arc<Image> {
+        let level = |(number, &[width, height, depth]): (usize, &[u32; 3])| Level {
+            width,
+            height,
+            depth,
+            texels: (0..width * height * depth)
+                .map(|n| [f((100 * number as u32 + n) as f32), 1, 2, 3])
+                .collect(),
+        };
+        Arc::new(Image::new(shape, sizes.iter().enumerate().map(level).collect()).unwrap())
+    }
+
+    fn bound(image: Arc<Image>, sampler: Sampler, compare: Option<Compare>) -> Textures {
+        let mut textures = Textures::default();
+        textures.bind(2, image, Sampler { wrap: [Wrap::ClampToEdge; 3], ..sampler });
+        textures.samplers.entry(2).and_modify(|entry| entry.compare = compare);
+        textures
+    }
+
+    fn request(read: Read, quad: &[[u32; 4]; 4], count: usize) -> Request<'_> {
+        Request { read, texture: 2, sampler: 2, quad, count, place: 0, offset: [0; 3], derivatives: true }
+    }
+
+    fn red(textures: &Textures, request: &Request) -> f32 {
+        f32::from_bits(read(textures, request).unwrap()[0])
+    }
+
+    #[test]
+    fn a_layer_follows_the_coordinates_and_is_an_integer() {
+        let textures = bound(image(Shape::D2Array, &[[2, 2, 3]]), Sampler::default(), None);
+        let words = [f(0.75), f(0.25), 2, 0];
+        assert_eq!(red(&textures, &request(Read::Auto, &[words; 4], 3)), 9.0);
+    }
+
+    #[test]
+    fn a_reference_follows_the_coordinates_when_the_sampler_compares() {
+        let textures = bound(image(Shape::D2, &[[2, 1, 1]]), Sampler::default(), Some(Compare::LessEqual));
+        let share =
+            |reference: f32| red(&textures, &request(Read::Auto, &[[f(0.75), 0, f(reference), 0]; 4], 3));
+        assert_eq!((share(1.0), share(1.5)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn the_level_of_detail_comes_from_the_quad_a_bias_or_a_register() {
+        let mips = Sampler { mip: MipFilter::Nearest, ..Sampler::default() };
+        let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
+        // Half the image from lane to lane: two texels of level 0.
+        let at = |x: f32, y: f32, last: f32| [f(x), f(y), f(last), 0];
+        let quad = |last| [at(0.1, 0.1, last), at(0.6, 0.1, last), at(0.1, 0.6, last), at(0.6, 0.6, last)];
+        assert_eq!(red(&textures, &request(Read::Auto, &quad(0.0), 2)), 100.0);
+        assert_eq!(red(&textures, &request(Read::Bias, &quad(1.0), 3)), 200.0);
+        assert_eq!(red(&textures, &request(Read::Lod, &quad(2.0), 3)), 200.0);
+        let quad = quad(0.0);
+        let still = Request { derivatives: false, ..request(Read::Auto, &quad, 2) };
+        assert_eq!(red(&textures, &still), 0.0);
+    }
+
+    #[test]
+    fn a_fetch_is_by_integer_position_with_offset_and_zero_outside() {
+        let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1]]), Sampler::default(), None);
+        let quad = [[1, 0, 1, 0]; 4];
+        let shifted = Request { offset: [-1, 1, 0], ..request(Read::Fetch, &quad, 3) };
+        assert_eq!(red(&textures, &shifted), 102.0);
+        assert_eq!(read(&textures, &request(Read::Fetch, &[[4, 0, 0, 0]; 4], 3)).unwrap(), [0; 4]);
+        assert_eq!(read(&textures, &request(Read::Fetch, &[[u32::MAX, 0, 0, 0]; 4], 3)).unwrap(), [0; 4]);
+    }
+
+    #[test]
+    fn a_size_is_width_height_depth_and_levels() {
+        let textures = bound(image(Shape::D2Array, &[[4, 2, 3], [2, 1, 3]]), Sampler::default(), None);
+        assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
+    }
+
+    #[test]
+    fn a_gather_gives_the_red_of_four_texels() {
+        let textures = bound(
+            image(Shape::D2, &[[2, 2, 1]]),
+            Sampler { mag: Filter::Linear, ..Sampler::default() },
+            None,
+        );
+        let texels = read(&textures, &request(Read::Gather, &[[f(0.5), f(0.5), 0, 0]; 4], 2)).unwrap();
+        assert_eq!(texels.map(f32::from_bits), [2.0, 3.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn what_is_not_bound_is_named() {
+        let textures = Textures::default();
+        assert_eq!(read(&textures, &request(Read::Auto, &[[0; 4]; 4], 2)), Err(Cause::NoTexture(2)));
+    }
+}

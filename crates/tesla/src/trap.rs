@@ -1,0 +1,196 @@
+//! What a program can do that the hardware forbids or the documents leave undefined. (Specification 10.)
+//!
+//! Names in capitals are those of the error registers \[mp.xml\] and the memory traps \[mpc.xml\].
+
+use std::fmt;
+
+use reconverge_simt::Trap;
+use thiserror::Error;
+
+use crate::flow::Fault;
+
+/// A memory space that has bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// l[]
+    Local,
+    /// s[]
+    Shared,
+    /// g0[] to g15[]
+    Global(u8),
+    /// a[]
+    Attribute,
+    /// p[]
+    Primitive,
+    /// v[]
+    Varying,
+    /// o[]
+    Output,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Space::Local => f.write_str("l[]"),
+            Space::Shared => f.write_str("s[]"),
+            Space::Global(index) => write!(f, "g{index}[]"),
+            Space::Attribute => f.write_str("a[]"),
+            Space::Primitive => f.write_str("p[]"),
+            Space::Varying => f.write_str("v[]"),
+            Space::Output => f.write_str("o[]"),
+        }
+    }
+}
+
+/// What was done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// It was read.
+    Read,
+    /// It was written.
+    Write,
+    /// An atomic operation that returns the old value.
+    Atom,
+    /// A reduction.
+    Red,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Atom => "atomic",
+            Access::Red => "reduction",
+        })
+    }
+}
+
+/// Why a program was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Cause {
+    /// The token stack.
+    #[error("{0}")]
+    Flow(#[from] Fault),
+    /// TRAP_INSTRUCTION.
+    #[error("TRAP_INSTRUCTION: the program executed `trap`")]
+    TrapInstruction,
+    /// ILLEGAL_OPCODE and the other decode errors: no instruction of this chip and stage has these words.
+    #[error("ILLEGAL_OPCODE: {0}")]
+    Undecodable(String),
+    /// UNALIGNED_LONG_INSTRUCTION.
+    #[error("UNALIGNED_LONG_INSTRUCTION: a two-word instruction at an odd word")]
+    UnalignedLongInstruction,
+    /// The program counter left the code.
+    #[error("no code at this address")]
+    OutsideCode,
+    /// ILLEGAL_POSTINCR.
+    #[error("ILLEGAL_POSTINCR: $a{0} cannot be incremented")]
+    IllegalPostincr(u8),
+    /// An address register that does not exist.
+    #[error("$a{0} does not exist, or its use is unknown")]
+    NoAddressRegister(u8),
+    /// Local, shared or global limit: memory that is not there.
+    #[error("{access} of {bytes} bytes at {space} {address:#x}: outside every buffer")]
+    Memory {
+        /// Which space.
+        space: Space,
+        /// What was tried.
+        access: Access,
+        /// Byte address in the space.
+        address: u32,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// An input word that the launch does not provide.
+    #[error("{space} {address:#x}: the launch gives no such input")]
+    NoInput {
+        /// a[], p[] or v[].
+        space: Space,
+        /// Byte address in the space.
+        address: u32,
+    },
+    /// TIMEOUT: the watchdog.
+    #[error("TIMEOUT: the program has not ended after {0} instructions")]
+    Timeout(u64),
+    /// A `bar` with a barrier the program did not allocate.
+    #[error("barrier {0} is not allocated")]
+    NoBarrier(u8),
+    /// Every warp that has not ended waits at a barrier.
+    #[error("a barrier that can never be complete: {}", Waiting(.0))]
+    BarrierNever(Vec<(u32, u8)>),
+    /// A texture the launch does not provide.
+    #[error("texture {0} is not bound")]
+    NoTexture(u8),
+    /// A sampler the launch does not provide.
+    #[error("sampler {0} is not bound")]
+    NoSampler(u8),
+    /// Something about textures that the documents do not tell.
+    #[error("{0}: not documented, so it cannot be executed")]
+    Undocumented(&'static str),
+    /// An atomic operation code that traps.
+    #[error("atomic operation {0} does not exist")]
+    NoAtomic(u8),
+}
+
+/// Warps and barriers in words.
+struct Waiting<'a>(&'a [(u32, u8)]);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (warp, barrier)) in self.0.iter().enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            write!(f, "{separator}warp {warp} waits at barrier {barrier}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A trap with its place in the launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchTrap {
+    /// Index of the block in the grid; `[warp, 0]` for graphics stages.
+    pub block: [u32; 2],
+    /// The warp in the block.
+    pub warp: u32,
+    /// The words at the address; the second is 0 where the code ends.
+    pub words: [u32; 2],
+    /// Address, lanes and cause.
+    pub trap: Trap<Cause>,
+}
+
+impl fmt::Display for LaunchTrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LaunchTrap { block: [x, y], warp, words: [low, high], trap: Trap { pc, lanes, cause } } = self;
+        write!(f, "at {pc:#x} ({low:08x} {high:08x}), block ({x}, {y}), warp {warp}, lanes {lanes}: {cause}")
+    }
+}
+
+impl std::error::Error for LaunchTrap {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconverge_simt::{Lane, Mask};
+
+    #[test]
+    fn a_bad_access_names_instruction_lane_and_address() {
+        let cause =
+            Cause::Memory { space: Space::Global(14), access: Access::Write, address: 0x1004, bytes: 4 };
+        let trap = Trap { pc: 0x48, lanes: Mask::only(Lane(7)), cause };
+        let trap = LaunchTrap { block: [3, 0], warp: 1, words: [0xd00e_0e01, 0xa0c0_0780], trap };
+        assert_eq!(
+            trap.to_string(),
+            "at 0x48 (d00e0e01 a0c00780), block (3, 0), warp 1, lanes 7: write of 4 bytes at g14[] 0x1004: outside every buffer"
+        );
+    }
+
+    #[test]
+    fn a_stuck_barrier_names_its_warps() {
+        let text = Cause::BarrierNever(vec![(0, 0), (3, 1)]).to_string();
+        assert_eq!(
+            text,
+            "a barrier that can never be complete: warp 0 waits at barrier 0, warp 3 waits at barrier 1"
+        );
+    }
+}
