@@ -71,36 +71,70 @@ pub(crate) fn token_bit(token: &[u8]) -> u64 {
     }
 }
 
+/// How many fields a key can have.
+const KEY_FIELDS: usize = 4;
+
+/// A run of the bits that select a bucket.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyField {
+    /// Its lowest bit in the word.
+    position: u32,
+    mask: u64,
+    /// Its lowest bit in the bucket's number.
+    place: u32,
+}
+
+/// What decides about a row, side by side with the others of its bucket.
+#[derive(Debug)]
+struct Candidate<D: Draft> {
+    mask: u64,
+    fixed: u64,
+    scope: Scope,
+    row: &'static Row<D>,
+}
+
 /// Rows with the index that finds them.
 #[derive(Debug)]
 pub struct Table<D: Draft> {
     rows: Vec<&'static Row<D>>,
-    key: &'static [Bits],
+    key: [KeyField; KEY_FIELDS],
     /// By key: where its rows stand in `list`.
     starts: Vec<u32>,
-    list: Vec<&'static Row<D>>,
+    list: Vec<Candidate<D>>,
     /// By name: the rows and what their texts need.
     names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
 }
 
 impl<D: Draft> Table<D> {
-    /// Builds the index over the rows of some groups, in their order. The fields `key` together select a bucket; bits that tell many rows apart make
+    /// Builds the index over the rows of some groups, in their order.
+    ///
+    /// The fields `key` (at most four, of one run each) together select a bucket; bits that tell many rows apart make
     /// a good key. Rows that hold the same word are found in their order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
-        let width: u32 = key.iter().map(|field| u32::from(field.len())).sum();
+        let mut fields = [KeyField::default(); KEY_FIELDS];
+        let mut width = 0;
+        for (field, bits) in fields.iter_mut().zip(key) {
+            let position = bits.mask().trailing_zeros();
+            *field = KeyField { position, mask: bits.mask() >> position, place: width };
+            width += u32::from(bits.len());
+        }
         let mut starts = Vec::with_capacity((1 << width) + 1);
         let mut list = Vec::new();
         let mask = key.iter().fold(0, |mask, field| mask | field.mask());
-        for bucket in 0..1_u32 << width {
+        for bucket in 0..1_u64 << width {
             starts.push(list.len() as u32);
-            let mut rest = bucket;
-            let word = key.iter().fold(0, |word, field| {
-                let bits = field.put(rest);
-                rest >>= field.len();
-                word | bits
-            });
-            list.extend(rows.iter().copied().filter(|row| (row.fixed ^ word) & row.mask & mask == 0));
+            let word = fields
+                .iter()
+                .fold(0, |word, field| word | ((bucket >> field.place) & field.mask) << field.position);
+            list.extend(
+                rows.iter().filter(|row| (row.fixed ^ word) & row.mask & mask == 0).map(|row| Candidate {
+                    mask: row.mask,
+                    fixed: row.fixed,
+                    scope: row.scope,
+                    row,
+                }),
+            );
         }
         starts.push(list.len() as u32);
         let mut names: HashMap<_, Vec<_>, _> = HashMap::default();
@@ -109,7 +143,7 @@ impl<D: Draft> Table<D> {
                 names.entry(name).or_default().push(Named { row, needs: needs(row) });
             }
         }
-        Table { rows, key, starts, list, names }
+        Table { rows, key: fields, starts, list, names }
     }
 
     /// All rows in the table's order.
@@ -129,13 +163,12 @@ impl<D: Draft> Table<D> {
 
     /// The rows that could hold `word`, by its key.
     #[inline(always)]
-    fn bucket(&self, word: u64) -> &[&'static Row<D>] {
-        let mut place = 0;
-        let mut bucket = 0;
-        for field in self.key {
-            bucket |= (field.get(word) as usize) << place;
-            place += field.len();
-        }
+    fn bucket(&self, word: u64) -> &[Candidate<D>] {
+        let bucket = self
+            .key
+            .iter()
+            .fold(0, |bucket, field| bucket | ((word >> field.position) & field.mask) << field.place);
+        let bucket = bucket as usize;
         &self.list[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
     }
 
@@ -145,25 +178,27 @@ impl<D: Draft> Table<D> {
     /// No row holds it here.
     #[inline]
     pub fn find(&self, word: u64, here: Scope) -> Result<&'static Row<D>, NoReading> {
-        for row in self.bucket(word) {
-            if row.holds(word, here) {
-                return Ok(row);
+        let bucket = self.bucket(word);
+        for candidate in bucket {
+            if word & candidate.mask == candidate.fixed && candidate.scope.admits(here) {
+                return Ok(candidate.row);
             }
         }
-        let elsewhere = self.bucket(word).iter().find(|row| row.holds(word, Scope(0)));
-        Err(elsewhere.map_or(NoReading::NoRow, |row| NoReading::Elsewhere { row: row.id }))
+        let elsewhere = bucket.iter().find(|candidate| word & candidate.mask == candidate.fixed);
+        Err(elsewhere.map_or(NoReading::NoRow, |candidate| NoReading::Elsewhere { row: candidate.row.id }))
     }
 
-    /// The row of a word and the draft that its parts fill.
+    /// The row of a word, whose parts fill the draft.
     ///
     /// # Errors
     /// No row holds the word here, or one of its parts does not exist.
     #[inline]
-    pub fn decode(&self, word: u64, here: Scope) -> Result<(&'static Row<D>, D), NoReading> {
+    pub fn decode(&self, word: u64, here: Scope, draft: &mut D) -> Result<&'static Row<D>, NoReading> {
         let row = self.find(word, here)?;
-        let mut draft = D::default();
-        fill(row.parts, word, here, &mut draft).map_err(|part| NoReading::NoPart { row: row.id, part })?;
-        Ok((row, draft))
+        match fill(row.parts, word, here, draft) {
+            Ok(()) => Ok(row),
+            Err(part) => Err(NoReading::NoPart { row: row.id, part }),
+        }
     }
 
     /// Appends the text of a word to `out`, with bits that no part tells behind it.

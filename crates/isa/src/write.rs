@@ -116,10 +116,31 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
+    /// The bytes of the next token; empty at the end.
+    #[inline(always)]
+    fn token(&self) -> &'a [u8] {
+        self.token_at(self.at)
+    }
+
+    /// The bytes of a token; empty behind the end.
+    #[inline(always)]
+    fn token_at(&self, place: usize) -> &'a [u8] {
+        match self.tokens.get(place) {
+            Some(token) => &self.line.as_bytes()[token.start as usize..token.end as usize],
+            None => &[],
+        }
+    }
+
+    /// The first byte of the token `ahead` places further.
+    #[inline(always)]
+    fn byte_at(&self, ahead: usize) -> Option<u8> {
+        self.tokens.get(self.at + ahead).map(|token| self.line.as_bytes()[token.start as usize])
+    }
+
     /// Reads the next token if it is `text`.
     #[inline(always)]
     pub fn eat(&mut self, text: &str) -> bool {
-        let found = self.peek() == text;
+        let found = same(self.token(), text);
         self.at += usize::from(found);
         found
     }
@@ -159,7 +180,7 @@ impl<'a, 't> Reader<'a, 't> {
     /// Reads a register `<prefix><number>` of at most three digits without leading zeros.
     #[inline(always)]
     pub fn register(&mut self, prefix: &str) -> Option<u32> {
-        let (number, rest) = split_decimal(self.peek().strip_prefix(prefix)?)?;
+        let (number, rest) = split_decimal(strip(self.token(), prefix)?)?;
         if !rest.is_empty() {
             return None;
         }
@@ -190,6 +211,30 @@ impl<'a, 't> Reader<'a, 't> {
     }
 }
 
+/// Whether a token is this text. Most that are not differ in length or at the start.
+#[inline(always)]
+fn same(token: &[u8], text: &str) -> bool {
+    let text = text.as_bytes();
+    if token.len() != text.len() {
+        return false;
+    }
+    let mut place = 0;
+    while place < token.len() {
+        if token[place] != text[place] {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+/// What follows a prefix.
+#[inline(always)]
+fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
+    let start = token.get(..prefix.len())?;
+    same(start, prefix).then(|| &token[prefix.len()..])
+}
+
 /// A number of at most 32 bits: plain hexadecimal and short decimals fast, everything else as everywhere.
 #[inline(always)]
 fn number(text: &str) -> Option<u32> {
@@ -217,14 +262,13 @@ fn number(text: &str) -> Option<u32> {
 
 /// A decimal number of at most three digits at the start of a text, and what follows it.
 #[inline(always)]
-fn split_decimal(text: &str) -> Option<(u32, &str)> {
-    let bytes = text.as_bytes();
+fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 3 || (digits > 1 && bytes[0] == b'0') {
         return None;
     }
     let value = bytes[..digits].iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
-    Some((value, &text[digits..]))
+    Some((value, &bytes[digits..]))
 }
 
 /// A label that a line uses as a code address: its bits are to be filled in.
@@ -265,11 +309,10 @@ pub struct Line<'a, D: Draft> {
 
 /// What is known of the word so far.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct Known {
     at: usize,
     mask: u64,
     fixed: u64,
-    label: Option<LabelUse<'a>>,
     choices: usize,
 }
 
@@ -321,6 +364,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
                     reader: Reader::new(line, tokens),
                     here: self.here,
                     choices: &mut self.choices,
+                    label: None,
                     failure: None,
                 };
                 if let Some(line) = attempt.row(row) {
@@ -349,6 +393,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
                 reader: Reader::new(line, tokens),
                 here: self.here,
                 choices: &mut self.choices,
+                label: None,
                 failure: Some(&mut failure),
             };
             attempt.row(row);
@@ -392,13 +437,16 @@ struct Attempt<'a, 'b, D: Draft> {
     reader: Reader<'a, 'b>,
     here: Scope,
     choices: &'b mut Vec<(&'static Cases<D>, usize)>,
+    /// The label that the text names.
+    label: Option<LabelUse<'a>>,
     failure: Option<&'b mut Failure>,
 }
 
 impl<'a, D: Draft> Attempt<'a, '_, D> {
     fn row(&mut self, row: &'static Row<D>) -> Option<Line<'a, D>> {
         self.choices.clear();
-        let mut known = Known { at: 0, mask: row.mask, fixed: row.fixed, label: None, choices: 0 };
+        self.label = None;
+        let mut known = Known { at: 0, mask: row.mask, fixed: row.fixed, choices: 0 };
         if !self.parts(row.parts, &mut known) {
             return None;
         }
@@ -422,7 +470,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 return None;
             }
         }
-        Some(Line { row, word, label: known.label })
+        Some(Line { row, word, label: self.label })
     }
 
     /// The numbers behind `bits`.
@@ -448,12 +496,12 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         Some(untold)
     }
 
-    fn parts(&mut self, parts: &'static [Part<D>], known: &mut Known<'a>) -> bool {
+    fn parts(&mut self, parts: &'static [Part<D>], known: &mut Known) -> bool {
         parts.iter().all(|part| self.part(part, known))
     }
 
     #[inline]
-    fn part(&mut self, part: &'static Part<D>, known: &mut Known<'a>) -> bool {
+    fn part(&mut self, part: &'static Part<D>, known: &mut Known) -> bool {
         self.reader.at = known.at;
         let start = known.at;
         let told = match part {
@@ -462,18 +510,19 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             Part::Open => self.reader.eat("(").then_some(Told::default()),
             Part::Close => self.reader.eat(")").then_some(Told::default()),
             Part::Word(words) => {
-                let text = self.reader.peek();
-                let value = words.texts.iter().position(|known| *known == Some(text) && !text.is_empty());
+                let token = self.reader.token();
+                let is_it = |known: &Option<&str>| known.is_some_and(|text| same(token, text));
+                let value = if token.is_empty() { None } else { words.texts.iter().position(is_it) };
                 let value = match value {
                     Some(value) => {
                         self.reader.at += 1;
                         Some(value)
                     }
-                    None => words.texts.iter().position(|known| *known == Some("")),
+                    None => words.texts.iter().position(|known| known.is_some_and(str::is_empty)),
                 };
                 value.map(|value| Told { mask: words.field.mask(), fixed: words.field.put(value as u32) })
             }
-            Part::Number(number) => self.number(number, known),
+            Part::Number(number) => self.number(number),
             Part::Memory(memory) => self.memory(memory),
             Part::Custom(custom) => (custom.parse)(&mut self.reader),
             Part::Case(cases) => return self.case(cases, known),
@@ -496,51 +545,69 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     }
 
     /// The first case whose bits and text fit; one without text only if no other does.
-    fn case(&mut self, cases: &'static Cases<D>, known: &mut Known<'a>) -> bool {
+    fn case(&mut self, cases: &'static Cases<D>, known: &mut Known) -> bool {
         let before = *known;
-        for silent in [false, true] {
-            for (index, case) in cases.cases.iter().enumerate() {
-                let is_silent = case.parts.iter().all(|part| matches!(part, Part::Set(_)));
-                let possible = is_silent == silent
-                    && case.scope.admits(self.here)
-                    && (case.fixed ^ known.fixed) & case.mask & known.mask == 0;
-                if !possible {
+        let mut silent = None;
+        let explaining = self.failure.is_some();
+        for (index, case) in cases.cases.iter().enumerate() {
+            if (case.fixed ^ known.fixed) & case.mask & known.mask != 0 || !case.scope.admits(self.here) {
+                continue;
+            }
+            let first = match case.parts {
+                [] | [Part::Set(_)] => {
+                    silent = silent.or(Some((index, case)));
                     continue;
                 }
-                known.mask |= case.mask;
-                known.fixed |= case.fixed;
-                self.choices.truncate(known.choices);
-                self.choices.push((cases, index));
-                known.choices += 1;
-                if self.parts(case.parts, known) {
-                    return true;
-                }
-                *known = before;
+                [first, ..] => first,
+            };
+            if !explaining && !can_begin(first, self.reader.token_at(known.at)) {
+                continue;
             }
+            self.choose(cases, index, known);
+            if self.parts(case.parts, known) {
+                return true;
+            }
+            *known = before;
         }
-        false
+        match silent {
+            Some((index, case)) => {
+                self.choose(cases, index, known);
+                self.parts(case.parts, known)
+            }
+            None => false,
+        }
     }
 
     #[inline(always)]
-    fn number(&mut self, number: &Number<D>, known: &mut Known<'a>) -> Option<Told> {
+    fn choose(&mut self, cases: &'static Cases<D>, index: usize, known: &mut Known) {
+        let case = &cases.cases[index];
+        known.mask |= case.mask;
+        known.fixed |= case.fixed;
+        self.choices.truncate(known.choices);
+        self.choices.push((cases, index));
+        known.choices += 1;
+    }
+
+    #[inline(always)]
+    fn number(&mut self, number: &Number<D>) -> Option<Told> {
         let field = number.field;
         let place = self.reader.at;
         let (value, fits) = match number.style {
             Style::Register(prefix, suffix) => {
-                let text = self.reader.peek().strip_prefix(prefix)?;
-                let (value, rest) = split_decimal(text)?;
-                if rest != suffix {
+                let digits = strip(self.reader.token(), prefix)?;
+                let (value, rest) = split_decimal(digits)?;
+                if !same(rest, suffix) {
                     return None;
                 }
                 self.reader.at += 1;
                 (value, true)
             }
             Style::Half(prefix) => {
-                let text = self.reader.peek().strip_prefix(prefix)?;
-                let (value, rest) = split_decimal(text)?;
+                let digits = strip(self.reader.token(), prefix)?;
+                let (value, rest) = split_decimal(digits)?;
                 let high = match rest {
-                    "l" => 0,
-                    "h" => 1,
+                    b"l" => 0,
+                    b"h" => 1,
                     _ => return None,
                 };
                 self.reader.at += 1;
@@ -555,7 +622,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             Style::Code(shift) => {
                 let text = self.reader.peek();
                 if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-                    known.label =
+                    self.label =
                         Some(LabelUse { name: text, span: self.reader.span_of(place), field, shift });
                     self.reader.at += 1;
                     return Some(Told { mask: field.mask(), fixed: 0 });
@@ -583,9 +650,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     #[inline(always)]
     fn memory(&mut self, memory: &Memory<D>) -> Option<Told> {
         let start = self.reader.at;
-        let name = self.reader.peek();
-        let rest = name.strip_prefix(memory.space)?;
-        if self.reader.peek_at(1) != "[" {
+        let rest = strip(self.reader.token(), memory.space)?;
+        if self.reader.byte_at(1) != Some(b'[') {
             return None;
         }
         let mut told = Told { mask: memory.bits(), fixed: 0 };
@@ -689,6 +755,25 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             Part::Custom(custom) => self.fail(place, || custom.name.to_owned()),
             Part::Case(_) | Part::Set(_) => {}
         }
+    }
+}
+
+/// Whether a part's text can begin with a token, judged by its first characters.
+#[inline(always)]
+fn can_begin<D>(part: &Part<D>, token: &[u8]) -> bool {
+    let starts = |text: &str| token.first() == text.as_bytes().first();
+    match part {
+        Part::Text(text) => starts(text),
+        Part::Open => token == b"(",
+        Part::Close => token == b")",
+        Part::Number(number) => match number.style {
+            Style::Register(prefix, _) | Style::Half(prefix) => {
+                token.get(1) == prefix.as_bytes().get(1) && starts(prefix)
+            }
+            Style::Hex | Style::Signed | Style::Code(_) => true,
+        },
+        Part::Memory(memory) => starts(memory.space),
+        Part::Word(_) | Part::Case(_) | Part::Custom(_) | Part::Set(_) => true,
     }
 }
 

@@ -80,6 +80,34 @@ impl Memory {
         }
     }
 
+    /// Adds a buffer beside the others.
+    ///
+    /// # Errors
+    /// It overlaps one of them, or does not fit into 32-bit addresses; then nothing has changed.
+    pub fn insert(&mut self, buffer: Buffer) -> Result<(), LayoutError> {
+        if buffer.end() > 1 << 32 {
+            return Err(LayoutError::Beyond(buffer.address));
+        }
+        let place = self.buffers.partition_point(|other| other.address < buffer.address);
+        let overlaps = |first: &Buffer, second: &Buffer| first.end() > u64::from(second.address);
+        let clash = |first: &Buffer, second: &Buffer| LayoutError::Overlap {
+            first: first.address,
+            second: second.address,
+        };
+        if let Some(before) = place
+            .checked_sub(1)
+            .map(|before| &self.buffers[before])
+            .filter(|before| overlaps(before, &buffer))
+        {
+            return Err(clash(before, &buffer));
+        }
+        if let Some(after) = self.buffers.get(place).filter(|after| overlaps(&buffer, after)) {
+            return Err(clash(&buffer, after));
+        }
+        self.buffers.insert(place, buffer);
+        Ok(())
+    }
+
     /// The buffers by ascending address.
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
@@ -354,6 +382,19 @@ mod tests {
         );
         assert_eq!(Memory::new(vec![at(u32::MAX, 2)]), Err(LayoutError::Beyond(u32::MAX)));
         assert!(Memory::new(vec![at(u32::MAX, 1), at(0, 16), at(16, 16)]).is_ok());
+    }
+
+    #[test]
+    fn a_buffer_is_added_only_where_there_is_room() {
+        let at = |address, count| Buffer { address, bytes: vec![0; count] };
+        let mut memory = Memory::new(vec![at(0x20, 16)]).unwrap();
+        let clash = Err(LayoutError::Overlap { first: 0x20, second: 0x2f });
+        assert_eq!(memory.insert(at(0x2f, 1)), clash);
+        assert_eq!(memory.insert(at(0x1f, 2)), Err(LayoutError::Overlap { first: 0x1f, second: 0x20 }));
+        assert_eq!(memory.insert(at(0x30, 4)), Ok(()));
+        assert_eq!(memory.insert(at(0x10, 16)), Ok(()));
+        let places: Vec<u32> = memory.buffers().iter().map(|buffer| buffer.address).collect();
+        assert_eq!(places, [0x10, 0x20, 0x30]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const COUNT_ALL: u32 = 0xfff;
 /// How many warps a barrier waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Every warp of the block, see [`Barriers::warps_expected_by_all`].
+    /// Every warp of the block, see `Barriers::warps_expected_by_all`.
     All,
     /// So many increments.
     Warps(u32),

@@ -6,7 +6,7 @@
 //! stages use a block of one warp.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Mask, Observer, Statistics, Step, Trap};
+use reconverge_simt::{Event, Mask, Observer, Statistics, Step, Trap};
 
 use crate::barrier::Barriers;
 use crate::launch::Context;
@@ -92,11 +92,10 @@ impl Block {
     ) -> Result<Step, Trap<Cause>> {
         let warp = &mut self.warps[self.current];
         if warp.flow.finished() || self.common.barriers.waits_for(self.current).is_some() {
-            return self.nobody_can_run();
+            return self.nobody_can_run(observer);
         }
         if self.common.statistics.instructions >= context.watchdog {
-            let cause = Cause::Timeout(context.watchdog);
-            return Err(Trap { pc: warp.flow.pc(), lanes: warp.flow.active(), cause });
+            return Err(stopped(warp, Cause::Timeout(context.watchdog), observer));
         }
         reference::step(context, &mut self.common, warp, global, observer)?;
         if warp.flow.finished() {
@@ -107,7 +106,7 @@ impl Block {
             && self.common.barriers.waits_for(self.current).is_none()
             && self.slice < SLICE;
         if !goes_on && !self.choose() {
-            return self.nobody_can_run();
+            return self.nobody_can_run(observer);
         }
         Ok(Step::Running)
     }
@@ -158,15 +157,25 @@ impl Block {
     }
 
     /// Either all have ended or the rest waits for ever.
-    fn nobody_can_run(&self) -> Result<Step, Trap<Cause>> {
+    fn nobody_can_run<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let waiting: Vec<(u32, u8)> = self
             .common
             .barriers
             .waiting()
             .map(|(warp, barrier)| (self.warps[warp].number, barrier))
             .collect();
-        let Some(first) = self.common.barriers.waiting().next() else { return Ok(Step::Done) };
-        let flow = &self.warps[first.0].flow;
-        Err(Trap { pc: flow.pc(), lanes: flow.active(), cause: Cause::BarrierNever(waiting) })
+        match self.common.barriers.waiting().next() {
+            Some((first, _)) => Err(stopped(&self.warps[first], Cause::BarrierNever(waiting), observer)),
+            None => Ok(Step::Done),
+        }
     }
+}
+
+/// A warp that is stopped where it stands, without having executed anything.
+fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cause> {
+    let lanes = warp.flow.active();
+    if O::ENABLED {
+        observer.event(Event::Trap { mask: lanes });
+    }
+    Trap { pc: warp.flow.pc(), lanes, cause }
 }

@@ -2,6 +2,7 @@
 
 pub use reconverge_isa::read::{Described, NoReading};
 
+use crate::draft::Draft;
 use crate::inst::{Chip, Form, Inst, Stage};
 use crate::parts::here;
 use crate::table::{Row, TABLE};
@@ -46,7 +47,8 @@ pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
 /// ```
 #[inline]
 pub fn decode(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Inst, NoReading> {
-    let (row, draft) = TABLE.decode(joined(words), here(chip, stage))?;
+    let mut draft = Draft::default();
+    let row = TABLE.decode(joined(words), here(chip, stage), &mut draft)?;
     let op = (row.meaning)(&draft);
     Ok(Inst { op, form: form(words), ..draft.inst })
 }

@@ -4,9 +4,9 @@
 //! the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. Where those leave a gap
 //! the reading chosen here is a constant or a function of its own, marked **Open**, so that a reader with the
 //! hardware can settle it in one place. Open readings of this file: [`TAKEN_SIDE_RUNS_FIRST`],
-//! [`DEFAULT_STACK_ENTRIES`], [`Flow::join_without_token`], [`Flow::break_through_call`],
-//! [`Flow::broken_at_the_end`], [`Flow::joinat_while_unwinding`], [`Flow::uniform_target`],
-//! [`Flow::control_inside_quadon`], [`Flow::call_beyond_limit`].
+//! [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
+//! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`],
+//! `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
 //!
 //! Pure: no registers, no memory, no predicates. Every method takes the lanes whose predicate held where the
 //! instruction is predicated (`bra`, `ret`, `break`, `discard`), and acts for all active lanes where it is not.
@@ -24,9 +24,12 @@ pub const WARP: usize = 32;
 /// the patents' token algorithm. Programs without races cannot tell.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): how deep a stack may grow when the launch does not say. Sixteen entries are on chip, the rest
-/// spills to memory; 4096 is the largest size `STACK_SIZE_LOG` can express.
+/// **Open** (9.1): how deep a stack may grow when the launch does not say. 4096 is the
+/// largest memory that `STACK_SIZE_LOG` can express.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
+
+/// Entries of a warp's stack that are on chip; deeper ones spill to memory. (9.1)
+pub const ON_CHIP_ENTRIES: usize = 16;
 
 /// What an entry of the stack is for. (Type field, bits 29..31 of the hardware entry; 9.1.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,12 +118,15 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Entries for a `STACK_SIZE_LOG` value: log2(entries) + 1, at least 4 entries; 0 leaves the sixteen on chip.
-    /// Values above 13 act as 13. (9.1)
+    /// Entries for a `STACK_SIZE_LOG` value: log2(entries) + 1 of the memory, at least 4 entries, none for 0; values
+    /// above 13 act as 13. (9.1)
+    ///
+    /// **Open**: the [`ON_CHIP_ENTRIES`] are taken to come in addition. A driver sets 4 (8 entries) for all programs,
+    /// and compiled fragment programs need up to 20.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
-            0 => 16,
-            _ => 1 << (value.clamp(3, 13) - 1),
+            0 => ON_CHIP_ENTRIES,
+            _ => ON_CHIP_ENTRIES + (1 << (value.clamp(3, 13) - 1)),
         }
     }
 
@@ -298,7 +304,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `call lim`: a call that is skipped when too many are outstanding, see [`Flow::call_beyond_limit`].
+    /// `call lim`: a call that is skipped when too many are outstanding, see `Flow::call_beyond_limit`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -862,7 +868,7 @@ mod tests {
     // 9.1
     #[test]
     fn configured_limits_are_logarithms() {
-        assert_eq!([0, 1, 2, 3, 4, 13, 15].map(Limits::stack_size_log), [16, 4, 4, 4, 8, 4096, 4096]);
+        assert_eq!([0, 1, 2, 3, 4, 13, 15].map(Limits::stack_size_log), [16, 20, 20, 20, 24, 4112, 4112]);
         assert_eq!([0, 1, 8, 15].map(Limits::call_limit_log), [Some(0), Some(1), Some(128), None]);
     }
 

@@ -16,12 +16,14 @@
 //! watchdog; hardware gives no such guarantee either.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use reconverge_isa::Program;
+use reconverge_isa::program::{Module, Place};
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::memory::{Committed, Memory, Tracked};
+use reconverge_simt::memory::{Buffer, Committed, LayoutError, Memory, Tracked};
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
     FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step, Trap, Why,
@@ -149,7 +151,7 @@ pub struct Compute {
     pub shared_bytes: Option<u32>,
     /// Further bytes of s[], behind the others.
     pub dynamic_shared: u32,
-    /// The parameter area, which goes to `s[0x10]` on.
+    /// The parameter area, which goes to s\[0x10\] on.
     pub params: Vec<u8>,
     /// Barriers allocated; `None` when nobody said, which allows all.
     pub barriers: Option<u32>,
@@ -176,6 +178,41 @@ impl Compute {
             segments: Segments::default(),
             memory: Memory::default(),
         })
+    }
+
+    /// Loads what the programs of a module share: constants, and variables in global memory. (11.1, 11.4)
+    ///
+    /// Global variables become buffers from `address` on, 256 bytes apart at least, in the module's order; their
+    /// addresses go to the constant slots that wait for them (c14\[\], as a rule). Gives the variables' names and
+    /// addresses.
+    ///
+    /// # Errors
+    /// A constant or slot lies outside the banks, or the buffers do not fit beside those of [`Compute::memory`].
+    pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
+        let constants = &mut self.setup.constants;
+        for block in &module.constants {
+            if !constants.place(block.bank as usize, block.offset as usize, &block.bytes) {
+                return Err(LaunchError::Constants { bank: block.bank, offset: block.offset });
+            }
+        }
+        let mut placed = Vec::new();
+        let mut next = u64::from(address);
+        for variable in &module.variables {
+            let Place::Global { slots, init } = &variable.place else { continue };
+            let here = u32::try_from(next).map_err(|_| LaunchError::Memory(LayoutError::Beyond(u32::MAX)))?;
+            let mut bytes = init.clone();
+            bytes.resize(variable.bytes as usize, 0);
+            next += (bytes.len() as u64).next_multiple_of(256).max(256);
+            self.memory.insert(Buffer { address: here, bytes }).map_err(LaunchError::Memory)?;
+            for slot in slots {
+                let value = here.wrapping_add(slot.addend);
+                if !constants.place(slot.bank as usize, slot.offset as usize, &value.to_le_bytes()) {
+                    return Err(LaunchError::Constants { bank: slot.bank, offset: slot.offset });
+                }
+            }
+            placed.push((variable.name.clone(), here));
+        }
+        Ok(placed)
     }
 }
 
@@ -214,7 +251,7 @@ pub struct Fragment {
     pub centres: Vec<[f32; 2]>,
     /// By fragment: the centroid of its covered samples; missing ones are the centre.
     pub centroids: Vec<[f32; 2]>,
-    /// Interpolants by slot: slot n is `v[4n]`. Slot 0 is 1/w, and 1.0 when not given.
+    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w, and 1.0 when not given.
     pub varyings: BTreeMap<u16, Varying>,
 }
 
@@ -318,6 +355,9 @@ pub enum LaunchError {
         /// The first byte.
         offset: u32,
     },
+    /// Global memory that cannot be laid out so.
+    #[error(transparent)]
+    Memory(LayoutError),
     /// An input with fewer words than there are lanes.
     #[error("input {slot} has {given} words for {lanes} lanes")]
     InputTooShort {
@@ -634,58 +674,72 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
     let (context, mut memory) = Context::new(launch, program, options)?;
     let blocks = context.blocks();
     let mut outcome = Outcome::default();
-    let in_order = |number: usize, memory: &mut Memory, outcome: &mut Outcome| {
-        let mut block = context.block(number);
-        block.run(&context, memory, &mut Silent).map_err(RunError::Trap)?;
-        retire(&context, &block, outcome);
-        Ok::<(), RunError>(())
-    };
     let mut next = 0;
-    if options.parallel && blocks > 1 {
+    // A block against a view of the memory, which stays as it is.
+    let attempt = |number: usize, memory: &Memory| {
+        let mut block = context.block(number);
+        let mut view = Tracked::new(memory);
+        let end = block.run(&context, &mut view, &mut Silent);
+        (block, view.finish(), end)
+    };
+    while options.parallel && blocks > 1 && next < blocks {
         // Enough blocks for every thread to stay busy, few enough to keep their views small.
-        let batch = 16 * rayon::current_num_threads();
-        while next < blocks {
-            let end = blocks.min(next + batch);
-            let before = &memory;
-            let attempts: Vec<_> = (next..end)
-                .into_par_iter()
-                .map(|number| {
-                    let mut block = context.block(number);
-                    let mut view = Tracked::new(before);
-                    let end = block.run(&context, &mut view, &mut Silent);
-                    (number, block, view.finish(), end)
-                })
-                .collect();
-            let mut committed = Committed::default();
-            let mut again = 0;
-            for (number, block, footprint, end) in attempts {
-                if !committed.allows(&footprint) {
-                    // What it saw was old. Run it in its turn; what it writes may make later ones old too.
-                    again += 1;
-                    let mut block = context.block(number);
-                    let mut view = Tracked::new(&memory);
-                    block.run(&context, &mut view, &mut Silent).map_err(RunError::Trap)?;
-                    let footprint = view.finish();
-                    committed.commit(&footprint, &mut memory);
-                    retire(&context, &block, &mut outcome);
-                    continue;
-                }
-                end.map_err(RunError::Trap)?;
-                committed.commit(&footprint, &mut memory);
-                retire(&context, &block, &mut outcome);
+        let batch = next..blocks.min(next + 16 * rayon::current_num_threads());
+        next = batch.end;
+        let attempts: Vec<_> = batch.clone().into_par_iter().map(|number| attempt(number, &memory)).collect();
+        let mut committed = Committed::default();
+        let mut again = 0;
+        for (number, mut attempted) in batch.clone().zip(attempts) {
+            if !committed.allows(&attempted.1) {
+                // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
+                again += 1;
+                attempted = attempt(number, &memory);
             }
-            let tried = end - next;
-            next = end;
-            if 2 * again > tried {
-                break; // Blocks that build on each other gain nothing from running ahead.
-            }
+            let (block, footprint, end) = attempted;
+            end.map_err(RunError::Trap)?;
+            committed.commit(&footprint, &mut memory);
+            retire(&context, &block, &mut outcome);
+        }
+        if 2 * again > batch.len() {
+            break; // Blocks that build on each other gain nothing from running ahead.
         }
     }
-    for number in next..blocks {
-        in_order(number, &mut memory, &mut outcome)?;
-    }
+    run_in_order(&context, next..blocks, &mut memory, &mut outcome, &mut Silent)?;
     outcome.memory = memory;
     Ok(outcome)
+}
+
+/// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
+/// [`Run`].
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed<O: Observer>(
+    launch: Launch,
+    program: &Program,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let (context, mut memory) = Context::new(launch, program, options)?;
+    let mut outcome = Outcome::default();
+    run_in_order(&context, 0..context.blocks(), &mut memory, &mut outcome, observer)?;
+    outcome.memory = memory;
+    Ok(outcome)
+}
+
+fn run_in_order<O: Observer>(
+    context: &Context,
+    blocks: Range<usize>,
+    memory: &mut Memory,
+    outcome: &mut Outcome,
+    observer: &mut O,
+) -> Result<(), RunError> {
+    for number in blocks {
+        let mut block = context.block(number);
+        block.run(context, memory, observer).map_err(RunError::Trap)?;
+        retire(context, &block, outcome);
+    }
+    Ok(())
 }
 
 fn retire(context: &Context, block: &Block, outcome: &mut Outcome) {
@@ -741,9 +795,19 @@ impl Run {
         &self.block
     }
 
+    /// The same for changing: a debugger's hand on registers and shared memory.
+    pub fn block_mut(&mut self) -> &mut Block {
+        &mut self.block
+    }
+
     /// Global memory as it is now.
     pub fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// Replaces global memory.
+    pub fn set_memory(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 
     /// The trap with its place in the launch.

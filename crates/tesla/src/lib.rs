@@ -2,20 +2,20 @@
 //!
 //! | read | for |
 //! |---|---|
-//! | [`inst`], [`mod@decode`], [`table`] | the instruction value, how words become one, the tables |
-//! | [`text`] | disassembler and assembler, exact inverses |
+//! | [`inst`], [`mod@decode`], [`table`], [`text`] | the instruction value, how words become one, the tables, assembly text |
 //! | [`flow`], [`barrier`] | how lanes part and come together, how warps wait for each other |
 //! | [`lane`] | what one lane computes |
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
 //! | [`meaning`], [`access`] | which lane function an operation is; memory operands |
 //! | [`mod@reference`] | the clear interpreter: one instruction of one warp |
 //! | [`block`], [`launch`] | who runs when; what is true before the first instruction, and what is left |
-//! | [`trap`], [`fidelity`] | what stops a program; how exact each operation is |
+//! | [`trap`], [`fidelity`], [`mod@coverage`] | what stops a program; how exact each operation is; the list of all |
 
 pub mod access;
 pub mod barrier;
 pub mod block;
 pub mod code;
+pub mod coverage;
 pub mod decode;
 pub mod draft;
 pub mod fidelity;

@@ -33,7 +33,8 @@ pub fn step<G: Store, O: Observer>(
     let pc = warp.flow.pc();
     let arrived = warp.flow.active();
     let result = Step { context, common, warp, global, observer, pc }.run();
-    result.map_err(|(lanes, cause)| {
+    result.map_err(|failure| {
+        let (lanes, cause) = *failure;
         let lanes = lanes.unwrap_or(arrived);
         if O::ENABLED {
             observer.event(Event::Trap { mask: lanes });
@@ -42,15 +43,16 @@ pub fn step<G: Store, O: Observer>(
     })
 }
 
-/// A cause and, where it is not all active lanes, the lanes it concerns.
-type Failure = (Option<Mask>, Cause);
+/// A cause and, where it is not all active lanes, the lanes it concerns. In a box because it is rare, and the results
+/// of everything that a lane does get small.
+type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {
-    (None, cause.into())
+    Box::new((None, cause.into()))
 }
 
 fn only(lane: Lane) -> impl Fn(Cause) -> Failure {
-    move |cause| (Some(Mask::only(lane)), cause)
+    move |cause| Box::new((Some(Mask::only(lane)), cause))
 }
 
 struct Step<'a, G, O> {
@@ -272,10 +274,13 @@ impl<G: Store, O: Observer> Step<'_, G, O> {
         lanes: Mask,
         act: fn(&mut Self, &Inst, Lane) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let increments = inst.src.iter().filter_map(memory).any(|mem| mem.increment);
         // 3.4: the lane prefix of `mov` and `ld a[]`.
         for lane in lanes.lanes().filter(|lane| inst.lanes >> (lane.0 & 3) & 1 != 0) {
             act(self, inst, lane)?;
-            self.increment(inst, Mask::only(lane));
+            if increments {
+                self.increment(inst, Mask::only(lane));
+            }
         }
         Ok(())
     }
@@ -476,9 +481,15 @@ impl<G: Store, O: Observer> Step<'_, G, O> {
         }
     }
 
-    /// The value of a source, up to 64 bits.
+    /// The value of a source, up to 64 bits. The commonest kinds are answered on the spot.
+    #[inline(always)]
     fn source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u64, Failure> {
-        self.wide_source(inst, place, lane).map(|value| value as u64)
+        match inst.src[place] {
+            Operand::None => Ok(0),
+            Operand::R32(register) => Ok(self.warp.r(lane, register).into()),
+            Operand::Imm(value) => Ok(value.into()),
+            _ => self.wide_source(inst, place, lane).map(|value| value as u64),
+        }
     }
 
     fn wide_source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u128, Failure> {

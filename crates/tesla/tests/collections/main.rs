@@ -1,7 +1,8 @@
 //! The tables against programs that other people's compilers made.
 
 mod listings;
-mod shared;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,12 +69,12 @@ fn chip_of(name: &str) -> Chip {
 #[test]
 fn every_compiled_shader_is_known_and_comes_back() {
     for file in ["fuzz", "piglit"] {
-        let Some(path) = shared::path(&format!("corpus/tesla/{file}.jsonl.gz")) else { return };
+        let Some(path) = support::shared(&format!("corpus/tesla/{file}.jsonl.gz")) else { return };
         let mut count = Count::default();
-        for case in shared::json_lines(&path) {
+        for case in support::json_lines(&path) {
             let chip = chip_of(case["id"].as_str().unwrap());
             let stage = Stage::from_name(case["stage"].as_str().unwrap()).unwrap();
-            let words = shared::words(&case["program"]["code"]);
+            let words = support::words(&case["program"]["code"]);
             count.program(&words, chip, stage, case["name"].as_str().unwrap());
         }
         count.report(file);
@@ -83,7 +84,7 @@ fn every_compiled_shader_is_known_and_comes_back() {
 
 #[test]
 fn every_binary_is_known_and_comes_back() {
-    let Some(folder) = shared::path("binaries") else { return };
+    let Some(folder) = support::shared("binaries") else { return };
     let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
     let mut count = Count::default();
     for item in index["items"].as_array().unwrap().iter().filter(|item| item["isa"] == "tesla") {
@@ -140,7 +141,7 @@ fn operations_agree(words: &[u32], chip: Chip, stage: Stage, kernel: &Value, fil
 
 #[test]
 fn every_vector_is_known_and_comes_back() {
-    let Some(folder) = shared::path("vectors/tesla") else { return };
+    let Some(folder) = support::shared("vectors/tesla") else { return };
     let mut count = Count::default();
     let mut forms = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -163,7 +164,7 @@ fn every_vector_is_known_and_comes_back() {
 
 /// Chip, stage, words and description of each row of a file.
 fn vectors(path: &Path) -> Vec<(Chip, Stage, [u32; 2], String)> {
-    let text = shared::text(path);
+    let text = support::text(path);
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let column = |name: &str| names.iter().position(|known| *known == name);

@@ -18,13 +18,19 @@ pub(crate) fn shared(what: &str) -> Option<PathBuf> {
     None
 }
 
-/// The lines of a gzip'd JSON Lines file.
+/// The content of a gzip'd text file.
 #[allow(dead_code)]
-pub(crate) fn json_lines(path: &Path) -> Vec<Value> {
+pub(crate) fn text(path: &Path) -> String {
     let mut text = String::new();
     let file = std::fs::File::open(path).expect("the file can be opened");
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip'd text");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    text
+}
+
+/// The lines of a gzip'd JSON Lines file.
+#[allow(dead_code)]
+pub(crate) fn json_lines(path: &Path) -> Vec<Value> {
+    text(path).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// Words of eight hexadecimal digits without anything between.

@@ -1,0 +1,5 @@
+//! Prints docs/coverage/tesla.md.
+
+fn main() {
+    print!("{}", reconverge_tesla::coverage::coverage());
+}

@@ -1,0 +1,81 @@
+//! The operands and modifiers that rows are made of, named as in the description: S... short, I... immediate, L...
+//! long; ...H 16 bits, ...D 64, ...Q 128; ...W and ...H choices of a 32- or 16-bit source among registers and memory.
+//! (3, and its Appendices B to D)
+//!
+//! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Where a field serves as another operand than its
+//! name says, the name ends in that operand: `LSRC3W_2` is the field SRC3 as second source.
+
+use reconverge_isa::row::{Cases, Number, Part, Style, Words};
+
+use crate::draft::Draft;
+
+/// A part of a Tesla row.
+pub(crate) type P = Part<Draft>;
+
+const fn number(number: &'static Number<Draft>) -> P {
+    Part::Number(number)
+}
+
+const fn word(words: &'static Words<Draft>) -> P {
+    Part::Word(words)
+}
+
+const fn choice(cases: &'static Cases<Draft>) -> P {
+    Part::Case(cases)
+}
+
+/// A case of some chips and stages. (A macro because the compiler keeps what a literal refers to, but not what a
+/// function's argument does.)
+macro_rules! case_in {
+    ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
+        Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }
+    };
+}
+
+/// A case of any chip and stage.
+macro_rules! case {
+    ($fixed:expr, $mask:expr, $parts:expr $(,)?) => {
+        case_in!(ALL, $fixed, $mask, $parts)
+    };
+}
+
+const R: Style = Style::Register("$r", "");
+const RH: Style = Style::Half("$r");
+const RD: Style = Style::Register("$r", "d");
+const RQ: Style = Style::Register("$r", "q");
+const A: Style = Style::Register("$a", "");
+const CC: Style = Style::Register("$c", "");
+
+const SOURCES: [&str; 3] = ["source 1", "source 2", "source 3"];
+
+/// A flag: written or not.
+macro_rules! flag {
+    ($text:literal, $bit:expr, $set:expr) => {
+        word(const { &Words { name: $text, field: at($bit, 1), texts: &[Some(""), Some($text)], set: $set } })
+    };
+}
+
+mod control;
+mod destination;
+#[rustfmt::skip]
+mod memory;
+#[rustfmt::skip]
+mod modifier;
+#[rustfmt::skip]
+mod prefix;
+mod register;
+mod scope;
+#[rustfmt::skip]
+mod source;
+mod texture;
+
+pub(crate) use control::*;
+pub(crate) use destination::*;
+pub(crate) use memory::*;
+pub(crate) use modifier::*;
+pub(crate) use prefix::*;
+pub(crate) use register::*;
+pub use scope::here;
+pub(crate) use scope::*;
+pub(crate) use source::*;
+pub(crate) use texture::*;

@@ -1,0 +1,227 @@
+//! Modifiers. (Appendix B)
+
+use reconverge_isa::row::{Case, Cases, Words, at};
+
+use crate::inst::Access;
+use crate::lane::{Compare, Rounding};
+use crate::lane::integer::{Addition, Logic};
+use crate::lane::quad::{QuadOp, QuadSource};
+
+use super::*;
+
+pub(super) const fn addition(code: u32) -> Addition {
+    [Addition::Add, Addition::Sub, Addition::Subr, Addition::Addc][code as usize & 3]
+}
+pub(super) const ADDITIONS: &[Option<&str>] = &[Some("add"), Some("sub"), Some("subr"), Some("addc")];
+pub(crate) const ADDOP: P = word(&Words {
+    name: "operation",
+    field: at(22, 1).and(28, 1),
+    texts: ADDITIONS,
+    set: |draft, code| draft.addition = addition(code),
+});
+pub(crate) const ADDOP2: P = word(&Words {
+    name: "operation",
+    field: at(58, 2),
+    texts: ADDITIONS,
+    set: |draft, code| draft.addition = addition(code),
+});
+
+pub(crate) const LOGOP: P = word(&Words {
+    name: "operation",
+    field: at(46, 2),
+    texts: &[Some("and"), Some("or"), Some("xor"), Some("mov2")],
+    set: |draft, code| {
+        draft.logic = [Logic::And, Logic::Or, Logic::Xor, Logic::Mov2][code as usize & 3];
+    },
+});
+
+/// sat in this bit.
+pub(crate) const fn sat<const BIT: u8>() -> P {
+    flag!("sat", BIT, |draft, value| draft.sat = value != 0)
+}
+
+/// sat in this bit, which chips before G200 ignore.
+pub(crate) const fn sat_g200<const BIT: u8>() -> P {
+    choice(const { &Cases { name: "saturation", cases: &[case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])] } })
+}
+
+/// neg of a source in this bit.
+pub(crate) const fn neg<const BIT: u8, const SLOT: usize>() -> P {
+    flag!("neg", BIT, |draft, value| draft.inst.modifiers[SLOT].neg = value != 0)
+}
+
+/// abs of a source in this bit.
+pub(crate) const fn abs<const BIT: u8, const SLOT: usize>() -> P {
+    flag!("abs", BIT, |draft, value| draft.inst.modifiers[SLOT].abs = value != 0)
+}
+
+/// not of a source in this bit.
+pub(crate) const fn not<const BIT: u8, const SLOT: usize>() -> P {
+    flag!("not", BIT, |draft, value| draft.not[SLOT] = value != 0)
+}
+
+/// The upper bits of a 24-bit product, in this bit.
+pub(crate) const fn high<const BIT: u8>() -> P {
+    flag!("high", BIT, |draft, value| draft.high = value != 0)
+}
+
+/// Which unit moves, in this bit. No effect on the result. (3.4)
+pub(crate) const fn sfu<const BIT: u8>() -> P {
+    flag!("sfu", BIT, |_, _| {})
+}
+
+/// Signedness of a source in this bit.
+macro_rules! signedness {
+    ($name:ident, $unsigned:literal, $signed:literal, $doc:literal) => {
+        #[doc = $doc]
+        pub(crate) const fn $name<const BIT: u8, const SLOT: usize>() -> P {
+            word(const {
+                &Words {
+                    name: "type",
+                    field: at(BIT, 1),
+                    texts: &[Some($unsigned), Some($signed)],
+                    set: |draft, value| draft.signed[SLOT] = value != 0,
+                }
+            })
+        }
+    };
+}
+signedness!(us16, "u16", "s16", "u16 or s16, in this bit.");
+signedness!(us24, "u24", "s24", "u24 or s24, in this bit.");
+signedness!(us32, "u32", "s32", "u32 or s32, in this bit.");
+
+pub(super) const fn rounding(code: u32) -> Rounding {
+    [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
+}
+
+/// Rounding mode from this bit on. f32 add and mul have rn and rz only; the other two codes are read as the description
+/// recommends. (13.16)
+pub(crate) const fn rnd<const BIT: u8>() -> P {
+    word(const {
+        &Words {
+            name: "rounding",
+            field: at(BIT, 2),
+            texts: &[Some("rn"), Some("rm"), Some("rp"), Some("rz")],
+            set: |draft, code| draft.rounding = rounding(code),
+        }
+    })
+}
+
+/// Rounding mode to a whole number.
+pub(crate) const RINT17: P = word(&Words {
+    name: "rounding",
+    field: at(49, 2),
+    texts: &[Some("rni"), Some("rmi"), Some("rpi"), Some("rzi")],
+    set: |draft, code| draft.rounding = rounding(code),
+});
+
+pub(crate) const ICMP: P = word(&Words {
+    name: "comparison",
+    field: at(46, 3),
+    texts: &[Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("always")],
+    set: |draft, code| draft.compare = Compare::from_bits(code as u8),
+});
+
+pub(crate) const FCMP: P = word(&Words {
+    name: "comparison",
+    field: at(46, 4),
+    texts: &[
+        Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
+        Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
+    ],
+    set: |draft, code| draft.compare = Compare::from_bits(code as u8),
+});
+
+pub(crate) const UNLOCK: P = choice(&Cases {
+    name: "unlock",
+    cases: &[
+        case_in!(SM12, 0, 0, &[flag!("unlock", 55, |draft, value| draft.unlock = value != 0)]),
+        case!(0, 0, &[]),
+    ],
+});
+
+/// Type of an l[] or g[] access; 7 is not one.
+pub(crate) const LG_TYPE: P = word(&Words {
+    name: "type",
+    field: at(53, 3),
+    texts: &[Some("u8"), Some("s8"), Some("u16"), Some("s16"), Some("b64"), Some("b128"), Some("b32"), None],
+    set: |draft, code| {
+        use Access::{B32, B64, B128, S8, S16, U8, U16};
+        draft.access = [U8, S8, U16, S16, B64, B128, B32, B32][code as usize & 7];
+    },
+});
+
+macro_rules! atomic_type {
+    ($($text:expr),*) => {
+        word(&Words {
+            name: "type",
+            field: at(53, 3),
+            texts: &[None, None, None, None, $($text),*],
+            set: |draft, code| {
+                draft.wide = code == 4;
+                draft.signed[0] = code == 7;
+                draft.access = if code == 4 { Access::B64 } else { Access::B32 };
+            },
+        })
+    };
+}
+pub(crate) const AT_ADD: P = choice(&Cases {
+    name: "type",
+    cases: &[
+        case_in!(SM12, 0, 0, &[atomic_type!(Some("u64"), None, Some("u32"), Some("s32"))]),
+        case!(0, 0, &[AT_MM]),
+    ],
+});
+pub(crate) const AT_B: P = choice(&Cases {
+    name: "type",
+    cases: &[
+        case_in!(SM12, 0, 0, &[atomic_type!(Some("b64"), None, Some("b32"), None)]),
+        case!(0, 0, &[AT_B32]),
+    ],
+});
+pub(crate) const AT_MM: P = atomic_type!(None, None, Some("u32"), Some("s32"));
+pub(crate) const AT_B32: P = atomic_type!(None, None, Some("b32"), None);
+pub(crate) const AT_U32: P = atomic_type!(None, None, Some("u32"), None);
+
+// Quad operations.
+
+/// What lane LANE does, in the two bits from BIT on. The codes of subr and sub are the reverse of integer add's. (6.3)
+pub(crate) const fn qop<const LANE: usize, const BIT: u8>() -> P {
+    word(const {
+        &Words {
+            name: ["operation of lane 0", "operation of lane 1", "operation of lane 2", "operation of lane 3"][LANE],
+            field: at(BIT, 2),
+            texts: &[Some("add"), Some("subr"), Some("sub"), Some("mov2")],
+            set: |draft, code| {
+                draft.quad[LANE] = [QuadOp::Add, QuadOp::Subr, QuadOp::Sub, QuadOp::Mov2][code as usize & 3];
+            },
+        }
+    })
+}
+
+/// Whose source 1; w0\[17\] does not count for the neighbours.
+pub(crate) const QLANE: P = choice(&Cases {
+    name: "source lane",
+    cases: &[
+        case!(0, 1 << 18, &[word(&Words {
+            name: "source lane",
+            field: at(16, 2),
+            texts: &[Some("l0"), Some("l1"), Some("l2"), Some("l3")],
+            set: |draft, lane| draft.quad_from = QuadSource::Lane(lane as u8),
+        })]),
+        case!(1 << 18, 1 << 18, &[word(&Words {
+            name: "source lane",
+            field: at(16, 1),
+            texts: &[Some("dx"), Some("dy")],
+            set: |draft, code| draft.quad_from = if code == 0 { QuadSource::Dx } else { QuadSource::Dy },
+        })]),
+    ],
+});
+
+/// Second words 1 to 7 of opcode 7, which multiply as u24: the secondary opcode keeps them apart.
+pub(crate) const MUL_U24_ALIAS: P = word(&Words {
+    name: "secondary opcode",
+    field: at(61, 3),
+    texts: &[None, Some("u24.1"), Some("u24.2"), Some("u24.3"), Some("u24.4"), Some("u24.5"), Some("u24.6"), Some("u24.7")],
+    set: |_, _| {},
+});

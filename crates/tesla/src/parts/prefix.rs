@@ -1,0 +1,75 @@
+//! What stands before the name of an instruction: exit and join, predicate, lanes, `short`. (2.2, 2.3, 3.4)
+
+use reconverge_isa::row::{Case, Cases, Number, Part, Words, at};
+
+use crate::inst::{Condition, End};
+
+use super::*;
+
+/// exit and join; 3 is the immediate form.
+pub(crate) const END: P = word(&Words {
+    name: "exit or join",
+    field: at(32, 2),
+    texts: &[Some(""), Some("exit"), Some("join"), None],
+    set: |draft, value| draft.inst.end = [End::None, End::Exit, End::Join, End::None][value as usize & 3],
+});
+
+/// Conditions by code; those without a name in any document are `cc20` to `cc27`. (2.3)
+pub(super) const CONDITION_NAMES: &[Option<&str>] = &[
+    Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
+    Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
+    Some("o"), Some("c"), Some("a"), Some("s"), Some("cc20"), Some("cc21"), Some("cc22"), Some("cc23"),
+    Some("cc24"), Some("cc25"), Some("cc26"), Some("cc27"), Some("ns"), Some("na"), Some("nc"), Some("no"),
+];
+
+pub(super) const CONDITION: P = word(&Words {
+    name: "condition",
+    field: at(39, 5),
+    texts: CONDITION_NAMES,
+    set: |draft, code| draft.inst.guard.condition = Condition::from_code(code as u8),
+});
+
+/// The `$c` of the predicate.
+pub(super) const CONDITION_C: P = number(&Number {
+    name: "condition register",
+    field: at(44, 2),
+    style: CC,
+    set: |draft, c| draft.inst.guard.c = c as u8,
+});
+
+/// The condition field of the predicate "always".
+pub(crate) const PREDICATE_ALWAYS: u64 = 15 << 39;
+
+/// The predicate; "always" is not written, and "never" needs no register.
+pub(crate) const PRED: P = choice(&Cases {
+    name: "predicate",
+    cases: &[
+        case!(PREDICATE_ALWAYS, 31 << 39, &[]),
+        case!(0, 0x7f << 39, &[Part::Open, Part::Text("never"), Part::Close, NEVER]),
+        case!(0, 0, &[Part::Open, CONDITION, CONDITION_C, Part::Close]),
+    ],
+});
+
+pub(super) const NEVER: P = Part::Set(|draft| draft.inst.guard.condition = Condition::NEVER);
+
+/// The first word of a short instruction's text.
+pub(crate) const SHORT: P = Part::Text("short");
+
+/// Lanes of a quad that are written; all of them is not written. (3.4)
+pub(crate) const LANE: P = choice(&Cases {
+    name: "lane mask",
+    cases: &[
+        case!(0xf << 46, 0xf << 46, &[]),
+        case!(0, 0, &[Part::Open, LANES, Part::Close]),
+    ],
+});
+
+pub(super) const LANES: P = word(&Words {
+    name: "lanes",
+    field: at(46, 4),
+    texts: &[
+        Some("lnone"), Some("l0"), Some("l1"), Some("l01"), Some("l2"), Some("l02"), Some("l12"), Some("l012"),
+        Some("l3"), Some("l03"), Some("l13"), Some("l013"), Some("l23"), Some("l023"), Some("l123"), None,
+    ],
+    set: |draft, mask| draft.inst.lanes = mask as u8,
+});

@@ -1,0 +1,127 @@
+//! Registers and immediates as sources. (3.1, 3.2)
+
+use reconverge_isa::row::{Number, Style, Words, at};
+
+use crate::inst::{Half, Operand, Special};
+
+use super::*;
+
+// SLOT is the place in `Inst::src`, the run of bits follows.
+
+pub(super) const fn r32<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
+    number(
+        const {
+            &Number {
+                name: SOURCES[SLOT],
+                field: at(POSITION, LENGTH),
+                style: R,
+                set: |draft, n| draft.inst.src[SLOT] = Operand::R32(n as u8),
+            }
+        },
+    )
+}
+
+pub(super) const fn r16<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
+    number(
+        const {
+            &Number {
+                name: SOURCES[SLOT],
+                field: at(POSITION, LENGTH),
+                style: RH,
+                set: |draft, n| draft.inst.src[SLOT] = Operand::R16(Half(n as u8)),
+            }
+        },
+    )
+}
+
+pub(super) const fn r64<const SLOT: usize, const POSITION: u8>() -> P {
+    number(
+        const {
+            &Number {
+                name: SOURCES[SLOT],
+                field: at(POSITION, 7),
+                style: RD,
+                set: |draft, n| draft.inst.src[SLOT] = Operand::R64(n as u8),
+            }
+        },
+    )
+}
+
+pub(crate) const SSRC1: P = r32::<0, 9, 6>();
+pub(crate) const SSRC1_2: P = r32::<1, 9, 6>();
+pub(crate) const SHSRC1: P = r16::<0, 9, 6>();
+pub(crate) const SSRC2: P = r32::<1, 16, 6>();
+pub(crate) const SHSRC2: P = r16::<1, 16, 6>();
+/// The destination register once more: what mad and sad of short forms add to.
+pub(crate) const SDST_3: P = r32::<2, 2, 6>();
+pub(crate) const LSRC1: P = r32::<0, 9, 7>();
+pub(crate) const LSRC1_2: P = r32::<1, 9, 7>();
+pub(super) const LHSRC1: P = r16::<0, 9, 7>();
+pub(crate) const LDSRC1: P = r64::<0, 9>();
+pub(crate) const LDSRC2: P = r64::<1, 16>();
+pub(crate) const LSRC3_2: P = r32::<1, 46, 7>();
+pub(crate) const LDSRC3: P = r64::<2, 46>();
+pub(crate) const LDSRC3_2: P = r64::<1, 46>();
+
+pub(crate) const AREG: P = number(&Number {
+    name: "source 1",
+    field: AREG_FIELD,
+    style: A,
+    set: |draft, n| draft.inst.src[0] = Operand::A(n as u8),
+});
+
+/// The `$c` that is read: the one of the predicate.
+pub(crate) const COND: P = number(&Number {
+    name: "condition register",
+    field: at(44, 2),
+    style: CC,
+    set: |draft, c| {
+        draft.inst.guard.c = c as u8;
+        draft.inst.src[0] = Operand::C(c as u8);
+    },
+});
+
+pub(crate) const SREG: P = word(&Words {
+    name: "special register",
+    field: at(46, 4),
+    texts: &[
+        Some("$physid"),
+        Some("$clock"),
+        Some("$sr2"),
+        Some("$vstride"),
+        Some("$pm0"),
+        Some("$pm1"),
+        Some("$pm2"),
+        Some("$pm3"),
+        Some("$sampleid"),
+        Some("$sr9"),
+        Some("$sr10"),
+        Some("$sr11"),
+        Some("$sr12"),
+        Some("$sr13"),
+        Some("$sr14"),
+        Some("$sr15"),
+    ],
+    set: |draft, n| draft.inst.src[0] = Operand::Special(Special::from_code(n as u8)),
+});
+
+// Immediates.
+
+/// A number as source.
+macro_rules! immediate {
+    ($slot:literal, $field:expr) => {
+        number(&Number {
+            name: "immediate",
+            field: $field,
+            style: Style::Hex,
+            set: |draft, n| draft.inst.src[$slot] = Operand::Imm(n),
+        })
+    };
+}
+
+pub(crate) const IMM: P = immediate!(1, at(16, 6).and(34, 26));
+/// The only source of mov.
+pub(crate) const IMM_1: P = immediate!(0, at(16, 6).and(34, 26));
+pub(crate) const OFFS: P = immediate!(1, at(9, 16));
+pub(super) const SHCNT: P = immediate!(1, at(16, 7));
+pub(crate) const HSHCNT: P = immediate!(1, at(16, 4));
