@@ -234,6 +234,14 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
+/// A field's name without the `r#` that Rust needs before a name such as TYPE.
+pub const fn plain_name(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
 /// Places `value` in `field`; a value that does not fit is a mistake of the caller.
 ///
 /// # Panics
@@ -277,7 +285,7 @@ macro_rules! word {
         impl $Word {
             /// The fields in the manual's order.
             pub const FIELDS: &'static [$crate::word::Field] = &[ $( $crate::word::Field {
-                name: stringify!($name), hi: $hi, lo: $lo,
+                name: $crate::word::plain_name(stringify!($name)), hi: $hi, lo: $lo,
                 kind: <$ty as $crate::word::FieldValue>::KIND,
                 names: <$ty as $crate::word::FieldValue>::NAMES,
                 doc: concat!("", $($doc),*),
@@ -308,12 +316,12 @@ macro_rules! word {
             pub fn unpack_lenient(raw: u32) -> Result<Self, $crate::word::WordError> {
                 Ok(Self { $( $name: {
                     const FIELD: $crate::word::Field = $crate::word::Field {
-                        name: stringify!($name), hi: $hi, lo: $lo,
+                        name: $crate::word::plain_name(stringify!($name)), hi: $hi, lo: $lo,
                         kind: <$ty as $crate::word::FieldValue>::KIND, names: &[], doc: "",
                     };
                     <$ty as $crate::word::FieldValue>::from_bits(FIELD.get(raw), FIELD.width()).ok_or(
                         $crate::word::WordError::Unassigned {
-                            word: $manual, field: stringify!($name), value: FIELD.get(raw),
+                            word: $manual, field: $crate::word::plain_name(stringify!($name)), value: FIELD.get(raw),
                         })?
                 } ),* })
             }

@@ -37,7 +37,7 @@ const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstTy
 fn every_value_of_every_field_survives() {
     for kind in TYPES {
         for (word, info) in layout(kind).iter().enumerate() {
-            for field in info.fields.iter().filter(|field| field.name != "r#type") {
+            for field in info.fields.iter().filter(|field| field.name != "type") {
                 for value in 0..=field.max() {
                     let mut words = [kind as u32, 0, 0, 0, 0, 0];
                     words[word] = field.set(words[word], value);

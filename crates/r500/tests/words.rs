@@ -93,7 +93,7 @@ fn fields_stand_where_the_reference_has_them() {
         for field in word["field"].as_array().unwrap() {
             let field_name = field["name"].as_str().unwrap().to_lowercase();
             let known = info.fields.iter().find(|known| {
-                let ours = known.name.trim_start_matches("r#");
+                let ours = known.name;
                 ours == field_name || (ours == "vec_type" && field_name == "type")
             });
             let known = known.unwrap_or_else(|| panic!("{name}.{field_name} is missing"));

@@ -3,6 +3,7 @@
 use reconverge_simt::Fidelity;
 
 use crate::inst::{Op, TexOp};
+use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
 /// Name and grade of an operation.
@@ -33,6 +34,9 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
         Op::Logic { .. } => ("and or xor mov2", Exact),
         Op::Shl { .. } => ("shl", Exact),
         Op::Shr { .. } => ("shr", Exact),
+        // The two codes that hardware was never compared on, read as the other directions. (13.16)
+        Op::FAdd { rounding: Rounding::Down | Rounding::Up, .. } => ("add f32", Recommended),
+        Op::FMul { rounding: Rounding::Down | Rounding::Up, .. } => ("mul f32", Recommended),
         Op::FAdd { .. } => ("add f32", Exact),
         Op::FMul { .. } => ("mul f32", Exact),
         Op::FMad { .. } => ("mad f32", Exact),

@@ -253,7 +253,7 @@ fn explain_r700(target: &Target, words: &[u32]) -> Result<Explained, ExplainErro
             ExplainedField {
                 word: format!("{what}{}", field.format),
                 index: field.word,
-                name: field.field.trim_start_matches("r#").to_ascii_uppercase(),
+                name: field.field.to_ascii_uppercase(),
                 hi: field.hi,
                 lo: field.lo,
                 value: u64::from(field.value),

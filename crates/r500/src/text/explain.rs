@@ -54,7 +54,7 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
             .map(|field| FieldText {
                 word,
                 word_name: info.name,
-                name: field.name.trim_start_matches("r#").to_ascii_uppercase(),
+                name: field.name.to_ascii_uppercase(),
                 hi: field.hi,
                 lo: field.lo,
                 value: field.get(*raw),

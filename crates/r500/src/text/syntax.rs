@@ -107,7 +107,7 @@ pub(super) fn field(kind: InstType, name: &str) -> Option<(usize, &'static Field
 
 /// The name of a field in braces: with its word's, unless it is one of the common word.
 pub(super) fn field_name(info: &WordInfo, word: usize, field: &Field) -> String {
-    let name = field.name.trim_start_matches("r#").to_ascii_uppercase();
+    let name = field.name.to_ascii_uppercase();
     if word == 0 { name } else { format!("{}.{name}", info.name) }
 }
 
