@@ -8,7 +8,7 @@ use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
-/// Mode bits of the machine that change f32 results, all off unless a driver sets them (6.1), and one disputed reading.
+/// Mode bits of the machine that change f32 results, all off unless a driver sets them. (6.1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// 0 times anything is +0.
@@ -17,13 +17,6 @@ pub struct Modes {
     pub sat_nan: bool,
     /// Derivatives outside fragment programs are +infinity instead of 0.
     pub nonfp_deriv: bool,
-    /// **Open**: `cvt neg s32 s32` and `cvt abs s32 s32` of -2^31 give -2^31 instead of 2^31 - 1.
-    ///
-    /// The hardware model saturates, and the arithmetic vectors, compared with chips, say so (`cvt neg s32 s32` of
-    /// 80000000 is 7fffffff); this is the default. Expectations of compiled shaders that come from the source
-    /// language need the wrapping negation of two's complement that their compiler meant: two of the 324 generated
-    /// fragment programs negate -2^31. Both cannot be true of one chip.
-    pub wrapping_negation: bool,
 }
 
 impl Modes {
@@ -48,19 +41,28 @@ pub struct Operands {
     pub modifiers: [Modifiers; 3],
     /// The flags that `addc` takes its carry from.
     pub carry: Flags,
+    /// Whether the instruction writes flags: see [`negated`].
+    pub writes_flags: bool,
 }
 
-/// See [`Modes::wrapping_negation`].
-fn wrapped(
+/// **Open**: what `cvt neg s32 s32` and `cvt abs s32 s32` make of -2^31, whose negation is no s32.
+///
+/// The hardware model saturates it to 2^31 - 1, and so say the arithmetic vectors, every one of which writes a flag
+/// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are
+/// expected to wrap to -2^31 as their language says. Both hold when the saturation belongs to the form that writes
+/// flags, which is what is done here; a card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000 would settle it.
+fn negated(
     to: Integer,
     from: Integer,
     modifiers: Modifiers,
     x: u32,
+    writes_flags: bool,
     saturated: (u32, Flags),
 ) -> (u32, Flags) {
     let s32 = Integer { size: Size::B32, signed: true };
     let negates = modifiers.abs != modifiers.neg;
-    if to == s32 && from == s32 && negates && x == 0x8000_0000 { (x, Flags::S) } else { saturated }
+    let wraps = to == s32 && from == s32 && negates && x == 0x8000_0000 && !writes_flags;
+    if wraps { (x, Flags::S) } else { saturated }
 }
 
 /// Result and flags of an arithmetic operation; `None` for all others.
@@ -106,7 +108,7 @@ pub fn value(op: &Op, operands: &Operands, chip: Chip, modes: Modes) -> Option<(
 
         Op::I2I { to, register, from } => {
             let saturated = convert::i2i(to, register, from, mod_a, a);
-            word(if modes.wrapping_negation { wrapped(to, from, mod_a, a, saturated) } else { saturated })
+            word(negated(to, from, mod_a, a, operands.writes_flags, saturated))
         }
         Op::I2F32 { from, rounding, sat: saturate } => {
             word(convert::i2f(rounding, sat(saturate), from, mod_a, a))
@@ -181,20 +183,19 @@ pub fn value(op: &Op, operands: &Operands, chip: Chip, modes: Modes) -> Option<(
 mod tests {
     use super::*;
 
-    fn negated(x: u32, modes: Modes) -> u32 {
+    fn negation(x: u32, writes_flags: bool) -> u32 {
         let s32 = Integer { size: Size::B32, signed: true };
         let op = Op::I2I { to: s32, register: crate::lane::Width::B32, from: s32 };
         let modifiers = [Modifiers::NEG, Modifiers::NONE, Modifiers::NONE];
-        let operands = Operands { src: [x.into(), 0, 0], modifiers, carry: Flags::NONE };
-        value(&op, &operands, Chip::G80, modes).map(|(value, _)| value as u32).unwrap()
+        let operands = Operands { src: [x.into(), 0, 0], modifiers, carry: Flags::NONE, writes_flags };
+        value(&op, &operands, Chip::G80, Modes::default()).map(|(value, _)| value as u32).unwrap()
     }
 
     #[test]
-    fn negation_saturates_unless_the_launch_says_that_it_wraps() {
-        let wraps = Modes { wrapping_negation: true, ..Modes::default() };
-        assert_eq!(negated(0x8000_0000, Modes::default()), 0x7fff_ffff);
-        assert_eq!(negated(0x8000_0000, wraps), 0x8000_0000);
-        assert_eq!(negated(5, wraps), negated(5, Modes::default()));
+    fn negation_saturates_where_flags_are_written_and_wraps_elsewhere() {
+        assert_eq!(negation(0x8000_0000, true), 0x7fff_ffff);
+        assert_eq!(negation(0x8000_0000, false), 0x8000_0000);
+        assert_eq!(negation(5, true), negation(5, false));
     }
 
     #[test]

@@ -296,7 +296,8 @@ impl<G: Store, O: Observer> Step<'_, G, O> {
     fn arithmetic(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let src = [self.source(inst, 0, lane)?, self.source(inst, 1, lane)?, self.source(inst, 2, lane)?];
         let carry = Flags::from_bits(self.warp.c(lane, inst.guard.c));
-        let operands = Operands { src, modifiers: inst.modifiers, carry };
+        let writes_flags = inst.cdst.is_some();
+        let operands = Operands { src, modifiers: inst.modifiers, carry, writes_flags };
         let (value, flags) = meaning::value(&inst.op, &operands, self.context.chip, self.context.modes)
             .expect("whatever is not arithmetic has been handled before");
         self.result(inst, lane, value.into());

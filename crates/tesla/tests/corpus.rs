@@ -80,53 +80,40 @@ fn judge(case: &Value, run: &Value, lanes: &[LaneResult]) -> Result<(), String> 
     if right { Ok(()) } else { Err(format!("expected {probe:?}, got {got:?}")) }
 }
 
-/// The cases that fail, and those that pass only with wrapping negation.
-fn all(file: &str, least: usize) -> (Vec<String>, usize) {
-    let Some(path) = shared("corpus/tesla") else { return (Vec::new(), 0) };
+/// The cases that fail.
+fn wrong(file: &str, least: usize) -> Vec<String> {
+    let Some(path) = shared("corpus/tesla") else { return Vec::new() };
     let cases = json_lines(&path.join(file));
     assert!(cases.len() >= least, "{} cases", cases.len());
     let mut wrong = Vec::new();
-    let (mut runs, mut wrapping) = (0, 0);
+    let mut runs = 0;
     for case in &cases {
         let program = Program::from_words(words(&case["program"]["code"]));
         for expectation in case["runs"].as_array().unwrap() {
             runs += 1;
-            let attempt = |wrapping_negation: bool| {
-                let mut launch = fragment(case, &expectation["const"]);
-                launch.setup.modes.wrapping_negation = wrapping_negation;
-                run(Launch::Fragment(launch), &program, &Options::default())
-                    .map_err(|error| error.to_string())
-                    .and_then(|outcome| judge(case, expectation, &outcome.lanes))
-            };
-            match attempt(false) {
-                Ok(()) => {}
-                Err(_) if attempt(true).is_ok() => wrapping += 1,
-                Err(why) => wrong.push(format!("{} ({}): {why}", case["name"], case["variant"])),
+            let launch = Launch::Fragment(fragment(case, &expectation["const"]));
+            let result = run(launch, &program, &Options::default())
+                .map_err(|error| error.to_string())
+                .and_then(|outcome| judge(case, expectation, &outcome.lanes));
+            if let Err(why) = result {
+                wrong.push(format!("{} ({}): {why}", case["name"], case["variant"]));
             }
         }
     }
-    eprintln!(
-        "{file}: {} cases, {runs} runs, {wrapping} need wrapping negation, {} wrong",
-        cases.len(),
-        wrong.len()
-    );
-    (wrong, wrapping)
+    eprintln!("{file}: {} cases, {runs} runs, {} wrong", cases.len(), wrong.len());
+    wrong
 }
 
-/// The hardware model negates -2^31 to 2^31 - 1, which two of these programs do not expect: see
-/// `meaning::Modes::wrapping_negation`. That they differ by nothing else is what the second reading shows.
 #[test]
 fn every_fuzz_case_gives_its_lanes() {
-    let (wrong, wrapping) = all("fuzz.jsonl.gz", 324);
+    let wrong = wrong("fuzz.jsonl.gz", 324);
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(wrapping <= 2, "{wrapping} cases depend on how -2^31 is negated");
 }
 
 #[test]
 fn every_piglit_case_gives_its_colours() {
-    let (wrong, wrapping) = all("piglit.jsonl.gz", 528);
+    let wrong = wrong("piglit.jsonl.gz", 528);
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(wrapping, 0);
 }
 
 /// The programs have no instruction that looks at another lane, so that running together changes nothing.
