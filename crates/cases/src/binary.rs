@@ -6,7 +6,7 @@
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::open::{OpenError, open};
 use reconverge_workbench::text::TargetError;
-use reconverge_workbench::{Target, round_trip};
+use reconverge_workbench::{Known, Target, round_trip};
 use serde::Deserialize;
 
 use crate::{Case, CaseKind, Folder, ReadError, Verdict};
@@ -51,20 +51,21 @@ struct Index {
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
-    let (mut isa, mut chip) = (isa, None);
+    let mut known = Known { isa, ..Known::default() };
     if let Some(item) = &item {
         if item.isa == "r500" && item.stage.as_deref() == Some("vertex") {
             let why = "an R500 vertex program: this project covers the fragment processor";
             return Ok(vec![case(&item.file, CaseKind::Skip(why.to_owned()))]);
         }
         // The index says r600 for the older family of the same machine.
-        isa = isa.or(match item.isa.as_str() {
+        known.isa = isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
         });
-        chip = item.arch.clone().filter(|arch| reconverge_workbench::text::isa_of_chip(arch).is_some());
+        known.chip = item.arch.clone().filter(|arch| reconverge_workbench::text::isa_of_chip(arch).is_some());
+        known.stage = item.stage.as_deref().and_then(|stage| stage.parse().ok());
     }
-    let opened = match open(bytes, false, isa, chip.as_deref()) {
+    let opened = match open(bytes, false, &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
             let why = "bare words, and nothing tells their machine: no index.json above, no --isa";

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::expect::{Expectation, Out};
 use crate::hex::Words;
-use crate::{Case, CaseKind, ReadError, json_lines, r500, r700};
+use crate::{Case, CaseKind, ReadError, json_lines, r500, r700, tesla};
 
 /// A case; what differs between machines is in the type parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -16,6 +16,10 @@ pub struct ShaderCase<Program, Input, Constants> {
     pub arch: String,
     /// The chip.
     pub chip: Option<String>,
+    /// The number that was presented to the driver, hexadecimal.
+    pub id: Option<String>,
+    /// The step of the pipeline; a fragment program when absent.
+    pub stage: Option<String>,
     /// Code and registers.
     pub program: Program,
     /// Number of independent fragments.
@@ -98,6 +102,9 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                 }
                 "r700" => {
                     CaseKind::R700(Box::new(serde_json::from_slice::<r700::R700Case>(line).map_err(bad)?))
+                }
+                "tesla" => {
+                    CaseKind::Tesla(Box::new(serde_json::from_slice::<tesla::TeslaCase>(line).map_err(bad)?))
                 }
                 other => CaseKind::Unsupported(format!("machine `{other}`")),
             };

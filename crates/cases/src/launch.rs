@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
+use reconverge_isa::{Image, Program};
 use reconverge_simt::Mode;
-use reconverge_workbench::Opened;
+use reconverge_workbench::Known;
+use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::{OpenError, open};
-use reconverge_workbench::r500::{Error, LaunchFile, run};
+use reconverge_workbench::request::Error;
 use reconverge_workbench::values::Files;
 
 use crate::binary::RoundTrip;
@@ -17,12 +19,13 @@ use crate::{Case, CaseKind, Folder, ReadError, Settings, Verdict};
 pub struct LaunchCase {
     launch: LaunchFile,
     program: RoundTrip,
+    image: Image,
     files: Loaded,
 }
 
 /// Files that a launch names.
 #[derive(Clone, Debug, Default)]
-struct Loaded(BTreeMap<String, Vec<u8>>);
+pub(crate) struct Loaded(pub(crate) BTreeMap<String, Vec<u8>>);
 
 impl Files for Loaded {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
@@ -42,32 +45,35 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder) -> Option<Result<Vec<
 
 fn read_launch(path: &str, text: &str, folder: &dyn Folder) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
-    let launch: LaunchFile = toml::from_str(text).map_err(|error| damaged(error.to_string()))?;
-    let name = launch.program.clone().unwrap_or_default();
+    let launch = LaunchFile::parse(text).map_err(damaged)?;
+    let name = launch.program().unwrap_or_default().to_owned();
     let case = |kind| Ok(vec![Case { file: path.to_owned(), name: name.clone(), kind }]);
-    let isa: Isa =
-        launch.isa.as_deref().unwrap_or_default().parse().map_err(|error| damaged(format!("{error}")))?;
-    if isa != Isa::R500 {
-        return case(CaseKind::Unsupported(format!("launch files for {isa}")));
-    }
     let bytes = folder.read(&name).ok_or_else(|| damaged(format!("the program {name} is not beside it")))?;
     let is_source = name.ends_with(".s");
-    let opened = open(&bytes, is_source, Some(isa), launch.chip.as_deref()).map_err(|error| match error {
-        OpenError::Source(errors) => damaged(format!("{name}: {}", errors[0])),
+    let stage = launch.stage().map(str::parse::<Stage>).transpose();
+    let stage = stage.map_err(|unknown| damaged(unknown.to_string()))?;
+    let known = Known { isa: Some(launch.isa()), chip: launch.chip().map(str::to_owned), stage };
+    let opened = open(&bytes, is_source, &known).map_err(|error| match error {
+        OpenError::Source(errors) => {
+            let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));
+            damaged(format!("{name}:{line}:{column}: {}", errors[0]))
+        }
         error => damaged(format!("{name}: {error}")),
     })?;
-    let Opened { target, image, .. } = opened;
-    let [program] = &image.programs[..] else {
-        return Err(damaged(format!("{name}: one program is expected")));
+    let wanted = launch.kernel();
+    let named = |program: &&Program| wanted.is_none() || program.name.as_deref() == wanted;
+    let program = match opened.image.programs.iter().filter(named).collect::<Vec<_>>()[..] {
+        [program] => RoundTrip { target: opened.target.clone(), program: program.clone() },
+        [] => return Err(damaged(format!("{name}: there is no program {}", wanted.unwrap_or_default()))),
+        _ => return Err(damaged(format!("{name}: several programs; choose one with kernel = \"NAME\""))),
     };
-    let program = RoundTrip { target, program: program.clone() };
     let mut files = Loaded::default();
     for file in launch.files() {
         if let Some(bytes) = folder.read(&file) {
             files.0.insert(file, bytes);
         }
     }
-    case(CaseKind::Launch(Box::new(LaunchCase { launch, program, files })))
+    case(CaseKind::Launch(Box::new(LaunchCase { launch, program, image: opened.image, files })))
 }
 
 impl LaunchCase {
@@ -77,19 +83,20 @@ impl LaunchCase {
             Verdict::Passed { .. } => {}
             other => return other,
         }
-        if self.launch.expect.is_empty() && self.launch.trap.is_none() {
+        if !self.launch.expects_something() {
             return Verdict::Failed(
                 "the launch file states no expectation: add [[expect]] or trap".to_owned(),
             );
         }
-        let modes = match (&self.launch.mode, settings.mode) {
-            (Some(mode), _) => vec![mode.as_str()],
-            (None, Some(Mode::Strict)) => vec!["strict"],
-            (None, Some(Mode::Lenient)) => vec!["lenient"],
-            (None, None) => vec!["strict", "lenient"],
+        let mut launch = self.launch.clone();
+        let modes = match (launch.mode_mut().clone(), settings.mode) {
+            (Some(mode), _) => vec![mode],
+            (None, Some(Mode::Strict)) => vec!["strict".to_owned()],
+            (None, Some(Mode::Lenient)) => vec!["lenient".to_owned()],
+            (None, None) => vec!["strict".to_owned(), "lenient".to_owned()],
         };
         for mode in modes {
-            let launch = LaunchFile { mode: Some(mode.to_owned()), ..self.launch.clone() };
+            *launch.mode_mut() = Some(mode.clone());
             if let Err(why) = self.judge_run(&launch) {
                 return Verdict::Failed(format!("{mode}: {why}"));
             }
@@ -98,13 +105,13 @@ impl LaunchCase {
     }
 
     fn judge_run(&self, launch: &LaunchFile) -> Result<(), String> {
-        match (run(launch, &self.program.program, &self.files), &launch.trap) {
+        match (launch.run(&self.image, &self.program.program, &self.files), launch.trap()) {
             (Ok(result), None) => match result.mismatches.first() {
                 None => Ok(()),
                 Some(mismatch) => Err(mismatch.clone()),
             },
             (Ok(_), Some(trap)) => Err(format!("must trap with `{trap}`, but ended")),
-            (Err(Error::Trap(found)), Some(trap)) if found.contains(trap.as_str()) => Ok(()),
+            (Err(Error::Trap(found)), Some(trap)) if found.contains(trap) => Ok(()),
             (Err(error), _) => Err(error.to_string()),
         }
     }

@@ -5,7 +5,8 @@
 //! * [`summary`] adds verdicts up.
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
-//! expectation), [`launch`] (launch files), [`binary`] (bare words and containers, round trip). What is the same for several stands in
+//! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
+//! words and containers, round trip). What is the same for several stands in
 //! [`hex`] (words in JSON) and [`expect`] (comparing lanes).
 
 pub mod binary;
@@ -14,10 +15,13 @@ pub mod expect;
 pub mod hex;
 pub mod launch;
 pub mod listing;
+pub mod manifest;
 mod modes;
 pub mod r500;
 pub mod r700;
 pub mod summary;
+pub mod tesla;
+pub mod vectors;
 
 use std::io::Read;
 
@@ -75,6 +79,12 @@ pub enum CaseKind {
     R700(Box<r700::R700Case>),
     /// An R700 program of LLVM's with expected exports.
     Llvm(Box<r700::LlvmCase>),
+    /// A Tesla shader with expected lanes.
+    Tesla(Box<tesla::TeslaCase>),
+    /// One row of the arithmetic vectors.
+    Vector(Box<vectors::VectorCase>),
+    /// A run manifest with its program.
+    Manifest(Box<manifest::ManifestCase>),
     /// A launch file with its program.
     Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
@@ -92,6 +102,9 @@ impl Case {
             CaseKind::R500(case) => case.judge(settings),
             CaseKind::R700(case) => case.judge(settings),
             CaseKind::Llvm(case) => case.judge(settings),
+            CaseKind::Tesla(case) => case.judge(settings),
+            CaseKind::Vector(case) => case.judge(),
+            CaseKind::Manifest(case) => case.judge(settings),
             CaseKind::Launch(case) => case.judge(settings),
             CaseKind::RoundTrip(program) => program.judge(),
             CaseKind::Skip(why) => Verdict::Skipped(why.clone()),
@@ -181,6 +194,12 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     }
     if let Some(cases) = launch::read(path, bytes, folder) {
         return cases;
+    }
+    if let Some(cases) = manifest::read(path, bytes, folder) {
+        return cases;
+    }
+    if first_line.starts_with(vectors::HEADER) {
+        return vectors::read(path, bytes);
     }
     binary::read(path, bytes, folder, isa)
 }

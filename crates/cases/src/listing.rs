@@ -14,6 +14,7 @@ struct Line {
     name: String,
     arch: Option<String>,
     chip: Option<String>,
+    stage: Option<String>,
     words: Option<Words>,
 }
 
@@ -30,7 +31,10 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                     CaseKind::Skip("a listing without words: nothing to run or to round-trip".to_owned())
                 }
                 (Some(Words(words)), Some(Ok(isa))) => CaseKind::RoundTrip(Box::new(RoundTrip {
-                    target: Target { isa, chip: line.chip },
+                    target: Target {
+                        stage: line.stage.and_then(|stage| stage.parse().ok()),
+                        ..Target::new(isa, line.chip.as_deref())
+                    },
                     program: Program::from_words(words),
                 })),
                 (Some(_), arch) => CaseKind::Skip(format!(

@@ -56,7 +56,7 @@ impl R500Case {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let program = self.program.program();
-        let target = Target { isa: Isa::R500, chip: self.chip.clone() };
+        let target = Target::new(Isa::R500, self.chip.as_deref());
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }

@@ -56,7 +56,7 @@ impl R700Case {
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let words = self.program.code.iter().flat_map(|pair| pair.0.iter().copied()).collect();
         let program = Program::from_words(words);
-        let target = Target { isa: Isa::R700, chip: self.chip.clone() };
+        let target = Target::new(Isa::R700, self.chip.as_deref());
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
@@ -175,7 +175,7 @@ impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let program = Program::from_words(self.words.0.clone());
-        let target = Target { isa: Isa::R700, chip: Some(self.chip.clone()) };
+        let target = Target::new(Isa::R700, Some(&self.chip));
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }

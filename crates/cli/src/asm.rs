@@ -43,8 +43,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let bytes = files::read(&args.file)?;
     let text = String::from_utf8_lossy(&bytes);
     let name = args.file.display().to_string();
-    let opened = match reconverge_workbench::open(&bytes, true, args.target.isa, args.target.chip.as_deref())
-    {
+    let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
         Ok(opened) => opened,
         Err(OpenError::Source(errors)) => return Err(SourceErrors(render(&name, &text, &errors)).into()),
         Err(error) => bail!("{name}: {error}"),
@@ -53,11 +52,15 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let Opened { target, image, .. } = opened;
     let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
     let format = args.format.unwrap_or_else(|| by_name(&args.output));
+    if image.programs.len() > 1 && !matches!(format, Format::Cubin) {
+        bail!("{name}: {} kernels; only --format cubin holds several", image.programs.len());
+    }
     let content = match (format, target.isa) {
         (Format::Hex, _) => hex::write(&program.words).into_bytes(),
         (Format::Bin, _) => bin::write(&program.words),
         (Format::Cubin, Isa::Tesla) => {
-            let written = cubin_text::write(&Image { chip: target.chip.clone(), ..image.clone() })?;
+            let chip = reconverge_workbench::text::cuda_target(&target);
+            let written = cubin_text::write(&Image { chip: Some(chip.to_owned()), ..image.clone() })?;
             written.notes.iter().for_each(|text| note(text));
             written.content.into_bytes()
         }

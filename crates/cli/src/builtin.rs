@@ -32,6 +32,22 @@ const FILES: &[File] = files![
     "r500/predicate.toml",
     "r500/stale.s",
     "r500/stale.toml",
+    "tesla/atomic.s",
+    "tesla/atomic.toml",
+    "tesla/barrier.s",
+    "tesla/barrier.toml",
+    "tesla/beyond.s",
+    "tesla/beyond.toml",
+    "tesla/call.s",
+    "tesla/call.toml",
+    "tesla/diverge.s",
+    "tesla/diverge.toml",
+    "tesla/fragment.s",
+    "tesla/fragment.toml",
+    "tesla/loop-break.s",
+    "tesla/loop-break.toml",
+    "tesla/no-token.s",
+    "tesla/no-token.toml",
 ];
 
 /// The cases of all files.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use reconverge_workbench::text::disassemble;
-use reconverge_workbench::{Listing, Target};
+use reconverge_workbench::Listing;
+use reconverge_workbench::text::{disassemble, heading};
 
 use crate::files::{choose, open_program};
 use crate::{Answer, TargetArgs};
@@ -31,7 +31,6 @@ pub(crate) struct Dis {
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
     let listing = Listing { hex: args.hex, structure: args.structure };
-    let Target { isa, chip } = &opened.target;
     let programs = match &args.kernel {
         None => opened.image.programs.iter().collect(),
         Some(kernel) => vec![choose(&opened, Some(kernel), &args.file)?],
@@ -40,13 +39,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
         if number > 0 {
             say!("");
         }
-        say!(".isa {isa}");
-        if let Some(chip) = chip {
-            say!(".chip {chip}");
-        }
-        if let Some(name) = &program.name {
-            say!("; {name}");
-        }
+        say_part!("{}", heading(&opened.target, program));
         say_part!("{}", disassemble(&opened.target, program, listing)?);
     }
     Ok(Answer::Yes)

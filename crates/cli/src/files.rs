@@ -39,7 +39,7 @@ pub(crate) fn is_source(path: &Path) -> bool {
 pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
     let bytes = read(path)?;
     let name = path.display().to_string();
-    match open(&bytes, is_source(path), args.isa, args.chip.as_deref()) {
+    match open(&bytes, is_source(path), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
             if !opened.warnings.is_empty() {

@@ -23,8 +23,10 @@ mod run;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
+use reconverge_workbench::{Known, Target};
 
 /// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
 /// (and R600), NVIDIA Tesla (G80 to GT21x).
@@ -43,7 +45,7 @@ enum Command {
     Asm(asm::Asm),
     /// Explain one instruction, field by field
     Explain(explain::Explain),
-    /// Run a program or a launch file
+    /// Run a program, a launch file or a run manifest
     Run(run::Run),
     /// Judge cases; without a path, the built-in corpus
     Check(check::Check),
@@ -55,9 +57,24 @@ struct TargetArgs {
     /// The machine: r500, r700 or tesla
     #[arg(long, value_name = "MACHINE")]
     isa: Option<Isa>,
-    /// The chip, for instance R580, RV770 or GT200
+    /// The chip, for instance R580, RV770, GT200 or sm_13
     #[arg(long, value_name = "NAME")]
     chip: Option<String>,
+    /// The program type, where it decides what words mean (tesla): compute, vertex, geometry or fragment
+    #[arg(long, value_name = "TYPE")]
+    stage: Option<Stage>,
+}
+
+impl TargetArgs {
+    /// What is known about a file.
+    fn known(&self) -> Known {
+        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage }
+    }
+
+    /// The target, once the machine is known.
+    fn target(&self, isa: Isa) -> Target {
+        Target { isa, chip: self.chip.clone(), stage: self.stage }
+    }
 }
 
 /// The container formats, for help texts.
@@ -79,8 +96,12 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are answers, anything else is wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -92,7 +113,7 @@ fn main() -> ExitCode {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
         Command::Check(args) => check::run(&args),
     };
     match answer {

@@ -3,54 +3,73 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use reconverge_isa::{Isa, Program};
+use clap::ArgMatches;
+use reconverge_isa::Isa;
 use reconverge_workbench::array::Array;
-use reconverge_workbench::r500::{
-    BufferValues, ConstantValues, CtmValues, Error as R500Error, InputValues, LaunchFile, TextureValues,
-};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::manifest::Manifest;
+use reconverge_workbench::r500::{BufferValues, CtmValues};
+use reconverge_workbench::request::{Error, TextureValues};
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::text::TargetError;
 use reconverge_workbench::values::Values;
+use reconverge_workbench::{Opened, r500, tesla};
 
 use crate::files::{Beside, choose, open_program};
 use crate::{Answer, TargetArgs, files};
 
-/// Run a program or a launch file
+/// Run a program, a launch file or a run manifest
 ///
-/// VALUES is a file (.npy, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or 0..1..0.125, or
-/// zeros f32[64]. A .toml file is a launch file that says everything itself.
+/// VALUES is a file (.npy, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or 0..1..0.125, each
+/// with :TYPE behind it if need be, or zeros f32[64]. A .toml file is a launch file and a .json file a run manifest,
+/// which say everything themselves.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// A program (.s, hex, bin, ELF) or a launch file (.toml)
+    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml) or a run manifest (.json)
     file: PathBuf,
     /// The program of this name, where the file has several
     #[arg(long)]
     kernel: Option<String>,
-    /// How many lanes (r500)
+    /// Blocks, 4 or 4x2 (tesla kernels)
+    #[arg(long, value_name = "XxY")]
+    grid: Option<String>,
+    /// Threads of a block, 64 or 8x8 or 8x8x2 (tesla kernels)
+    #[arg(long, value_name = "XxYxZ")]
+    block: Option<String>,
+    /// Bytes of dynamic shared memory (tesla kernels)
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u32>,
+    /// A buffer whose address is the next parameter: a=in.npy or out=f32[256] (tesla kernels); with --domain, a typed
+    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500)
+    #[arg(long = "buf", value_name = "NAME=VALUES")]
+    buffer: Vec<String>,
+    /// The next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
+    #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    argument: Vec<String>,
+    /// Bytes of a pointer among the parameters, where the program's file does not tell: 4 or 8 (tesla kernels)
+    #[arg(long, value_name = "N")]
+    pointer_bytes: Option<u32>,
+    /// How many lanes (all but kernels)
     #[arg(long)]
     lanes: Option<usize>,
-    /// Values in a temporary register at the start: temp0=VALUES (r500)
-    #[arg(long, value_name = "tempN=VALUES")]
+    /// Values at the start: temp0=VALUES (r500), v4=VALUES for v[0x10] and following (tesla)
+    #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
-    /// A float constant: 3=1,2,3,4 (r500)
-    #[arg(long = "const", value_name = "N=VALUES")]
+    /// Constants: 3=1,2,3,4 (r500), c1[0x10]=VALUES (tesla)
+    #[arg(long = "const", value_name = "PLACE=VALUES")]
     constant: Vec<String>,
-    /// A texture: 0=VALUES:8x8 (r500)
+    /// A texture: 0=VALUES:8x8
     #[arg(long, value_name = "UNIT=VALUES:SIZE")]
     texture: Vec<String>,
     /// Run over a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
     #[arg(long, value_name = "WxH")]
     domain: Option<String>,
-    /// A buffer: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500 with --domain)
-    #[arg(long = "buf", value_name = "NAME=SPEC")]
-    buffer: Vec<String>,
     /// The program's outputs are uncached: each goes to out0 at once (r500 with --domain)
     #[arg(long)]
     uncached: bool,
     /// strict: undefined behaviour traps; lenient: it does what is recommended
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
-    /// Lanes that share a program counter
+    /// Lanes that share a program counter (r500)
     #[arg(long, value_name = "N")]
     group_width: Option<usize>,
     /// Instructions a group may issue
@@ -66,13 +85,21 @@ pub(crate) struct Run {
     target: TargetArgs,
 }
 
-pub(crate) fn run(args: &Run) -> Result<Answer> {
-    let is_launch = args.file.extension().is_some_and(|extension| extension == "toml");
-    let (launch, program, beside) = if is_launch { from_launch_file(args)? } else { from_arguments(args)? };
-    let result = match reconverge_workbench::r500::run(&launch, &program, &beside) {
+pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
+    let place = || args.file.display().to_string();
+    let result = match prepare(args, matches)? {
+        Prepared::Launch { launch, opened, kernel, path, beside } => {
+            let program = choose(&opened, kernel.as_deref(), &path)?;
+            launch.run(&opened.image, program, &beside)
+        }
+        Prepared::Manifest { manifest, opened, beside } => {
+            manifest.run(&opened.image, args.mode.as_deref(), &beside)
+        }
+    };
+    let result = match result {
         Ok(result) => result,
-        Err(R500Error::Trap(trap)) => return trapped(args, &trap),
-        Err(error) => return Err(anyhow!(error).context(args.file.display().to_string())),
+        Err(Error::Trap(trap)) => return trapped(args, &trap),
+        Err(error) => return Err(anyhow!(error).context(place())),
     };
     for (name, file) in
         args.output.iter().map(|text| assignment(text, "--out")).collect::<Result<Vec<_>>>()?
@@ -95,47 +122,168 @@ fn trapped(args: &Run, trap: &str) -> Result<Answer> {
     Ok(Answer::No)
 }
 
-fn from_launch_file(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
-    let bytes = files::read(&args.file)?;
-    let name = args.file.display().to_string();
-    let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
-    let mut launch: LaunchFile = toml::from_str(text).map_err(|error| anyhow!("{name}: {error}"))?;
-    launch.mode = args.mode.clone().or(launch.mode);
-    launch.group_width = args.group_width.or(launch.group_width);
-    launch.watchdog = args.watchdog.or(launch.watchdog);
-    let isa = launch.isa.as_deref().map(str::parse::<Isa>).transpose().with_context(|| name.clone())?;
-    let beside = Beside::file(&args.file);
-    let file = launch.program.as_deref().ok_or_else(|| {
-        anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
-    })?;
-    let path = beside.path(file);
-    let target =
-        TargetArgs { isa: args.target.isa.or(isa), chip: args.target.chip.clone().or(launch.chip.clone()) };
-    let opened = open_program(&path, &target)?;
-    only_r500(opened.target.isa)?;
-    launch.chip = opened.target.chip.clone().or(launch.chip);
-    let program = choose(&opened, args.kernel.as_deref(), &path)?.clone();
-    Ok((launch, program, beside))
+/// Everything that a run starts from.
+enum Prepared {
+    Launch { launch: LaunchFile, opened: Opened, kernel: Option<String>, path: PathBuf, beside: Beside },
+    Manifest { manifest: Manifest, opened: Opened, beside: Beside },
 }
 
-fn only_r500(isa: Isa) -> Result<()> {
-    match isa {
-        Isa::R500 => Ok(()),
-        isa => Err(TargetError::NotImplemented(isa).into()),
+fn prepare(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
+    match args.file.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => from_launch_file(args),
+        Some("json") => from_manifest(args),
+        _ => from_arguments(args, matches),
     }
 }
 
-fn from_arguments(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
+fn from_manifest(args: &Run) -> Result<Prepared> {
+    let name = args.file.display().to_string();
+    let manifest = Manifest::parse(&files::read(&args.file)?).ok_or_else(|| {
+        anyhow!("{name}: not a run manifest: an object with binary, launches and buffers is expected")
+    })?;
+    let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
+    let beside = Beside::file(&args.file);
+    let mut path = beside.path(&format!("../{}", manifest.binary));
+    if !path.exists() {
+        path = beside.path(&manifest.binary);
+    }
+    let isa = manifest.isa.parse().with_context(|| name.clone())?;
+    let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None };
+    Ok(Prepared::Manifest { opened: open_program(&path, &target)?, manifest, beside })
+}
+
+fn from_launch_file(args: &Run) -> Result<Prepared> {
+    let bytes = files::read(&args.file)?;
+    let name = args.file.display().to_string();
+    let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
+    let mut launch = LaunchFile::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
+    let beside = Beside::file(&args.file);
+    let file = launch.program().ok_or_else(|| {
+        anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
+    })?;
+    let path = beside.path(file);
+    let stage = launch.stage().map(str::parse).transpose().with_context(|| name.clone())?;
+    let target = TargetArgs {
+        isa: args.target.isa.or(Some(launch.isa())),
+        chip: args.target.chip.clone().or(launch.chip().map(str::to_owned)),
+        stage: args.target.stage.or(stage),
+    };
+    let opened = open_program(&path, &target)?;
+    if let Some(chip) = &opened.target.chip {
+        *launch.chip_mut() = Some(chip.clone());
+    }
+    if let Some(mode) = &args.mode {
+        *launch.mode_mut() = Some(mode.clone());
+    }
+    if let Some(watchdog) = args.watchdog {
+        *launch.watchdog_mut() = Some(watchdog);
+    }
+    if let (LaunchFile::R500(launch), Some(width)) = (&mut launch, args.group_width) {
+        launch.group_width = Some(width);
+    }
+    let kernel = args.kernel.clone().or(launch.kernel().map(str::to_owned));
+    Ok(Prepared::Launch { launch, opened, kernel, path, beside })
+}
+
+fn from_arguments(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
     let opened = open_program(&args.file, &args.target)?;
-    only_r500(opened.target.isa)?;
-    let program = choose(&opened, args.kernel.as_deref(), &args.file)?.clone();
-    let mut launch = LaunchFile {
+    let launch = match opened.target.isa {
+        Isa::R500 => LaunchFile::R500(r500_launch(args, &opened)?),
+        Isa::R700 => bail!("{}: running r700 programs", args.file.display()),
+        Isa::Tesla => LaunchFile::Tesla(tesla_launch(args, matches, &opened)?),
+    };
+    let (kernel, path) = (args.kernel.clone(), args.file.clone());
+    Ok(Prepared::Launch { launch, opened, kernel, path, beside: Beside::here() })
+}
+
+/// An option that the machine has no use for is a mistake.
+fn refuse(isa: Isa, options: &[(&str, bool)]) -> Result<()> {
+    match options.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => bail!("{option} is not for {isa} programs"),
+    }
+}
+
+fn tesla_launch(args: &Run, matches: &ArgMatches, opened: &Opened) -> Result<tesla::LaunchFile> {
+    refuse(
+        Isa::Tesla,
+        &[
+            ("--domain", args.domain.is_some()),
+            ("--uncached", args.uncached),
+            ("--group-width", args.group_width.is_some()),
+        ],
+    )?;
+    let mut launch = tesla::LaunchFile {
+        chip: opened.target.chip.clone(),
+        stage: opened.target.stage.map(|stage| stage.name().to_owned()),
+        mode: args.mode.clone(),
+        watchdog: args.watchdog,
+        grid: args.grid.as_deref().map(sizes).transpose()?.unwrap_or_default(),
+        block: args.block.as_deref().map(sizes).transpose()?.unwrap_or_default(),
+        shared: args.shared,
+        pointer_bytes: args.pointer_bytes,
+        lanes: args.lanes,
+        texture: textures(args)?,
+        ..tesla::LaunchFile::default()
+    };
+    // Buffers and numbers are parameters in the order in which they stand on the command line.
+    let places = |name: &str| matches.indices_of(name).into_iter().flatten().collect::<Vec<_>>();
+    let mut params = Vec::new();
+    for (text, place) in args.buffer.iter().zip(places("buffer")) {
+        let (name, values) = assignment(text, "--buf")?;
+        let buffer = Some(Values::Text(values.to_owned()));
+        params.push((place, tesla::ParamValue { name: name.to_owned(), buffer, ..Default::default() }));
+    }
+    for (text, place) in args.argument.iter().zip(places("argument")) {
+        let (name, values) = assignment(text, "--arg")?;
+        let value = Some(Values::Text(values.to_owned()));
+        params.push((place, tesla::ParamValue { name: name.to_owned(), value, ..Default::default() }));
+    }
+    params.sort_by_key(|(place, _)| *place);
+    launch.param = params.into_iter().map(|(_, param)| param).collect();
+    for text in &args.constant {
+        let (name, values) = assignment(text, "--const")?;
+        let form = || anyhow!("--const {text}: c1=VALUES or c1[0x10]=VALUES is the form");
+        let (bank, offset) = match name.strip_prefix('c').ok_or_else(form)?.split_once('[') {
+            None => (name[1..].parse().map_err(|_| form())?, 0),
+            Some((bank, offset)) => {
+                let offset = offset.strip_suffix(']').and_then(reconverge_isa::source::parse_number);
+                let offset = offset.and_then(|offset| u32::try_from(offset).ok());
+                (bank.parse().map_err(|_| form())?, offset.ok_or_else(form)?)
+            }
+        };
+        launch.constant.push(tesla::ConstantValues { bank, offset, values: Values::Text(values.to_owned()) });
+    }
+    for text in &args.input {
+        let (name, values) = assignment(text, "--input")?;
+        let word = name.strip_prefix(['v', 'a']).and_then(|digits| digits.parse().ok());
+        let word = word.ok_or_else(|| {
+            anyhow!("--input {text}: `{name}` is not an input; v4 fits here, which is v[0x10] and following")
+        })?;
+        launch.input.push(tesla::InputValues { word, values: Values::Text(values.to_owned()) });
+    }
+    Ok(launch)
+}
+
+fn r500_launch(args: &Run, opened: &Opened) -> Result<r500::LaunchFile> {
+    refuse(
+        Isa::R500,
+        &[
+            ("--grid", args.grid.is_some()),
+            ("--block", args.block.is_some()),
+            ("--shared", args.shared.is_some()),
+            ("--pointer-bytes", args.pointer_bytes.is_some()),
+            ("--arg", !args.argument.is_empty()),
+        ],
+    )?;
+    let mut launch = r500::LaunchFile {
         chip: opened.target.chip.clone(),
         lanes: args.lanes,
         mode: args.mode.clone(),
         group_width: args.group_width,
         watchdog: args.watchdog,
-        ..LaunchFile::default()
+        texture: textures(args)?,
+        ..r500::LaunchFile::default()
     };
     for text in &args.input {
         let (name, values) = assignment(text, "--input")?;
@@ -143,31 +291,14 @@ fn from_arguments(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
         let temp = temp.ok_or_else(|| {
             anyhow!("--input {text}: `{name}` is not a register; temp0 to temp127 fits here")
         })?;
-        launch.input.push(InputValues { temp, values: Values::Text(values.to_owned()) });
+        launch.input.push(r500::InputValues { temp, values: Values::Text(values.to_owned()) });
     }
     for text in &args.constant {
         let (name, values) = assignment(text, "--const")?;
         let number = name
             .parse()
             .map_err(|_| anyhow!("--const {text}: `{name}` is not a constant; 0 to 255 fits here"))?;
-        launch.constant.push(ConstantValues { number, values: Values::Text(values.to_owned()) });
-    }
-    for text in &args.texture {
-        let (name, rest) = assignment(text, "--texture")?;
-        let unit = name
-            .parse()
-            .map_err(|_| anyhow!("--texture {text}: `{name}` is not a unit; 0 to 15 fits here"))?;
-        let (values, size) =
-            rest.rsplit_once(':').ok_or_else(|| anyhow!("--texture {text}: UNIT=VALUES:8x8 is the form"))?;
-        let texels = Values::Text(values.to_owned());
-        launch.texture.push(TextureValues {
-            unit,
-            size: sizes(size)?,
-            cube: false,
-            texels,
-            filter: None,
-            wrap: None,
-        });
+        launch.constant.push(r500::ConstantValues { number, values: Values::Text(values.to_owned()) });
     }
     match &args.domain {
         Some(domain) => launch.ctm = Some(ctm(args, domain)?),
@@ -176,7 +307,21 @@ fn from_arguments(args: &Run) -> Result<(LaunchFile, Program, Beside)> {
         }
         None => {}
     }
-    Ok((launch, program, Beside::here()))
+    Ok(launch)
+}
+
+fn textures(args: &Run) -> Result<Vec<TextureValues>> {
+    let texture = |text: &String| {
+        let (name, rest) = assignment(text, "--texture")?;
+        let unit = name
+            .parse()
+            .map_err(|_| anyhow!("--texture {text}: `{name}` is not a unit; 0 to 15 fits here"))?;
+        let (values, size) =
+            rest.rsplit_once(':').ok_or_else(|| anyhow!("--texture {text}: UNIT=VALUES:8x8 is the form"))?;
+        let texels = Values::Text(values.to_owned());
+        Ok(TextureValues { unit, size: sizes(size)?, cube: false, texels, filter: None, wrap: None })
+    };
+    args.texture.iter().map(texture).collect()
 }
 
 fn ctm(args: &Run, domain: &str) -> Result<CtmValues> {

@@ -225,3 +225,158 @@ fn wrong_usage_ends_with_two() {
     assert_eq!(folder.run("--help").status.code(), Some(0));
     assert_eq!(folder.run("check nowhere").status.code(), Some(2));
 }
+
+/// out[i] = a[i] + n, for one-dimensional grids; parameters a, out, n.
+const ADD: &str = ".isa tesla
+.chip sm_10
+.kernel add
+    mov b32 $r1 u16 s[0xc]
+    mov b32 $r2 u16 s[0x2]
+    mul $r1 u16 $r1l u16 $r2l
+    add b32 $r1 $r1 $r0
+    shl b32 $r1 $r1 0x2
+    add b32 $r2 b32 s[0x10] $r1
+    ld b32 $r3 g14[$r2]
+    add b32 $r3 b32 s[0x18] $r3
+    add b32 $r2 b32 s[0x14] $r1
+    exit st b32 g14[$r2] $r3
+.kernel nothing
+    exit nop
+";
+
+#[test]
+fn a_kernel_runs_from_a_cubin_with_arrays_from_files() {
+    let folder = Folder::new("tesla-run");
+    folder.write("vec.s", ADD);
+    folder.answers("asm vec.s -o vec.cubin", 0);
+    let input = Array::from_words(Dtype::I32, vec![256], (0..256u32).map(|index| index * index));
+    folder.write("in.npy", input.to_npy());
+    let printed = folder.answers(
+        "run vec.cubin --kernel add --grid 4 --block 64 --buf a=in.npy --buf out=i32[256] --arg n=-5 --out out=out.npy",
+        0,
+    );
+    assert!(
+        printed.contains("80 group instructions, 2560 lane instructions, 0 divergent branches"),
+        "{printed}"
+    );
+    let output = Array::from_npy(&std::fs::read(folder.0.join("out.npy")).unwrap()).unwrap();
+    let expected =
+        Array::from_words(Dtype::I32, vec![256], (0..256u32).map(|index| (index * index).wrapping_sub(5)));
+    assert_eq!(output, expected);
+    // The order on the command line is that of the parameters: here the number stands where the address should.
+    let output = folder.run("run vec.cubin --kernel add --arg n=-5 --buf a=in.npy --buf out=i32[256]");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("outside every buffer"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_tesla_program_survives_every_format() {
+    let folder = Folder::new("tesla-round-trip");
+    folder.write("vec.s", ADD);
+    folder.answers("asm vec.s -o vec.cubin", 0);
+    folder.write("again.s", folder.answers("dis vec.cubin", 0));
+    folder.answers("asm again.s -o again.cubin", 0);
+    let file = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    assert_eq!(file("vec.cubin"), file("again.cubin"));
+    folder.write("one.s", folder.answers("dis vec.cubin --kernel add --hex --structure", 0));
+    folder.answers("asm one.s -o one.bin", 0);
+    folder.write("two.s", folder.answers("dis one.bin --isa tesla", 0));
+    folder.answers("asm two.s -o two.bin", 0);
+    assert_eq!(file("one.bin"), file("two.bin"));
+    folder.refuses("asm vec.s -o vec.hex", "error: vec.s: 2 kernels; only --format cubin holds several");
+    folder.refuses(
+        "run vec.cubin",
+        "error: vec.cubin: several programs; choose one with --kernel: add, nothing",
+    );
+}
+
+#[test]
+fn parameters_are_checked_against_the_kernel() {
+    let folder = Folder::new("tesla-params");
+    folder.write("k.s", ".isa tesla\n.kernel k\n.param 0x0 8\n.param 0x8 2\n    exit nop\n");
+    folder.refuses(
+        "run k.s --buf a=0..4",
+        "error: k.s: k takes 2 parameters (8 bytes at 0x0, 2 bytes at 0x8), and 1 parameter was given, by --buf and \
+         --arg in their order",
+    );
+    folder.refuses(
+        "run k.s --buf a=0..4 --arg n=70000",
+        "error: k.s: param n: a value of 4 bytes; the kernel declares 2",
+    );
+    folder.refuses(
+        "run k.s --buf a=0..4 --arg n=1 --lanes 4",
+        "error: k.s: lanes: for VP, GP and FP programs; this is a CP program",
+    );
+    folder.refuses("run k.s --domain 4x4", "error: --domain is not for tesla programs");
+    folder.answers("run k.s --buf a=0..4 --arg n=7", 0);
+}
+
+#[test]
+fn explain_names_every_bit_of_a_tesla_instruction() {
+    let folder = Folder::new("tesla-explain");
+    let printed = folder.answers("explain --isa tesla 10000003 00000280", 0);
+    for line in [
+        "(lg $c0) bra 0x0",
+        "  |0001|0|0000000000000000|000000000|11|",
+        "   11:7  condition          lg              ",
+        "source: docs/tesla.md, section 9.3; row c.bra",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+    folder.refuses(
+        "explain --isa tesla 10000003",
+        "error: an instruction of tesla has 2 words when bit 0 is set, not 1",
+    );
+    folder.refuses(
+        "explain --isa tesla ffffffff ffffffff",
+        "error: ffffffff ffffffff on G80 in CP: no instruction has these bits",
+    );
+}
+
+#[test]
+fn check_judges_vectors_row_by_row() {
+    let folder = Folder::new("tesla-vectors");
+    let table = "op,chip,mode,w0,w1,src1,src2,src3,cc_in,result,cc_out\n\
+                 cvt neg u16 u8 a,any,,a0001039,200087c0,80000000,-,-,-,00000000,1\n\
+                 cvt u16 u16 a,any,,a0001039,000007c0,80000001,-,-,-,00000002,0\n";
+    folder.write("cvt_i2i.csv", table);
+    let printed = folder.answers("check cvt_i2i.csv", 1);
+    assert!(
+        printed.contains("FAILED   cvt_i2i.csv cvt_i2i:3 cvt u16 u16 a: 1 0 instead of 2 0"),
+        "{printed}"
+    );
+    assert!(printed.contains("2 cases: 1 passed, 1 failed, 0 unsupported, 0 skipped"), "{printed}");
+}
+
+/// One block stores lane numbers; the manifest expects them.
+fn manifest(instructions: u32) -> String {
+    format!(
+        r#"{{"schema": 1, "id": "lanes", "isa": "tesla", "arch": "sm_10", "binary": "lanes.hex",
+            "launches": [{{"kernel": null, "grid": [1, 1], "block": [4, 1, 1], "dynamic_shared_bytes": 0,
+              "params": [{{"name": "out", "kind": "buffer", "offset": 0, "bytes": 4, "buffer": "out"}}]}}],
+            "buffers": [{{"name": "out", "address": 4096, "bytes": 16, "init": "zero"}}],
+            "expect": [{{"buffer": "out", "offset": 0, "bytes": 16, "elem": "u32", "file": "out.bin",
+              "tolerance": {{"exact": true}}}}],
+            "thread_instructions": {instructions}}}"#
+    )
+}
+
+#[test]
+fn a_run_manifest_is_judged_by_bytes_and_counts() {
+    let folder = Folder::new("tesla-manifest");
+    folder.write(
+        "lanes.s",
+        ".isa tesla\n shl b32 $r1 $r0 0x2\n add b32 $r1 b32 s[0x10] $r1\n exit st b32 g14[$r1] $r0\n",
+    );
+    folder.answers("asm lanes.s -o lanes.hex", 0);
+    let bytes = |last: u8| {
+        [0u8, 1, 2, last].into_iter().flat_map(|lane| u32::from(lane).to_le_bytes()).collect::<Vec<u8>>()
+    };
+    folder.write("out.bin", bytes(3)).write("run.json", manifest(12));
+    assert!(folder.answers("check run.json", 0).contains("1 cases: 1 passed"));
+    assert!(folder.answers("run run.json", 0).contains("out: u32 [4]"));
+    folder.write("out.bin", bytes(9));
+    assert!(folder.answers("check run.json", 1).contains("expect out: byte 12 is 0x03, expected 0x09"));
+    folder.write("out.bin", bytes(3)).write("run.json", manifest(13));
+    assert!(folder.answers("check run.json", 1).contains("12 thread instructions, expected 13"));
+}

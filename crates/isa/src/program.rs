@@ -111,6 +111,17 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// All steps.
+    pub const ALL: [Stage; 7] = [
+        Stage::Compute,
+        Stage::Vertex,
+        Stage::Geometry,
+        Stage::GsCopy,
+        Stage::Pixel,
+        Stage::Fragment,
+        Stage::Fetch,
+    ];
+
     /// The name used in case files and in `index.json`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,6 +139,19 @@ impl Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A name that is not one of [`Stage::ALL`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown program type `{0}`: expected compute, vertex, geometry, gs-copy, pixel, fragment or fetch")]
+pub struct UnknownStage(pub String);
+
+impl FromStr for Stage {
+    type Err = UnknownStage;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStage> {
+        Stage::ALL.into_iter().find(|stage| stage.name() == text).ok_or_else(|| UnknownStage(text.to_owned()))
     }
 }
 

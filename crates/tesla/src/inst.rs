@@ -85,6 +85,16 @@ impl Chip {
         })
     }
 
+    /// The CUDA target that has what this chip has. (1.1)
+    pub const fn cuda_target(self) -> &'static str {
+        match self {
+            Chip::G80 => "sm_10",
+            Chip::G84 => "sm_11",
+            Chip::Mcp77 | Chip::Gt215 => "sm_12",
+            Chip::G200 => "sm_13",
+        }
+    }
+
     /// Feature `sm12`: locks on s[], `vote`, 64-bit atomics, `sat` on f32 `mul`.
     pub const fn has_sm12(self) -> bool {
         match self {

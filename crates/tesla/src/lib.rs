@@ -18,6 +18,7 @@ pub mod code;
 pub mod coverage;
 pub mod decode;
 pub mod draft;
+pub mod explain;
 pub mod fidelity;
 pub mod flow;
 pub mod inst;

@@ -8,11 +8,15 @@
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod launch;
+pub mod manifest;
 pub mod open;
 pub mod r500;
+pub mod request;
 pub mod result;
+pub mod tesla;
 pub mod text;
 pub mod values;
 
-pub use open::{Opened, open};
+pub use open::{Known, Opened, open};
 pub use text::{Listing, Target, round_trip};

@@ -1,6 +1,7 @@
 //! A file's bytes to programs with their machine.
 
 use reconverge_container::{Hints, load};
+use reconverge_isa::program::Stage;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Image, Isa};
 use thiserror::Error;
@@ -16,6 +17,17 @@ pub struct Opened {
     pub image: Image,
     /// Warnings of the assembler, for sources.
     pub warnings: Vec<Diagnostic>,
+}
+
+/// What the caller knows about a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The machine.
+    pub isa: Option<Isa>,
+    /// The chip.
+    pub chip: Option<String>,
+    /// The step of the pipeline.
+    pub stage: Option<Stage>,
 }
 
 /// A file that cannot be opened as a program.
@@ -50,33 +62,32 @@ pub enum OpenError {
     Source(Vec<Diagnostic>),
 }
 
-/// Reads a file as assembler source (when `is_source`) or as a container. `isa` and `chip` are what the caller
+/// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
 /// knows; what the file says itself must not contradict them.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub fn open(
-    bytes: &[u8],
-    is_source: bool,
-    isa: Option<Isa>,
-    chip: Option<&str>,
-) -> Result<Opened, OpenError> {
+pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, OpenError> {
+    let Known { isa, chip, stage } = known.clone();
+    let chip = chip.as_deref();
     let known = isa.or_else(|| chip.and_then(isa_of_chip));
     if is_source {
         let source = String::from_utf8_lossy(bytes);
         let isa = known
             .or_else(|| isa_of_source(&source))
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
-        let assembly = assemble(isa, chip, &source).map_err(OpenError::Source)?;
+        let target = Target { stage, ..Target::new(isa, chip) };
+        let assembly = assemble(&target, &source).map_err(OpenError::Source)?;
         let image = Image {
             format: "source",
             isa: Some(isa),
             chip: assembly.target.chip.clone(),
-            programs: vec![assembly.program],
+            programs: assembly.programs,
             ..Image::default()
         };
         let chip = chip.map(str::to_owned).or(assembly.target.chip);
-        let target = checked(Target { isa, chip })?;
+        let stage = assembly.target.stage.or(stage);
+        let target = checked(Target { isa, chip, stage })?;
         return Ok(Opened { target, image, warnings: assembly.warnings });
     }
     let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
@@ -88,7 +99,7 @@ pub fn open(
     }
     let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
     let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
-    Ok(Opened { target: checked(Target { isa, chip })?, image, warnings: Vec::new() })
+    Ok(Opened { target: checked(Target { isa, chip, stage })?, image, warnings: Vec::new() })
 }
 
 fn checked(target: Target) -> Result<Target, OpenError> {

@@ -16,14 +16,12 @@ use reconverge_r500::launch::{
     Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
 };
 use reconverge_r500::words::TexOp;
-use reconverge_simt::Mode;
-use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
 use serde::Deserialize;
-use thiserror::Error;
 
 use crate::array::{Array, Dtype};
+use crate::request::{Error, TextureValues, channels, choose, mode};
 use crate::result::{Expected, RunResult};
-use crate::values::{Files, Values, ValuesError};
+use crate::values::{Files, Values};
 
 /// A launch file for R500, and what the command line builds.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -106,25 +104,6 @@ pub struct ConstantValues {
     pub values: Values,
 }
 
-/// A texture of one level.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TextureValues {
-    /// 0 to 15.
-    pub unit: u8,
-    /// Width; width and height; or width, height and depth.
-    pub size: Vec<u32>,
-    /// Six square faces.
-    #[serde(default)]
-    pub cube: bool,
-    /// One to four numbers a texel, row by row.
-    pub texels: Values,
-    /// `nearest` or `linear`.
-    pub filter: Option<String>,
-    /// `repeat`, `mirror`, `clamp_to_edge`, `clamp_to_border`.
-    pub wrap: Option<String>,
-}
-
 /// A run over a domain.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,68 +162,22 @@ pub struct ConditionalValues {
     pub buffer: BufferValues,
 }
 
-/// Why a launch gave no result.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum Error {
-    /// The program cannot be set up.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// Numbers that cannot be had.
-    #[error(transparent)]
-    Values(#[from] ValuesError),
-    /// The launch does not fit the machine.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// A texture that cannot be.
-    #[error("texture {unit}: {error}")]
-    Texture {
-        /// The unit.
-        unit: u8,
-        /// What is wrong.
-        error: ImageError,
-    },
-    /// A number of values that fits nothing.
-    #[error("{place}: {found} numbers where {wanted} would fit")]
-    Count {
-        /// What they are for.
-        place: String,
-        /// Numbers there are.
-        found: usize,
-        /// What would fit.
-        wanted: String,
-    },
-    /// A name that is not one of a list.
-    #[error("{place}: unknown value `{found}`: {help}")]
-    Name {
-        /// Where it stands.
-        place: String,
-        /// What stands there.
-        found: String,
-        /// What would fit.
-        help: String,
-    },
-    /// The program reads something that was not given.
-    #[error("the program fetches from unit {unit} (slot {slot}), to which nothing is bound: {remedy}")]
-    MissingTexture {
-        /// The unit.
-        unit: u8,
-        /// The instruction.
-        slot: u16,
-        /// What to add.
-        remedy: &'static str,
-    },
-    /// A CTM buffer could not be accessed.
-    #[error(transparent)]
-    Dispatch(DispatchError),
-    /// The program did what is forbidden or undefined.
-    #[error("{0}")]
-    Trap(String),
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Error {
+        Error::Machine(error.to_string())
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(error: LaunchError) -> Error {
+        Error::Machine(error.to_string())
+    }
 }
 
 impl From<RunError> for Error {
     fn from(error: RunError) -> Error {
         match error {
-            RunError::Launch(error) => Error::Launch(error),
+            RunError::Launch(error) => error.into(),
             RunError::Trap { .. } => Error::Trap(error.to_string()),
         }
     }
@@ -254,7 +187,7 @@ impl From<DispatchError> for Error {
     fn from(error: DispatchError) -> Error {
         match error {
             DispatchError::Run(error) => error.into(),
-            other => Error::Dispatch(other),
+            other => Error::Machine(other.to_string()),
         }
     }
 }
@@ -281,10 +214,7 @@ pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<Ru
 type Outputs = (Vec<(String, Array)>, reconverge_simt::Statistics, reconverge_simt::fidelity::Report);
 
 fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
-    let mode = match file.mode.as_deref() {
-        None => Mode::Strict,
-        Some(name) => choose("mode", name, &[("strict", Mode::Strict), ("lenient", Mode::Lenient)])?,
-    };
+    let mode = mode(file.mode.as_deref())?;
     let scope = match file.inhibit_scope.as_deref() {
         None => InhibitScope::default(),
         Some(name) => {
@@ -344,7 +274,10 @@ fn run_pixels(
     let textures = file
         .texture
         .iter()
-        .map(|values| Ok((values.unit, texture(values, files)?)))
+        .map(|values| {
+            let (image, sampler) = values.image(files)?;
+            Ok((values.unit, Texture { image, sampler }))
+        })
         .collect::<Result<Vec<_>, Error>>()?;
     let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
     check_units(
@@ -381,7 +314,10 @@ fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), 
             && !matches!(tex.inst.inst, TexOp::NOP | TexOp::TEXKILL)
             && !bound.contains(&tex.inst.tex_id)
         {
-            return Err(Error::MissingTexture { unit: tex.inst.tex_id, slot, remedy });
+            let unit = tex.inst.tex_id;
+            return Err(Error::Machine(format!(
+                "the program fetches from unit {unit} (slot {slot}), to which nothing is bound: {remedy}"
+            )));
         }
     }
     Ok(())
@@ -401,66 +337,6 @@ fn per_lane(temp: u8, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Erro
         place: format!("input temp[{temp}]"),
         found: count,
         wanted: format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes,"),
-    })
-}
-
-/// Up to four words as r, g, b, a; the rest 0.
-fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
-    let mut value = [0; 4];
-    value.iter_mut().zip(words).for_each(|(channel, word)| *channel = word);
-    value
-}
-
-fn texture(values: &TextureValues, files: &dyn Files) -> Result<Texture, Error> {
-    let place = format!("texture {}", values.unit);
-    let array = values.texels.load_as(&place, Dtype::F32, files)?;
-    let (shape, [width, height, depth]) = match (values.size[..].as_ref(), values.cube) {
-        ([width], false) => (Shape::D1, [*width, 1, 1]),
-        ([width, height], false) => (Shape::D2, [*width, *height, 1]),
-        ([width, height, depth], false) => (Shape::D3, [*width, *height, *depth]),
-        ([width], true) => (Shape::Cube, [*width, *width, 6]),
-        (other, _) => {
-            let wanted = "1 to 3 sizes (1 for a cube)".to_owned();
-            return Err(Error::Count { place, found: other.len(), wanted });
-        }
-    };
-    let count = u64::from(width) * u64::from(height) * u64::from(depth);
-    let found = array.len();
-    let each = (found as u64).checked_div(count).unwrap_or(0);
-    if !(1..=4).contains(&each) || each * count != found as u64 {
-        let wanted = format!("{count} texels of 1 to 4");
-        return Err(Error::Count { place, found, wanted });
-    }
-    let words: Vec<u32> = array.words().collect();
-    let texels = words.chunks(each as usize).map(|texel| channels(texel.iter().copied())).collect();
-    let image = Image::new(shape, vec![Level { width, height, depth, texels }])
-        .map_err(|error| Error::Texture { unit: values.unit, error })?;
-    let filter = match values.filter.as_deref() {
-        None => Filter::Nearest,
-        Some(name) => choose(&place, name, &[("nearest", Filter::Nearest), ("linear", Filter::Linear)])?,
-    };
-    let wraps = [
-        ("repeat", Wrap::Repeat),
-        ("mirror", Wrap::Mirror),
-        ("clamp_to_edge", Wrap::ClampToEdge),
-        ("clamp_to_border", Wrap::ClampToBorder),
-    ];
-    let wrap = match values.wrap.as_deref() {
-        None => Wrap::ClampToEdge,
-        Some(name) => choose(&place, name, &wraps)?,
-    };
-    let sampler = Sampler { wrap: [wrap; 3], mag: filter, min: filter, ..Sampler::default() };
-    Ok(Texture { image: Arc::new(image), sampler })
-}
-
-fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str, T)]) -> Result<T, Error> {
-    choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| Error::Name {
-        place: place.to_owned(),
-        found: name.to_owned(),
-        help: reconverge_isa::source::suggest(
-            name,
-            choices.iter().map(|(known, _)| *known).collect::<Vec<_>>(),
-        ),
     })
 }
 

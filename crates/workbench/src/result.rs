@@ -56,7 +56,7 @@ impl RunResult {
     }
 }
 
-fn difference(wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
+pub(crate) fn difference(wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
     if wanted.len() != found.len() {
         return Some(format!("{} elements expected, {} found", wanted.len(), found.len()));
     }

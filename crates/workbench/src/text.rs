@@ -1,5 +1,6 @@
 //! Text of programs, whatever the machine: disassemble, assemble, explain, and the round trip that proves them.
 
+use reconverge_isa::program::Stage;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
@@ -11,6 +12,15 @@ pub struct Target {
     pub isa: Isa,
     /// The chip, where it matters and is known.
     pub chip: Option<String>,
+    /// The step of the pipeline, for programs that do not say theirs. It decides what some Tesla words mean.
+    pub stage: Option<Stage>,
+}
+
+impl Target {
+    /// A machine, and a chip where it is known.
+    pub fn new(isa: Isa, chip: Option<&str>) -> Target {
+        Target { isa, chip: chip.map(str::to_owned), stage: None }
+    }
 }
 
 /// A chip name that belongs to none of the machines.
@@ -19,9 +29,9 @@ pub enum TargetError {
     /// Nothing tells the machine.
     #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
-    /// The machine is known but this build cannot do it.
-    #[error("machine {0} is not implemented")]
-    NotImplemented(Isa),
+    /// Tesla has no such programs.
+    #[error("{0} is no program type of tesla: compute, vertex, geometry and fragment are")]
+    Stage(Stage),
 }
 
 fn hint(more: &str) -> String {
@@ -35,7 +45,7 @@ const CHIPS: &[(Isa, &[&str])] = &[
     (Isa::R700,  &["R600", "RV610", "RV620", "RV630", "RV635", "RV670", "RS780", "RS880",
                    "R700", "RV710", "RV730", "RV740", "RV770", "RV790", "LATTE"]),
     (Isa::Tesla, &["G80", "G84", "G86", "G92", "G94", "G96", "G98", "GT200", "MCP77", "MCP79", "GT215", "GT216",
-                   "GT218", "MCP89", "NV50", "SM_10", "SM_11", "SM_12", "SM_13"]),
+                   "GT218", "MCP89", "NV50", "SM_10", "SM_11", "SM_12", "SM_13", "G200", "GT212", "GT214", "MCP7A"]),
 ];
 
 /// The machine that a chip belongs to.
@@ -68,7 +78,7 @@ pub struct Listing {
 /// The text of a program, which [`assemble`] takes back.
 ///
 /// # Errors
-/// A machine that is not implemented.
+/// A program type that the machine does not have.
 pub fn disassemble(target: &Target, program: &Program, listing: Listing) -> Result<String, TargetError> {
     let Listing { hex, structure } = listing;
     match target.isa {
@@ -84,8 +94,28 @@ pub fn disassemble(target: &Target, program: &Program, listing: Listing) -> Resu
             text += &reconverge_r700::text::disassemble(&program.words, chip, options).text;
             Ok(text)
         }
-        isa @ Isa::Tesla => Err(TargetError::NotImplemented(isa)),
+        Isa::Tesla => {
+            use reconverge_tesla::text::{Listing, disassemble_program};
+            let (chip, stage) = (tesla_chip(target.chip.as_deref()), tesla_stage(target, program)?);
+            Ok(disassemble_program(program, chip, stage, Listing { hex, structure, labels: true }))
+        }
     }
+}
+
+/// What stands before the text of a program in a file: machine, chip, name. The text of a Tesla program has the last
+/// two itself.
+pub fn heading(target: &Target, program: &Program) -> String {
+    let mut text = format!(".isa {}\n", target.isa);
+    if target.isa == Isa::Tesla {
+        return text;
+    }
+    if let Some(chip) = &target.chip {
+        text += &format!(".chip {chip}\n");
+    }
+    if let Some(name) = &program.name {
+        text += &format!("; {name}\n");
+    }
+    text
 }
 
 fn state_comments(program: &Program) -> String {
@@ -98,22 +128,38 @@ fn r700_chip(name: Option<&str>) -> reconverge_r700::chip::Chip {
     name.and_then(reconverge_r700::chip::Chip::named).unwrap_or(reconverge_r700::chip::Chip::RV770)
 }
 
+/// The Tesla chip of this name; G80, whose instructions all have, when nobody said.
+fn tesla_chip(name: Option<&str>) -> reconverge_tesla::inst::Chip {
+    name.and_then(reconverge_tesla::inst::Chip::from_name).unwrap_or(reconverge_tesla::inst::Chip::G80)
+}
+
+/// The CUDA target of a Tesla chip, for formats that name it.
+pub fn cuda_target(target: &Target) -> &'static str {
+    tesla_chip(target.chip.as_deref()).cuda_target()
+}
+
+fn tesla_stage(target: &Target, program: &Program) -> Result<reconverge_tesla::inst::Stage, TargetError> {
+    let stage = program.stage.or(target.stage).unwrap_or(Stage::Compute);
+    reconverge_tesla::inst::Stage::of(stage).ok_or(TargetError::Stage(stage))
+}
+
 /// What a source says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembly {
     /// The machine, and the chip where the source says.
     pub target: Target,
-    /// The program.
-    pub program: Program,
+    /// The programs: one on R500 and R700, any number on Tesla.
+    pub programs: Vec<Program>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The program of a source text. `chip` is for sources that do not say theirs.
+/// The programs of a source text. Chip and stage of `target` are for sources that do not say theirs.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn assemble(isa: Isa, chip: Option<&str>, source: &str) -> Result<Assembly, Vec<Diagnostic>> {
+pub fn assemble(target: &Target, source: &str) -> Result<Assembly, Vec<Diagnostic>> {
+    let (isa, chip) = (target.isa, target.chip.as_deref());
     if let Some(said) = isa_of_source(source).filter(|said| *said != isa) {
         let at = source.find(".isa").or_else(|| source.find(".chip")).unwrap_or(0);
         let end = source[at..].find('\n').map_or(source.len(), |len| at + len);
@@ -125,17 +171,29 @@ pub fn assemble(isa: Isa, chip: Option<&str>, source: &str) -> Result<Assembly, 
     match isa {
         Isa::R500 => {
             let assembled = reconverge_r500::text::assemble(source)?;
-            let target = Target { isa, chip: assembled.chip };
-            Ok(Assembly { target, program: assembled.program, warnings: assembled.warnings })
+            let target = Target::new(isa, assembled.chip.as_deref());
+            Ok(Assembly { target, programs: vec![assembled.program], warnings: assembled.warnings })
         }
         Isa::R700 => {
             let assembled = reconverge_r700::text::assemble(source, r700_chip(chip))?;
-            let target = Target { isa, chip: Some(assembled.chip.name.to_owned()) };
-            Ok(Assembly { target, program: Program::from_words(assembled.words), warnings: Vec::new() })
+            let target = Target::new(isa, Some(assembled.chip.name));
+            let programs = vec![Program::from_words(assembled.words)];
+            Ok(Assembly { target, programs, warnings: Vec::new() })
         }
-        isa @ Isa::Tesla => {
-            let error = Diagnostic::error(Span::default(), TargetError::NotImplemented(isa).to_string());
-            Err(vec![error])
+        Isa::Tesla => {
+            let stage = tesla_stage(target, &Program::default())
+                .map_err(|error| vec![Diagnostic::error(Span::default(), error.to_string())])?;
+            let assembled = reconverge_tesla::text::assemble(source, tesla_chip(chip), stage)?;
+            let stage = match assembled.stage {
+                reconverge_tesla::inst::Stage::Vertex => Stage::Vertex,
+                reconverge_tesla::inst::Stage::Geometry => Stage::Geometry,
+                reconverge_tesla::inst::Stage::Fragment => Stage::Fragment,
+                reconverge_tesla::inst::Stage::Compute => Stage::Compute,
+            };
+            let target = Target { stage: Some(stage), ..Target::new(isa, Some(assembled.chip.name())) };
+            let mut programs = assembled.programs;
+            programs.iter_mut().for_each(|program| program.stage = Some(stage));
+            Ok(Assembly { target, programs, warnings: Vec::new() })
         }
     }
 }
@@ -182,7 +240,7 @@ pub struct Explained {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExplainError {
     /// The number of words is wrong.
-    #[error("an {isa} instruction has {wanted}, not {found}")]
+    #[error("an instruction of {isa} has {wanted}, not {found}")]
     Count {
         /// The machine.
         isa: Isa,
@@ -191,6 +249,9 @@ pub enum ExplainError {
         /// Words given.
         found: usize,
     },
+    /// No instruction has these bits.
+    #[error("{0}")]
+    NoInstruction(String),
     /// The machine.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -229,9 +290,72 @@ pub fn explain(target: &Target, words: &[u32]) -> Result<Explained, ExplainError
                 source: explained.source.to_owned(),
             })
         }
-        Isa::R700 => Ok(explain_r700(target, words)?),
-        isa @ Isa::Tesla => Err(TargetError::NotImplemented(isa).into()),
+        Isa::R700 => explain_r700(target, words),
+        Isa::Tesla => explain_tesla(target, words),
     }
+}
+
+/// One word stands for a short instruction, two for a long one.
+fn explain_tesla(target: &Target, words: &[u32]) -> Result<Explained, ExplainError> {
+    use reconverge_tesla::decode::{decode, describe, length, row};
+    let (chip, stage) = (tesla_chip(target.chip.as_deref()), tesla_stage(target, &Program::default())?);
+    let pair = match *words {
+        [first] => [first, 0],
+        [first, second] => [first, second],
+        _ => {
+            let wanted = "1 word (short) or 2 words (long)";
+            return Err(ExplainError::Count { isa: target.isa, wanted, found: words.len() });
+        }
+    };
+    if length(pair[0]) as usize != words.len() {
+        let wanted =
+            if words.len() == 1 { "2 words when bit 0 is set" } else { "1 word when bit 0 is clear" };
+        return Err(ExplainError::Count { isa: target.isa, wanted, found: words.len() });
+    }
+    let refused = |error: reconverge_isa::read::NoReading| {
+        let digits: Vec<String> = words.iter().map(|word| format!("{word:08x}")).collect();
+        ExplainError::NoInstruction(format!("{} on {chip} in {stage}: {error}", digits.join(" ")))
+    };
+    let row = row(pair, chip, stage).map_err(refused)?;
+    let inst = decode(pair, chip, stage).map_err(refused)?;
+    let described = describe(pair, chip, stage).map_err(refused)?;
+    let joined = u64::from(pair[0]) | u64::from(pair[1]) << 32;
+    let fields = described.into_iter().flat_map(|described| {
+        runs(described.bits)
+            .map(move |(hi, lo)| ExplainedField {
+                word: "word".to_owned(),
+                index: usize::from(lo / 32),
+                name: described.name.to_owned(),
+                hi: hi % 32,
+                lo: lo % 32,
+                value: joined >> lo & (u64::MAX >> (63 - (hi - lo))),
+                text: described.text.clone(),
+                doc: String::new(),
+            })
+            .collect::<Vec<_>>()
+    });
+    let mut fields: Vec<ExplainedField> = fields.collect();
+    fields.sort_by_key(|field| (field.index, std::cmp::Reverse(field.hi)));
+    let listing = reconverge_tesla::text::Listing { hex: false, structure: false, labels: false };
+    let text = reconverge_tesla::text::disassemble(words, 0, chip, stage, listing);
+    Ok(Explained {
+        words: words.to_vec(),
+        text: text.trim().to_owned(),
+        fields,
+        flow: reconverge_tesla::explain::flow(&inst).into_iter().map(str::to_owned).collect(),
+        findings: Vec::new(),
+        source: format!("docs/tesla.md, section {}; row {}", row.source, row.id),
+    })
+}
+
+/// The runs of set bits, each inside one 32-bit word: highest and lowest bit.
+fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
+    let starts =
+        (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));
+    starts.map(move |lo| {
+        let hi = (lo..(lo / 32 + 1) * 32).take_while(|bit| bits >> bit & 1 != 0).last().unwrap_or(lo);
+        (hi, lo)
+    })
 }
 
 /// Two words stand for a control-flow instruction (an ALU instruction looks the same: it is shown behind it), four for a
@@ -272,32 +396,37 @@ fn explain_r700(target: &Target, words: &[u32]) -> Result<Explained, ExplainErro
     })
 }
 
-/// Words to text and back: the words must be the same, and on R500, whose text has them, state and constants.
+/// Words to text and back: the words must be the same, and of what the container told, the part that the text has
+/// (R500: state and constants; Tesla: code address, registers, memory).
 ///
 /// # Errors
 /// The first difference, in words.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let text = disassemble(target, program, Listing::default()).map_err(|error| error.to_string())?;
-    let back = assemble(target.isa, target.chip.as_deref(), &text).map_err(|errors| {
+    let back = assemble(target, &text).map_err(|errors| {
         let error = &errors[0];
         let (line, column) = error.span.line_column(&text);
         format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
     })?;
-    if back.program.words != program.words {
-        let differ = back.program.words.iter().zip(&program.words).position(|(back, word)| back != word);
-        let at = differ.unwrap_or(back.program.words.len().min(program.words.len()));
+    let [back] = &back.programs[..] else {
+        return Err(format!("round trip: {} programs come back", back.programs.len()));
+    };
+    if back.words != program.words {
+        let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
+        let at = differ.unwrap_or(back.words.len().min(program.words.len()));
         return Err(format!(
             "round trip: word {at} comes back as {:08x?}, was {:08x?}",
-            back.program.words.get(at),
+            back.words.get(at),
             program.words.get(at)
         ));
     }
-    // The texts of the other machines are those of the words alone.
-    let with_state = target.isa == Isa::R500;
-    if with_state && (back.program.state != program.state || back.program.constants != program.constants) {
-        return Err("round trip: state or constants differ".to_owned());
-    }
-    Ok(())
+    let told = match target.isa {
+        Isa::R500 => back.state == program.state && back.constants == program.constants,
+        // The text is that of the words alone.
+        Isa::R700 => true,
+        Isa::Tesla => back.base == program.base && back.resources == program.resources,
+    };
+    if told { Ok(()) } else { Err("round trip: what the container told comes back differently".to_owned()) }
 }
 
 #[cfg(test)]
@@ -314,8 +443,24 @@ mod tests {
     }
 
     #[test]
+    fn every_tesla_name_is_a_chip() {
+        use reconverge_tesla::inst::Chip;
+        let (_, names) = CHIPS.iter().find(|(isa, _)| *isa == Isa::Tesla).unwrap();
+        assert!(names.iter().all(|name| Chip::from_name(name).is_some()));
+        assert!(Chip::ALL.iter().all(|chip| isa_of_chip(chip.name()) == Some(Isa::Tesla)));
+    }
+
+    #[test]
+    fn bits_are_shown_in_runs_that_no_word_boundary_crosses() {
+        assert_eq!(
+            runs(0x0000_0003_c000_0105).collect::<Vec<_>>(),
+            [(0, 0), (2, 2), (8, 8), (31, 30), (33, 32)]
+        );
+    }
+
+    #[test]
     fn a_source_for_another_machine_is_refused() {
-        let errors = assemble(Isa::R500, None, ".chip RV770\n").unwrap_err();
+        let errors = assemble(&Target::new(Isa::R500, None), ".chip RV770\n").unwrap_err();
         assert_eq!(
             errors[0].to_string(),
             "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::array::{Array, ArrayError, Dtype};
 
 /// Numbers: nested lists, or text that names a file (`.npy`, `.json`, `.bin:f32`) or is a literal (`0..64`,
-/// `1,2,3`, `f32[64]`).
+/// `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
@@ -60,6 +60,7 @@ impl Values {
             Values::Text(text) => match file_kind(text)? {
                 FileKind::Npy | FileKind::Json => Some(text),
                 FileKind::Bin(file, _) => Some(file),
+                FileKind::Literal(..) => None,
             },
         }
     }
@@ -83,6 +84,9 @@ impl Values {
                     Some(FileKind::Npy) => Array::from_npy(&read(text)?),
                     Some(FileKind::Json) => Array::from_json(&read(text)?),
                     Some(FileKind::Bin(file, dtype)) => raw(read(file)?, dtype),
+                    Some(FileKind::Literal(literal, dtype)) => {
+                        Array::from_literal(literal).and_then(|array| array.convert(dtype))
+                    }
                     None => Array::from_literal(text),
                 }
             }),
@@ -104,10 +108,44 @@ impl Values {
     }
 }
 
+impl Values {
+    /// The numbers as a program's memory holds them: of the type that is stated (by the file, or behind `:`), and
+    /// otherwise 32 bits wide, `i32`, `u32` or `f32`.
+    ///
+    /// # Errors
+    /// See [`ValuesError`]; also a number without a stated type that 32 bits cannot hold.
+    pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
+        let array = self.load(place, files)?;
+        let stated = match self {
+            Values::Lists(_) => false,
+            Values::Text(text) => match file_kind(text) {
+                Some(FileKind::Npy | FileKind::Bin(..) | FileKind::Literal(..)) => true,
+                Some(FileKind::Json) => false,
+                None => text.contains('['),
+            },
+        };
+        if stated {
+            return Ok(array);
+        }
+        let narrow = |dtype| array.convert(dtype);
+        let result = match array.dtype {
+            Dtype::F64 => narrow(Dtype::F32),
+            _ => narrow(Dtype::I32).or_else(|_| narrow(Dtype::U32)),
+        };
+        result.map_err(|error| ValuesError::Content {
+            place: place.to_owned(),
+            what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
+            error,
+        })
+    }
+}
+
 enum FileKind<'a> {
     Npy,
     Json,
     Bin(&'a str, Dtype),
+    /// A literal with the type of its elements.
+    Literal(&'a str, Dtype),
 }
 
 fn file_kind(text: &str) -> Option<FileKind<'_>> {
@@ -119,7 +157,11 @@ fn file_kind(text: &str) -> Option<FileKind<'_>> {
         Some(FileKind::Bin(text, Dtype::U8))
     } else {
         let (file, name) = text.rsplit_once(':')?;
-        Some(FileKind::Bin(file, Dtype::from_name(name)?))
+        let dtype = Dtype::from_name(name)?;
+        Some(match Array::from_literal(file) {
+            Err(ArrayError::Literal(_)) => FileKind::Bin(file, dtype),
+            _ => FileKind::Literal(file, dtype),
+        })
     }
 }
 

@@ -50,9 +50,9 @@ impl Prefixes for Prefix {
 }
 
 /// The directives.
-const DIRECTIVES: [&str; 13] = [
-    ".chip", ".type", ".kernel", ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param",
-    ".const", ".word",
+const DIRECTIVES: [&str; 14] = [
+    ".isa", ".chip", ".type", ".kernel", ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params",
+    ".param", ".const", ".word",
 ];
 
 /// Assembles a text. `chip` and `stage` hold where the text has no `.chip` and `.type`.
@@ -200,18 +200,27 @@ impl<'a> Assembler<'a> {
         let name = cursor.token();
         let span = cursor.since(start);
         match name {
+            ".isa" => {
+                self.machine(
+                    &mut cursor,
+                    "machine",
+                    |name| (name == "tesla").then_some(()),
+                    |_, ()| false,
+                    || vec!["tesla"],
+                );
+            }
             ".chip" => self.machine(
                 &mut cursor,
                 "chip",
                 Chip::from_name,
-                |this, chip| this.chip = chip,
+                |this, chip| std::mem::replace(&mut this.chip, chip) != chip,
                 || Chip::ALL.map(Chip::name).to_vec(),
             ),
             ".type" => self.machine(
                 &mut cursor,
                 "program type",
                 Stage::from_name,
-                |this, stage| this.stage = stage,
+                |this, stage| std::mem::replace(&mut this.stage, stage) != stage,
                 || Stage::ALL.map(Stage::name).to_vec(),
             ),
             ".kernel" => self.kernel(&mut cursor, span),
@@ -272,7 +281,7 @@ impl<'a> Assembler<'a> {
         cursor: &mut Cursor<'a>,
         what: &str,
         from_name: fn(&str) -> Option<T>,
-        set: fn(&mut Self, T),
+        set: fn(&mut Self, T) -> bool,
         all: fn() -> Vec<&'static str>,
     ) {
         let start = cursor.offset();
@@ -284,11 +293,11 @@ impl<'a> Assembler<'a> {
                 let message = format!("there is no {what} `{name}`");
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
-            Some(_) if begun => {
-                self.error(span, format!("the {what} must be told before the first instruction"))
-            }
             Some(value) => {
-                set(self, value);
+                // Saying the same again is allowed, so that listings can be put together.
+                if set(self, value) && begun {
+                    self.error(span, format!("the {what} must be told before the first instruction"));
+                }
                 self.reader = LineReader::new(&TABLE, here(self.chip, self.stage));
             }
         }
