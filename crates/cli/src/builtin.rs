@@ -48,6 +48,8 @@ const FILES: &[File] = files![
     "tesla/loop-break.toml",
     "tesla/no-token.s",
     "tesla/no-token.toml",
+    "tesla/planes.s",
+    "tesla/planes.toml",
 ];
 
 /// The cases of all files.

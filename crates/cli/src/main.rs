@@ -46,7 +46,7 @@ enum Command {
     /// Explain one instruction, field by field
     Explain(explain::Explain),
     /// Run a program, a launch file or a run manifest
-    Run(run::Run),
+    Run(Box<run::Run>),
     /// Judge cases; without a path, the built-in corpus
     Check(check::Check),
 }

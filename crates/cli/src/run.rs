@@ -124,7 +124,7 @@ fn trapped(args: &Run, trap: &str) -> Result<Answer> {
 
 /// Everything that a run starts from.
 enum Prepared {
-    Launch { launch: LaunchFile, opened: Opened, kernel: Option<String>, path: PathBuf, beside: Beside },
+    Launch { launch: Box<LaunchFile>, opened: Opened, kernel: Option<String>, path: PathBuf, beside: Beside },
     Manifest { manifest: Manifest, opened: Opened, beside: Beside },
 }
 
@@ -182,7 +182,7 @@ fn from_launch_file(args: &Run) -> Result<Prepared> {
         launch.group_width = Some(width);
     }
     let kernel = args.kernel.clone().or(launch.kernel().map(str::to_owned));
-    Ok(Prepared::Launch { launch, opened, kernel, path, beside })
+    Ok(Prepared::Launch { launch: Box::new(launch), opened, kernel, path, beside })
 }
 
 fn from_arguments(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
@@ -193,7 +193,7 @@ fn from_arguments(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
         Isa::Tesla => LaunchFile::Tesla(tesla_launch(args, matches, &opened)?),
     };
     let (kernel, path) = (args.kernel.clone(), args.file.clone());
-    Ok(Prepared::Launch { launch, opened, kernel, path, beside: Beside::here() })
+    Ok(Prepared::Launch { launch: Box::new(launch), opened, kernel, path, beside: Beside::here() })
 }
 
 /// An option that the machine has no use for is a mistake.
@@ -260,7 +260,8 @@ fn tesla_launch(args: &Run, matches: &ArgMatches, opened: &Opened) -> Result<tes
         let word = word.ok_or_else(|| {
             anyhow!("--input {text}: `{name}` is not an input; v4 fits here, which is v[0x10] and following")
         })?;
-        launch.input.push(tesla::InputValues { word, values: Values::Text(values.to_owned()) });
+        let values = Some(Values::Text(values.to_owned()));
+        launch.input.push(tesla::InputValues { word, values, ..Default::default() });
     }
     Ok(launch)
 }

@@ -538,6 +538,18 @@ fn filtered(
     mix(lod - libm::floorf(lod), || level(below), || level(below + 1))
 }
 
+/// Which level a level of detail reads: a whole number, or one between two levels where they are mixed.
+///
+/// The first value of OpenGL's `textureQueryLod`.
+pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
+    let last = (image.levels.len() - 1) as f32;
+    match sampler.mip {
+        MipFilter::None => 0.0,
+        MipFilter::Nearest => nearest_level(image, sampler, lod) as f32,
+        MipFilter::Linear => clamped_lod(sampler, lod).clamp(0.0, last),
+    }
+}
+
 fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
     let lod = lod + sampler.lod_bias;
     let lod = if lod.is_nan() { 0.0 } else { lod };
@@ -788,6 +800,21 @@ mod tests {
         }
         assert_eq!(Face(0).project([2.0, 1.0, -1.0]), [0.75, 0.25]);
         assert_eq!(Face(3).project([1.0, -2.0, 1.0]), [0.75, 0.25]);
+    }
+
+    #[test]
+    fn the_accessed_level_is_clamped_and_whole_unless_levels_are_mixed() {
+        let level = |size: u32| Level {
+            width: size,
+            height: size,
+            depth: 1,
+            texels: vec![bits(0.0); (size * size) as usize],
+        };
+        let image = Image::new(Shape::D2, vec![level(4), level(2), level(1)]).unwrap();
+        let read = |mip, lod| accessed_level(&image, &Sampler { mip, ..Sampler::default() }, lod);
+        assert_eq!([-1.0, 0.75, 9.0].map(|lod| read(MipFilter::Linear, lod)), [0.0, 0.75, 2.0]);
+        assert_eq!([-1.0, 0.75, 9.0].map(|lod| read(MipFilter::Nearest, lod)), [0.0, 1.0, 2.0]);
+        assert_eq!(read(MipFilter::None, 2.0), 0.0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn coverage() -> String {
          Generated from the tables of `reconverge-tesla` (`cargo run -p reconverge-tesla --example coverage`). \
          *Text* is an example with the lowest operands. *Fidelity*: exact equals models that were compared with the \
          chips; specified is as documented; recommended means that documents are silent or contradict each other. \
-         Sections are those of the description that the crate's documentation names.\n",
+         Sections are those of docs/tesla.md.\n",
     );
     for (prefix, title) in [
         ("s.", "One word"),

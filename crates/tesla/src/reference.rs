@@ -440,8 +440,8 @@ impl<G: Store, O: Observer> Step<'_, G, O> {
             TexOp::Size => Read::Size,
             TexOp::Gather => Read::Gather,
             TexOp::Csaa => return Err(everyone(Cause::Undocumented("texcsaa"))),
-            TexOp::Prep => return Err(everyone(Cause::Undocumented("texprep"))),
-            TexOp::QueryLod => return Err(everyone(Cause::Undocumented("texquerylod"))),
+            TexOp::Prep => Read::Prep,
+            TexOp::QueryLod => Read::QueryLod,
         };
         let lanes = if tex.live { executing - self.warp.flow.dead() } else { executing };
         let mut results = [[0; 4]; WARP];

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_simt::texture::{
-    Compare, Image, Position, Sampler, Shape, gather, lod_of_quad, sample, sample_bits, sample_compare,
+    Compare, Face, Image, Position, Sampler, Shape, accessed_level, gather, lod_of_quad, sample, sample_bits,
+    sample_compare,
 };
 
 use crate::trap::Cause;
@@ -63,6 +64,10 @@ pub enum Read {
     Size,
     /// `texgather`: one component of four texels.
     Gather,
+    /// `texprep`: no texel, the place on a face that a direction points at.
+    Prep,
+    /// `texquerylod`: no texel, the level of detail.
+    QueryLod,
 }
 
 /// One lane's read, with what it takes from its quad.
@@ -139,7 +144,8 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     match request.read {
         Read::Size => return Ok(size(image, own[0])),
         Read::Fetch => return Ok(fetch(image, own, request)),
-        Read::Auto | Read::Bias | Read::Lod | Read::Gather => {}
+        Read::Prep => return Ok(prep(own)),
+        Read::Auto | Read::Bias | Read::Lod | Read::Gather | Read::QueryLod => {}
     }
     let sampler = bound.samplers.get(&request.sampler).ok_or(Cause::NoSampler(request.sampler))?;
     let compares = sampler.compare.is_some();
@@ -147,15 +153,20 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     let here = of(request.place);
     let lod = match request.read {
         Read::Lod => f32::from_bits(here.last),
-        Read::Auto | Read::Gather | Read::Bias if request.derivatives => {
+        Read::Auto | Read::Gather | Read::Bias | Read::QueryLod if request.derivatives => {
             let bias = if request.read == Read::Bias { f32::from_bits(here.last) } else { 0.0 };
             // 0 upper left, 1 upper right, 2 lower left.
             let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
             lod_of_quad(image, &sampler.sampler, here.coordinates.map(f32::from_bits), quad) + bias
         }
         // No change from pixel to pixel: the logarithm of zero, whatever is added to it.
-        Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size => f32::NEG_INFINITY,
+        Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
+            f32::NEG_INFINITY
+        }
     };
+    if request.read == Read::QueryLod {
+        return Ok(query_lod(accessed_level(image, &sampler.sampler, lod), lod));
+    }
     let position = Position {
         coordinates: here.coordinates.map(f32::from_bits),
         layer: here.layer as f32,
@@ -194,6 +205,23 @@ fn fetch(image: &Image, words: &[u32; 4], request: &Request) -> [u32; 4] {
     };
     let z = if layered || matches!(image.shape(), Shape::D3 | Shape::Cube) { z } else { 0 };
     image.texel(here.last as usize, x, y, z).unwrap_or_default()
+}
+
+/// **Open**: `texquerylod` gives the level that is read and the level of detail, each in 1/256, signed: Mesa converts
+/// them so. Its compiler swaps them on later chips, not on these. (Mesa, `handleTXLQ`)
+fn query_lod(level: f32, lod: f32) -> [u32; 4] {
+    let fixed = |value: f32| (value * 256.0) as i32 as u32;
+    [fixed(level), fixed(lod), 0, 0]
+}
+
+/// **Open**: `texprep` makes of a direction and a layer what `texauto` needs to read the faces of a cube array as the
+/// layers of a 2D array: s, t, and 6 times the layer plus the face. (Mesa, `OP_TEXPREP`: "turn cube map array into 2d
+/// array coordinates") The texture is bound as such layers, see [`Image::with_faces_as_layers`].
+fn prep(words: &[u32; 4]) -> [u32; 4] {
+    let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
+    let face = Face::of(direction);
+    let [s, t] = face.project(direction);
+    [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
 /// Width, height, depth and number of levels; sizes are those of the level in the source. **Open**: the depth of
@@ -302,6 +330,31 @@ mod tests {
         );
         let texels = read(&textures, &request(Read::Gather, &[[f(0.5), f(0.5), 0, 0]; 4], 2)).unwrap();
         assert_eq!(texels.map(f32::from_bits), [2.0, 3.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_level_of_detail_is_in_fractions_of_256() {
+        let mips = Sampler { mip: MipFilter::Linear, ..Sampler::default() };
+        let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
+        // Eight and a half texels from lane to lane is beyond the last level.
+        let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
+        let of = |step: f32| {
+            let quad = [at(0.0, 0.0), at(step, 0.0), at(0.0, step), at(step, step)];
+            read(&textures, &request(Read::QueryLod, &quad, 2)).unwrap()
+        };
+        assert_eq!(of(0.5), [256, 256, 0, 0]);
+        assert_eq!(of(2.0), [512, 768, 0, 0]);
+        assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
+    }
+
+    #[test]
+    fn a_direction_and_a_layer_become_a_place_on_a_face() {
+        let textures = bound(image(Shape::D2Array, &[[2, 2, 12]]), Sampler::default(), None);
+        let words = [f(1.0), f(-1.0), f(0.5), 1];
+        let prepared = read(&textures, &request(Read::Prep, &[words; 4], 4)).unwrap();
+        // Of equal components, y wins over x: face -y, s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
+        assert_eq!(prepared, [f(1.0), f(0.25), 9, 0]);
+        assert_eq!(red(&textures, &request(Read::Auto, &[prepared; 4], 3)), 37.0);
     }
 
     #[test]

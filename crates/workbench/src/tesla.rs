@@ -62,6 +62,9 @@ pub struct LaunchFile {
     /// Their inputs.
     #[serde(default)]
     pub input: Vec<InputValues>,
+    /// Whether the lanes that a fragment program's last quad lacks run as helpers, for derivatives.
+    #[serde(default)]
+    pub helpers: bool,
     /// Colours that a fragment program gives, four registers each from $r0 on: 1 to 8, 1 when absent.
     pub colors: Option<u32>,
     /// p[] of a geometry program, by word.
@@ -106,13 +109,18 @@ pub struct ConstantValues {
 }
 
 /// Inputs of a fragment, vertex or geometry program.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
-    /// The first word: word n is v[4n] or a[4n].
+    /// The first word: word n is `v[4n]` or `a[4n]`.
     pub word: u16,
     /// One or more numbers a lane, which fill this word and the following ones; or so many for all lanes.
-    pub values: Values,
+    pub values: Option<Values>,
+    /// Instead, of a fragment program: value at (0, 0), change with x, change with y. Of a perspective attribute the
+    /// plane is that of attribute / w, and word 0 that of 1 / w.
+    pub plane: Option<[f32; 3]>,
+    /// With a plane, what flat interpolation gives: the word of the provoking vertex.
+    pub flat: Option<f32>,
 }
 
 impl LaunchFile {
@@ -120,7 +128,7 @@ impl LaunchFile {
     pub fn files(&self) -> Vec<String> {
         let params = self.param.iter().flat_map(|param| param.buffer.iter().chain(&param.value));
         let constants = self.constant.iter().map(|constant| &constant.values);
-        let inputs = self.input.iter().map(|input| &input.values);
+        let inputs = self.input.iter().filter_map(|input| input.values.as_ref());
         let textures = self.texture.iter().map(|texture| &texture.texels);
         let expected = self.expect.iter().map(|expected| &expected.values);
         let all = params.chain(constants).chain(inputs).chain(textures).chain(&self.vertices).chain(expected);
@@ -460,11 +468,26 @@ fn run_graphics(
         let found = file.colors.unwrap_or(1).to_string();
         return Err(Error::Name { place: "colors".to_owned(), found, help: "1 to 8 fits here".to_owned() });
     }
-    let loaded: Vec<(u16, Array)> = file
-        .input
-        .iter()
-        .map(|input| Ok((input.word, input.values.load_plain(&format!("input {}", input.word), files)?)))
-        .collect::<Result<_, Error>>()?;
+    let mut loaded: Vec<(u16, Array)> = Vec::new();
+    let mut planes = Vec::new();
+    for InputValues { word, values, plane, flat } in &file.input {
+        let what = format!("input {word}");
+        match (values, plane, stage) {
+            (Some(values), None, _) if flat.is_none() => {
+                loaded.push((*word, values.load_plain(&what, files)?))
+            }
+            (None, Some([base, dx, dy]), Stage::Fragment) => {
+                let flat = flat.unwrap_or(*base).to_bits();
+                planes.push((*word, Varying::Plane { base: *base, dx: *dx, dy: *dy, flat }));
+            }
+            (None, Some(_), _) => return Err(Error::Machine(format!("{what}: planes are for FP programs"))),
+            _ => {
+                return Err(Error::Machine(format!(
+                    "{what}: give either values, or a plane and what is flat"
+                )));
+            }
+        }
+    }
     let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
     let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
     let mut words: Vec<(u16, Vec<u32>)> = Vec::new();
@@ -476,6 +499,7 @@ fn run_graphics(
             let mut fragment = Fragment::new(setup, lanes);
             fragment.varyings =
                 words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values))).collect();
+            fragment.varyings.extend(planes);
             Launch::Fragment(fragment)
         }
         Stage::Geometry => {
