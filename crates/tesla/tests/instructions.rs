@@ -42,7 +42,6 @@ fn modes(column: &str) -> Modes {
         mul_zero_wins: has("mul_zero_wins=1"),
         sat_nan: has("sat_nan=1"),
         nonfp_deriv: has("nonfp_deriv=1"),
-        ..Modes::default()
     }
 }
 
