@@ -12,7 +12,7 @@ use reconverge_workbench::r500::{BufferValues, CtmValues};
 use reconverge_workbench::request::{Error, TextureValues};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::Values;
-use reconverge_workbench::{Opened, r500, tesla};
+use reconverge_workbench::{Opened, r500, r700, tesla};
 
 use crate::files::{Beside, choose, open_program};
 use crate::{Answer, TargetArgs, files};
@@ -39,7 +39,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "BYTES")]
     shared: Option<u32>,
     /// A buffer whose address is the next parameter: a=in.npy or out=f32[256] (tesla kernels); with --domain, a typed
-    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500)
+    /// surface: in0=VALUES:FLOAT32_1:8x8 or out0=FLOAT32_1:8x8 (r500); a vertex resource with the bytes of an element:
+    /// 160=VALUES:16 (r700)
     #[arg(long = "buf", value_name = "NAME=VALUES")]
     buffer: Vec<String>,
     /// The next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
@@ -48,13 +49,16 @@ pub(crate) struct Run {
     /// Bytes of a pointer among the parameters, where the program's file does not tell: 4 or 8 (tesla kernels)
     #[arg(long, value_name = "N")]
     pointer_bytes: Option<u32>,
+    /// Type of what a pixel, vertex or geometry program exports: f32, u32 or i32 (r700)
+    #[arg(long, value_name = "TYPE")]
+    output_type: Option<String>,
     /// How many lanes (all but kernels)
     #[arg(long)]
     lanes: Option<usize>,
-    /// Values at the start: temp0=VALUES (r500), v4=VALUES for v[0x10] and following (tesla)
+    /// Values at the start: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla)
     #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
-    /// Constants: 3=1,2,3,4 (r500), c1[0x10]=VALUES (tesla)
+    /// Constants: 3=1,2,3,4 (r500), 0=VALUES for constant buffer 0 (r700), c1[0x10]=VALUES (tesla)
     #[arg(long = "const", value_name = "PLACE=VALUES")]
     constant: Vec<String>,
     /// A texture: 0=VALUES:8x8
@@ -189,7 +193,7 @@ fn from_arguments(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
     let opened = open_program(&args.file, &args.target)?;
     let launch = match opened.target.isa {
         Isa::R500 => LaunchFile::R500(r500_launch(args, &opened)?),
-        Isa::R700 => bail!("{}: running r700 programs", args.file.display()),
+        Isa::R700 => LaunchFile::R700(Box::new(r700_launch(args, &opened)?)),
         Isa::Tesla => LaunchFile::Tesla(tesla_launch(args, matches, &opened)?),
     };
     let (kernel, path) = (args.kernel.clone(), args.file.clone());
@@ -204,6 +208,57 @@ fn refuse(isa: Isa, options: &[(&str, bool)]) -> Result<()> {
     }
 }
 
+fn r700_launch(args: &Run, opened: &Opened) -> Result<r700::LaunchFile> {
+    refuse(
+        Isa::R700,
+        &[
+            ("--grid", args.grid.is_some()),
+            ("--block", args.block.is_some()),
+            ("--shared", args.shared.is_some()),
+            ("--pointer-bytes", args.pointer_bytes.is_some()),
+            ("--arg", !args.argument.is_empty()),
+            ("--domain", args.domain.is_some()),
+            ("--uncached", args.uncached),
+            ("--group-width", args.group_width.is_some()),
+        ],
+    )?;
+    let mut launch = r700::LaunchFile {
+        chip: opened.target.chip.clone(),
+        stage: opened.target.stage.map(|stage| stage.name().to_owned()),
+        lanes: args.lanes,
+        mode: args.mode.clone(),
+        watchdog: args.watchdog,
+        texture: textures(args)?,
+        output_type: args.output_type.clone(),
+        ..r700::LaunchFile::default()
+    };
+    for text in &args.input {
+        let (name, values) = assignment(text, "--input")?;
+        let gpr = name.strip_prefix(['R', 'r']).and_then(|digits| digits.parse().ok());
+        let gpr = gpr.filter(|gpr| *gpr < 128);
+        let gpr =
+            gpr.ok_or_else(|| anyhow!("--input {text}: `{name}` is not a register; R0 to R127 fits here"))?;
+        launch.input.push(r700::InputValues { gpr, values: Values::Text(values.to_owned()) });
+    }
+    for text in &args.constant {
+        let (name, values) = assignment(text, "--const")?;
+        let number = name.strip_prefix("KC").unwrap_or(name).parse();
+        let number = number
+            .map_err(|_| anyhow!("--const {text}: `{name}` is not a constant buffer; 0 to 15 fits here"))?;
+        let values = Values::Text(values.to_owned());
+        launch.constant.push(r700::ConstantValues { number, offset: 0, values });
+    }
+    for text in &args.buffer {
+        let (name, spec) = assignment(text, "--buf")?;
+        let form = || anyhow!("--buf {text}: 160=VALUES:16 is the form, 16 being the bytes of an element");
+        let (values, stride) = spec.rsplit_once(':').ok_or_else(form)?;
+        let (number, stride) = (name.parse().map_err(|_| form())?, stride.parse().map_err(|_| form())?);
+        let values = Values::Text(values.to_owned());
+        launch.buffer.push(r700::BufferValues { number, values, stride });
+    }
+    Ok(launch)
+}
+
 fn tesla_launch(args: &Run, matches: &ArgMatches, opened: &Opened) -> Result<tesla::LaunchFile> {
     refuse(
         Isa::Tesla,
@@ -211,6 +266,7 @@ fn tesla_launch(args: &Run, matches: &ArgMatches, opened: &Opened) -> Result<tes
             ("--domain", args.domain.is_some()),
             ("--uncached", args.uncached),
             ("--group-width", args.group_width.is_some()),
+            ("--output-type", args.output_type.is_some()),
         ],
     )?;
     let mut launch = tesla::LaunchFile {
@@ -275,6 +331,7 @@ fn r500_launch(args: &Run, opened: &Opened) -> Result<r500::LaunchFile> {
             ("--shared", args.shared.is_some()),
             ("--pointer-bytes", args.pointer_bytes.is_some()),
             ("--arg", !args.argument.is_empty()),
+            ("--output-type", args.output_type.is_some()),
         ],
     )?;
     let mut launch = r500::LaunchFile {

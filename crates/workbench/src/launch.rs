@@ -6,13 +6,15 @@ use serde::Deserialize;
 use crate::request::Error;
 use crate::result::RunResult;
 use crate::values::Files;
-use crate::{r500, tesla};
+use crate::{r500, r700, tesla};
 
 /// A launch of one of the machines.
 #[derive(Clone, Debug)]
 pub enum LaunchFile {
     /// On R500.
     R500(r500::LaunchFile),
+    /// On R700.
+    R700(Box<r700::LaunchFile>),
     /// On Tesla.
     Tesla(tesla::LaunchFile),
 }
@@ -34,7 +36,7 @@ impl LaunchFile {
         let isa: Isa = isa.parse().map_err(|error: reconverge_isa::program::UnknownIsa| error.to_string())?;
         match isa {
             Isa::R500 => toml::from_str(text).map(LaunchFile::R500),
-            Isa::R700 => return Err("launch files for r700".to_owned()),
+            Isa::R700 => toml::from_str(text).map(|file| LaunchFile::R700(Box::new(file))),
             Isa::Tesla => toml::from_str(text).map(LaunchFile::Tesla),
         }
         .map_err(|error| error.to_string())
@@ -44,6 +46,7 @@ impl LaunchFile {
     pub const fn isa(&self) -> Isa {
         match self {
             LaunchFile::R500(_) => Isa::R500,
+            LaunchFile::R700(_) => Isa::R700,
             LaunchFile::Tesla(_) => Isa::Tesla,
         }
     }
@@ -52,6 +55,7 @@ impl LaunchFile {
     pub fn program(&self) -> Option<&str> {
         match self {
             LaunchFile::R500(file) => file.program.as_deref(),
+            LaunchFile::R700(file) => file.program.as_deref(),
             LaunchFile::Tesla(file) => file.program.as_deref(),
         }
     }
@@ -60,6 +64,7 @@ impl LaunchFile {
     pub fn kernel(&self) -> Option<&str> {
         match self {
             LaunchFile::R500(_) => None,
+            LaunchFile::R700(file) => file.kernel.as_deref(),
             LaunchFile::Tesla(file) => file.kernel.as_deref(),
         }
     }
@@ -68,6 +73,7 @@ impl LaunchFile {
     pub fn stage(&self) -> Option<&str> {
         match self {
             LaunchFile::R500(_) => None,
+            LaunchFile::R700(file) => file.stage.as_deref(),
             LaunchFile::Tesla(file) => file.stage.as_deref(),
         }
     }
@@ -76,6 +82,7 @@ impl LaunchFile {
     pub fn chip(&self) -> Option<&str> {
         match self {
             LaunchFile::R500(file) => file.chip.as_deref(),
+            LaunchFile::R700(file) => file.chip.as_deref(),
             LaunchFile::Tesla(file) => file.chip.as_deref(),
         }
     }
@@ -84,6 +91,7 @@ impl LaunchFile {
     pub fn chip_mut(&mut self) -> &mut Option<String> {
         match self {
             LaunchFile::R500(file) => &mut file.chip,
+            LaunchFile::R700(file) => &mut file.chip,
             LaunchFile::Tesla(file) => &mut file.chip,
         }
     }
@@ -92,6 +100,7 @@ impl LaunchFile {
     pub fn mode_mut(&mut self) -> &mut Option<String> {
         match self {
             LaunchFile::R500(file) => &mut file.mode,
+            LaunchFile::R700(file) => &mut file.mode,
             LaunchFile::Tesla(file) => &mut file.mode,
         }
     }
@@ -100,6 +109,7 @@ impl LaunchFile {
     pub fn watchdog_mut(&mut self) -> &mut Option<u64> {
         match self {
             LaunchFile::R500(file) => &mut file.watchdog,
+            LaunchFile::R700(file) => &mut file.watchdog,
             LaunchFile::Tesla(file) => &mut file.watchdog,
         }
     }
@@ -108,6 +118,7 @@ impl LaunchFile {
     pub fn files(&self) -> Vec<String> {
         match self {
             LaunchFile::R500(file) => file.files(),
+            LaunchFile::R700(file) => file.files(),
             LaunchFile::Tesla(file) => file.files(),
         }
     }
@@ -116,6 +127,7 @@ impl LaunchFile {
     pub fn trap(&self) -> Option<&str> {
         match self {
             LaunchFile::R500(file) => file.trap.as_deref(),
+            LaunchFile::R700(file) => file.trap.as_deref(),
             LaunchFile::Tesla(file) => file.trap.as_deref(),
         }
     }
@@ -124,6 +136,7 @@ impl LaunchFile {
     pub fn expects_something(&self) -> bool {
         let outputs = match self {
             LaunchFile::R500(file) => file.expect.len(),
+            LaunchFile::R700(file) => file.expect.len(),
             LaunchFile::Tesla(file) => file.expect.len(),
         };
         outputs > 0 || self.trap().is_some()
@@ -136,6 +149,7 @@ impl LaunchFile {
     pub fn run(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
         match self {
             LaunchFile::R500(file) => r500::run(file, program, files),
+            LaunchFile::R700(file) => r700::run(file, program, files),
             LaunchFile::Tesla(file) => tesla::run(file, image, program, files),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! * [`open()`]: a file's bytes to programs with their machine.
 //! * [`text`]: disassemble, assemble, explain, for whichever machine.
-//! * [`mod@r500`]: runs on R500.
+//! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: what each machine's launch
+//!   says, and runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
@@ -12,6 +13,7 @@ pub mod launch;
 pub mod manifest;
 pub mod open;
 pub mod r500;
+pub mod r700;
 pub mod request;
 pub mod result;
 pub mod tesla;

@@ -1,6 +1,6 @@
 //! Text of programs, whatever the machine: disassemble, assemble, explain, and the round trip that proves them.
 
-use reconverge_isa::program::Stage;
+use reconverge_isa::program::{ConstantBlock, Stage};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
@@ -89,8 +89,7 @@ pub fn disassemble(target: &Target, program: &Program, listing: Listing) -> Resu
         Isa::R700 => {
             let options = reconverge_r700::text::Options { hex, structure };
             let chip = r700_chip(target.chip.as_deref());
-            // The text is that of the words; what a container told besides stands before it for people.
-            let mut text = state_comments(program);
+            let mut text = r700_directives(program);
             text += &reconverge_r700::text::disassemble(&program.words, chip, options).text;
             Ok(text)
         }
@@ -118,14 +117,61 @@ pub fn heading(target: &Target, program: &Program) -> String {
     text
 }
 
-fn state_comments(program: &Program) -> String {
-    program.state.iter().map(|(name, value)| format!("; {name} = {value:#010x}\n")).collect()
-}
-
 /// The R700 chip of this name. The Wii U's graphics processor, Latte, has RV770's encoding; a name that is none of the
 /// machine's is refused before.
 fn r700_chip(name: Option<&str>) -> reconverge_r700::chip::Chip {
     name.and_then(reconverge_r700::chip::Chip::named).unwrap_or(reconverge_r700::chip::Chip::RV770)
+}
+
+/// What a directive of an R700 source says of its program.
+fn r700_directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
+    match (name, values) {
+        ("gprs", [count]) => program.resources.registers = Some(*count),
+        ("stack", [entries]) => program.resources.stack = Some(*entries),
+        ("start", [address]) => program.base = *address,
+        ("bool", [mask]) => program.state.push(("SQ_BOOL_CONST".to_owned(), *mask)),
+        ("loop", [number @ 0..32, value]) => program.state.push((format!("SQ_LOOP_CONST_{number}"), *value)),
+        ("const", [bank, first, words @ ..]) => program.constants.push(ConstantBlock {
+            bank: *bank,
+            offset: first.saturating_mul(4),
+            bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        }),
+        _ => match (name.split_once(' '), values) {
+            (Some(("stage", stage)), []) => {
+                program.stage = Some(stage.parse().map_err(|unknown| format!("{unknown}"))?);
+            }
+            (Some(("state", register)), [value]) => program.state.push((register.to_owned(), *value)),
+            _ => return Err(format!("{} numbers do not fit here", values.len())),
+        },
+    }
+    Ok(())
+}
+
+/// The same the other way round.
+fn r700_directives(program: &Program) -> String {
+    let mut text = String::new();
+    if let Some(stage) = program.stage {
+        text += &format!(".stage {stage}\n");
+    }
+    for (name, value) in [(".gprs", program.resources.registers), (".stack", program.resources.stack)] {
+        text.extend(value.map(|value| format!("{name} {value}\n")));
+    }
+    if program.base != 0 {
+        text += &format!(".start {}\n", program.base);
+    }
+    for block in &program.constants {
+        let words =
+            block.bytes.as_chunks::<4>().0.iter().map(|word| format!(" {:#x}", u32::from_le_bytes(*word)));
+        text += &format!(".const {} {}{}\n", block.bank, block.offset / 4, words.collect::<String>());
+    }
+    for (name, value) in &program.state {
+        text += &match (name.as_str(), name.strip_prefix("SQ_LOOP_CONST_")) {
+            ("SQ_BOOL_CONST", _) => format!(".bool {value:#x}\n"),
+            (_, Some(number)) => format!(".loop {number} {value:#x}\n"),
+            (name, None) => format!(".state {name} {value:#x}\n"),
+        };
+    }
+    text
 }
 
 /// The Tesla chip of this name; G80, whose instructions all have, when nobody said.
@@ -176,9 +222,14 @@ pub fn assemble(target: &Target, source: &str) -> Result<Assembly, Vec<Diagnosti
         }
         Isa::R700 => {
             let assembled = reconverge_r700::text::assemble(source, r700_chip(chip))?;
-            let target = Target::new(isa, Some(assembled.chip.name));
-            let programs = vec![Program::from_words(assembled.words)];
-            Ok(Assembly { target, programs, warnings: Vec::new() })
+            let mut program = Program::from_words(assembled.words);
+            for (directive, values) in &assembled.state {
+                r700_directive(directive, values, &mut program).map_err(|why| {
+                    vec![Diagnostic::error(Span::default(), format!(".{directive}: {why}"))]
+                })?;
+            }
+            let target = Target { stage: program.stage, ..Target::new(isa, Some(assembled.chip.name)) };
+            Ok(Assembly { target, programs: vec![program], warnings: Vec::new() })
         }
         Isa::Tesla => {
             let stage = tesla_stage(target, &Program::default())
@@ -397,7 +448,7 @@ fn explain_r700(target: &Target, words: &[u32]) -> Result<Explained, ExplainErro
 }
 
 /// Words to text and back: the words must be the same, and of what the container told, the part that the text has
-/// (R500: state and constants; Tesla: code address, registers, memory).
+/// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
 ///
 /// # Errors
 /// The first difference, in words.
@@ -422,8 +473,9 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     }
     let told = match target.isa {
         Isa::R500 => back.state == program.state && back.constants == program.constants,
-        // The text is that of the words alone.
-        Isa::R700 => true,
+        Isa::R700 => {
+            back.state == program.state && back.resources == program.resources && back.base == program.base
+        }
         Isa::Tesla => back.base == program.base && back.resources == program.resources,
     };
     if told { Ok(()) } else { Err("round trip: what the container told comes back differently".to_owned()) }
