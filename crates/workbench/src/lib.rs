@@ -3,11 +3,13 @@
 //! * [`open()`]: a file's bytes to programs with their machine.
 //! * [`text`]: disassemble, assemble, explain, for whichever machine.
 //! * [`mod@r500`]: runs on R500.
+//! * [`kernels`]: the two divergent kernels that `bench` runs, for every machine.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod kernels;
 pub mod open;
 pub mod r500;
 pub mod result;
