@@ -637,7 +637,7 @@ fn a_lane_alone_gives_the_same_as_all_lanes_together() {
         Some(Ok(()))
     };
     let generate = |seed| generate(seed, Shape::of(seed));
-    Campaign::from_environment(200).run("reconverge-r700", generate, judge);
+    Campaign::from_environment(2_000).tenth().run("reconverge-r700", generate, judge);
 }
 
 #[test]
