@@ -8,8 +8,8 @@ use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Launch, Options, Run, Setup, Vertex, run};
 use reconverge_tesla::text::assemble;
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, MIX_MODULUS, Program, Random, STEP_MODULUS, Shape, Statement,
-    VARIABLES, Wrong, evaluate, generate, lanes,
+    Campaign, Compare, Condition, Lane, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS, Shape,
+    Statement, VARIABLES, Wrong, evaluate, generate, lanes,
 };
 
 /// Where in c0[] the boolean constants are; before them the addresses of the functions.
@@ -548,7 +548,7 @@ impl Prepared {
 }
 
 fn program(seed: u64) -> Program {
-    generate(seed, Shape { returns_and_exits: true, ..Shape::of(seed) })
+    generate(seed, Shape { returns: Returns::Anywhere, exits: true, ..Shape::of(seed) })
 }
 
 #[test]

@@ -19,9 +19,25 @@ pub struct Shape {
     pub functions: u32,
     /// Whether every other statement is a loop while loops may still nest.
     pub loops_first: bool,
-    /// Whether functions may return early, and lanes end anywhere.
-    pub returns_and_exits: bool,
+    /// Where functions may return early.
+    pub returns: Returns,
+    /// Whether lanes may end anywhere.
+    pub exits: bool,
 }
+
+/// Where functions may return early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// They do not.
+    Nowhere,
+    /// Outside all constructs.
+    AtTop,
+    /// Also inside ifs and loops.
+    Anywhere,
+}
+
+/// Constructs inside each other in a function.
+const FUNCTION_DEPTH: u32 = 2;
 
 impl Shape {
     /// Wide and of middle depth.
@@ -32,7 +48,8 @@ impl Shape {
         rounds: MOST_ROUNDS,
         functions: 2,
         loops_first: false,
-        returns_and_exits: false,
+        returns: Returns::Nowhere,
+        exits: false,
     };
     /// Four loops inside each other, with ifs between them.
     pub const DEEP: Shape = Shape {
@@ -61,17 +78,12 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     // From the last one on, so that what a call needs is known.
     program.functions.resize(count, Vec::new());
     for index in (0..count).rev() {
-        let mut scope = Scope {
-            random: &mut random,
-            shape,
-            program: &program,
-            callees: index + 1,
-            returns: shape.returns_and_exits,
-        };
-        let function = scope.block(2, shape.loops.min(2), false);
+        let mut scope =
+            Scope { random: &mut random, shape, program: &program, callees: index + 1, in_function: true };
+        let function = scope.block(FUNCTION_DEPTH, shape.loops.min(2), false);
         program.functions[index] = function;
     }
-    let mut scope = Scope { random: &mut random, shape, program: &program, callees: 0, returns: false };
+    let mut scope = Scope { random: &mut random, shape, program: &program, callees: 0, in_function: false };
     program.body = scope.block(shape.depth, shape.loops, false);
     program
 }
@@ -90,8 +102,7 @@ struct Scope<'a> {
     program: &'a Program,
     /// The first function that may be called.
     callees: usize,
-    /// Whether this is a function that may return early.
-    returns: bool,
+    in_function: bool,
 }
 
 impl Scope<'_> {
@@ -125,12 +136,18 @@ impl Scope<'_> {
             7 | 8 if in_loop => Statement::Break(self.maybe_condition()),
             9 if in_loop => Statement::Continue(self.maybe_condition()),
             10 | 11 => self.call(loops).unwrap_or(Statement::Mix(10)),
-            12 if self.shape.returns_and_exits && self.random.once_in(4) => {
-                Statement::Exit(Some(self.condition()))
-            }
-            12 if self.returns => Statement::Return(self.maybe_condition()),
+            12 if self.shape.exits && self.random.once_in(4) => Statement::Exit(Some(self.condition())),
+            12 if self.may_return(depth) => Statement::Return(self.maybe_condition()),
             12 | 13 => Statement::Step(1 + self.random.below(VARIABLES as u32 - 1) as usize),
             _ => Statement::Mix(1 + self.random.below(63) as i32),
+        }
+    }
+
+    fn may_return(&self, depth: u32) -> bool {
+        match self.shape.returns {
+            Returns::Nowhere => false,
+            Returns::AtTop => self.in_function && depth == FUNCTION_DEPTH,
+            Returns::Anywhere => self.in_function,
         }
     }
 
@@ -172,7 +189,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_statement_occurs() {
-        let all = |seed| Shape { returns_and_exits: true, ..Shape::of(seed) };
+        let all = |seed| Shape { returns: Returns::Anywhere, exits: true, ..Shape::of(seed) };
         let text: String = (0..300).map(|seed| format!("{:?}", generate(seed, all(seed)))).collect();
         for kind in [
             "Mix",
@@ -205,5 +222,12 @@ mod tests {
     fn only_who_asks_gets_returns_and_exits() {
         let text: String = (0..300).map(|seed| format!("{:?}", generate(seed, Shape::of(seed)))).collect();
         assert!(!text.contains("Return") && !text.contains("Exit"));
+        for seed in 0..300 {
+            let program = generate(seed, Shape { returns: Returns::AtTop, ..Shape::of(seed) });
+            let inside = program.functions.concat().iter().any(|statement| {
+                !matches!(statement, Statement::Return(_)) && format!("{statement:?}").contains("Return")
+            });
+            assert!(!inside, "seed {seed}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod tree;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
-pub use generate::{Shape, generate, lanes};
+pub use generate::{Returns, Shape, generate, lanes};
 pub use random::Random;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
