@@ -44,7 +44,7 @@ impl Shape {
     pub const WIDE: Shape = Shape {
         depth: 4,
         loops: 2,
-        statements: 4,
+        statements: 5,
         rounds: MOST_ROUNDS,
         functions: 2,
         loops_first: false,
@@ -55,14 +55,14 @@ impl Shape {
     pub const DEEP: Shape = Shape {
         depth: 7,
         loops: 4,
-        statements: 2,
+        statements: 3,
         rounds: 3,
         functions: 1,
         loops_first: true,
         ..Shape::WIDE
     };
     /// Functions that call functions.
-    pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 3, functions: 4, ..Shape::WIDE };
+    pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
     /// The shape of a seed: one of the three.
     pub fn of(seed: u64) -> Shape {
