@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Program as Words;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::Code;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Stage, fetch_code};
+use reconverge_r700::lint::lint;
 use reconverge_r700::reference::Wave;
 use reconverge_r700::text::assemble;
 use reconverge_simt::{Lane as LaneNumber, Machine, Mask, Silent, Step};
@@ -83,9 +83,12 @@ impl Lowering<'_> {
                 lowering.function(Some(index), function);
             }
         }
+        // A RETURN that lanes fail goes on: lint wants an end behind the last one as well.
+        lowering.other("NOP: END_OF_PROGRAM".to_owned());
         let main = text(&std::mem::take(&mut lowering.items));
         let fetch = fetch.map(|index| {
             lowering.function(None, &program.functions[index]);
+            lowering.other("NOP: END_OF_PROGRAM".to_owned());
             text(&lowering.items)
         });
         (lowering.counters <= MOST_COUNTERS).then_some(Lowered { main, fetch })
@@ -531,6 +534,7 @@ fn text(items: &[Item]) -> String {
 /// The words of a program, its fetch program in the launch.
 struct Prepared {
     text: String,
+    words: Vec<u32>,
     code: Arc<Code>,
     launch: Launch,
 }
@@ -557,11 +561,11 @@ impl Prepared {
         }
         launch.fetch_program =
             lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text), start: 0 });
-        let main = Words::from_words(words(&lowered.main));
-        let code = Arc::new(Code::new(&main.words, 0, launch.code_options()));
+        let words = words(&lowered.main);
+        let code = Arc::new(Code::new(&words, 0, launch.code_options()));
         let fetch = lowered.fetch.map_or(String::new(), |text| format!("\nfetch program:\n{text}"));
         let text = format!(".chip {}\n{}{fetch}", chip.name, lowered.main);
-        Some(Prepared { text, code, launch })
+        Some(Prepared { text, words, code, launch })
     }
 
     fn width(&self) -> usize {
@@ -638,6 +642,18 @@ fn a_lane_alone_gives_the_same_as_all_lanes_together() {
     };
     let generate = |seed| generate(seed, Shape::of(seed));
     Campaign::from_environment(2_000).tenth().run("reconverge-r700", generate, judge);
+}
+
+#[test]
+fn no_program_breaks_a_rule_of_the_manual() {
+    for seed in 0..300 {
+        let Some(prepared) = Prepared::new(seed, &generate(seed, Shape::of(seed))) else { continue };
+        let fetch = prepared.launch.fetch_program.iter().map(|program| &program.words);
+        for words in fetch.chain([&prepared.words]) {
+            let findings = lint(words, prepared.launch.chip);
+            assert!(findings.is_empty(), "seed {seed}: {findings:?}\n{}", prepared.text);
+        }
+    }
 }
 
 #[test]

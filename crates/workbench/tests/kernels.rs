@@ -1,7 +1,8 @@
 //! The bundled kernels: every lane against a direct evaluation, all lanes against the golden hashes.
 
 use reconverge_isa::Isa;
-use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, KernelRun, LANES, find, hash};
+use reconverge_simt::Mode;
+use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, KernelRun, LANES, Prepared, find, hash};
 
 fn mandel(lane: u32) -> u32 {
     let cx = (lane % 1024) as f32 * (3.0 / 1024.0) - 2.0;
@@ -82,4 +83,21 @@ fn what_is_no_launch_is_refused() {
     let tesla = find(Isa::Tesla, "mandel").unwrap();
     assert!(matches!(tesla.prepare(255), Err(KernelError::Lanes(255))));
     assert_eq!(find(Isa::R500, "collatz"), None);
+}
+
+#[test]
+fn no_kernel_breaks_a_rule_of_its_machine() {
+    for kernel in &KERNELS {
+        match kernel.prepare(256).unwrap() {
+            Prepared::R500 { setup, .. } => {
+                assert!(setup.slots().all(|(_, slot)| slot.violations.is_empty()), "{}", kernel.name);
+            }
+            Prepared::R700 { program, launch, .. } => {
+                let findings = reconverge_r700::lint::lint(&program.words, launch.chip);
+                assert!(findings.is_empty(), "{}: {findings:?}", kernel.name);
+            }
+            // What Tesla forbids traps in strict mode, in which the kernels run.
+            Prepared::Tesla { options, .. } => assert_eq!(options.mode, Mode::Strict),
+        }
+    }
 }
