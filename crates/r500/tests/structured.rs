@@ -1,219 +1,401 @@
-//! Generated structured programs, lowered to R500 in its canonical constructs, equal a direct evaluation of their tree.
+//! Generated structured programs, lowered to R500 in its canonical constructs, equal a direct evaluation of their tree; at
+//! the end every lane is active and both stacks are empty.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Input, Launch, Options, RunError, Setup, run};
+use reconverge_r500::launch::{Input, Launch, Options, Setup};
+use reconverge_r500::reference::Group;
 use reconverge_r500::text::assemble;
-use reconverge_simt::Mode;
-use reconverge_testkit::{Compare, Condition, Lane, Program, Random, Shape, Statement, evaluate, generate};
+use reconverge_simt::{FlowView, Lane as LaneNumber, Mask, Mode, Silent};
+use reconverge_testkit::{
+    Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random, Returns,
+    STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
+};
 
-/// Writes a tree as R500 source. r0 holds variables 1 to 3 in r, g, b; r1.r is the trace.
+const CHANNELS: [&str; 4] = ["", "r", "g", "b"];
+
+/// The float constants from here on are the whole numbers.
+const NUMBERS: i32 = 64;
+
+/// Writes a tree as R500 source. temp[0] holds variables 1 to 3 in r, g, b; temp[1].r is the trace.
 struct Lowering<'a> {
     out: String,
     labels: usize,
     /// Chooses between equivalent idioms.
     choice: &'a mut Random,
-    loops: Vec<&'static str>,
+    /// For each function, whether no call of it has a condition: then no branch counter needs to know of the call.
+    simple: Vec<bool>,
+    /// The function being written is a simple one.
+    in_simple: bool,
+    /// Conditional returns of this function so far: each has counted the lanes that wait up by one.
+    returns: u32,
 }
 
-const CHANNELS: [&str; 4] = ["", "r", "g", "b"];
+/// Where a computed condition is.
+struct Computed {
+    name: &'static str,
+    /// It is there turned around.
+    negated: bool,
+}
+
+impl Computed {
+    /// As flow instructions name it.
+    fn text(&self) -> String {
+        format!("{}{}", if self.negated { "!" } else { "" }, self.name)
+    }
+
+    /// JUMP_FUNC for lanes for which it holds.
+    fn jump_func(&self) -> u8 {
+        let holds = if self.name == "alu" { 0xf0 } else { 0xcc };
+        if self.negated { !holds } else { holds }
+    }
+}
 
 impl Lowering<'_> {
     fn program(program: &Program, seed: u64) -> String {
         let mut choice = Random::new(!seed);
-        let mut lowering = Lowering { out: String::new(), labels: 0, choice: &mut choice, loops: Vec::new() };
-        for count in 0..6 {
-            let _ = writeln!(lowering.out, ".int {count} {count} 3 -1");
+        let mut lowering = Lowering {
+            out: String::new(),
+            labels: 0,
+            choice: &mut choice,
+            simple: (0..program.functions.len()).map(|index| only_called_always(program, index)).collect(),
+            in_simple: false,
+            returns: 0,
+        };
+        for count in 0..=MOST_ROUNDS {
+            lowering.line(format!(".int {count} {count} 3 -1"));
         }
         for bit in 0..32 {
-            let _ = writeln!(lowering.out, ".bool {bit} {}", program.booleans >> bit & 1);
+            lowering.line(format!(".bool {bit} {}", program.booleans >> bit & 1));
         }
-        lowering.out += ".const 0 5.0 0.000244140625 4096.0 0.0625\n.const 1 16.0 0 0 0\n";
+        let (mix, step) = (f64::from(MIX_MODULUS), f64::from(STEP_MODULUS));
+        lowering.line(format!(".const 0 {MIX_MULTIPLIER} {} {mix} {}", 1.0 / mix, 1.0 / step));
+        lowering.line(format!(".const 1 {step} 0 0 0"));
         for number in 0..64 {
-            let _ = writeln!(lowering.out, ".const {} {number} 0 0 0", 64 + number);
+            lowering.line(format!(".const {} {number} 0 0 0", NUMBERS + number));
         }
         lowering.block(&program.body);
-        lowering.out += "goto end\n";
+        lowering.line("goto end");
         for (index, body) in program.functions.iter().enumerate() {
-            let _ = writeln!(lowering.out, "f{index}:");
+            lowering.line(format!("f{index}:"));
+            (lowering.in_simple, lowering.returns) = (lowering.simple[index], 0);
             lowering.block(body);
-            lowering.out += "return\n";
+            lowering.return_();
         }
-        // The alpha half reads the trace through src1 of the RGB address word.
         lowering.line("end:");
-        lowering
-            .line("OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0] src1=temp[1] {TEX_SEM_WAIT}");
-        lowering.line("  + out[A].a = MAX*off src1.r, src1.r");
+        lowering.line("OUT nop {TEX_SEM_WAIT}");
         lowering.out
     }
 
-    fn block(&mut self, statements: &[Statement]) {
-        statements.iter().for_each(|statement| self.statement(statement));
-    }
-
-    fn line(&mut self, text: &str) {
-        self.out.push_str(text);
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.out.push_str(text.as_ref());
         self.out.push('\n');
     }
 
-    /// Computes the condition into the ALU result or a predicate; gives what the next FC instruction names.
-    fn condition(&mut self, condition: &Condition) -> &'static str {
-        let op = match condition.compare {
+    /// Computes the condition into the ALU result or a predicate.
+    fn condition(&mut self, condition: &Condition, only_predicate: bool) -> Computed {
+        let negated = self.choice.once_in(3);
+        let compare = if negated { condition.compare.negated() } else { condition.compare };
+        let op = match compare {
             Compare::Less => "LT",
             Compare::GreaterEqual => "GE",
             Compare::Equal => "EQ",
             Compare::NotEqual => "NE",
         };
         let swizzle = CHANNELS[condition.variable].repeat(3);
-        let number = 64 + condition.number;
-        let (dest, name) = match self.choice.below(3) {
+        let number = NUMBERS + condition.number;
+        let (dest, name) = match self.choice.below(4) {
             0 => (format!("pred[{op}].g"), "pred.g"),
+            1 => (format!("pred[{op}].b"), "pred.b"),
+            _ if only_predicate => (format!("pred[{op}].r"), "pred.r"),
             _ => (format!("alu_result[{op}].r"), "alu"),
         };
-        let text = format!(
+        self.line(format!(
             "ALU {dest} = MAD src0.{swizzle}, src0.111, -src1.rrr : src0=temp[0] src1=const[{number}]"
-        );
-        self.line(&text);
-        name
+        ));
+        Computed { name, negated }
+    }
+
+    fn block(&mut self, statements: &[Statement]) {
+        statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    /// The same at the end of an `if`: gives how many endifs of ifs at the block's end are still to come.
+    fn block_of_if(&mut self, statements: &[Statement]) -> u32 {
+        match statements.split_last() {
+            Some((Statement::If(condition, then, otherwise), before)) if self.choice.once_in(2) => {
+                self.block(before);
+                self.if_open(condition, then, otherwise.as_deref())
+            }
+            _ => {
+                self.block(statements);
+                0
+            }
+        }
     }
 
     fn statement(&mut self, statement: &Statement) {
         match statement {
-            Statement::Mix(k) => {
-                let text = format!(
-                    "ALU temp[1].r = MAD src0.rrr, src1.rrr, src2.rrr : src0=temp[1] src1=const[0] src2=const[{}]",
-                    64 + k
-                );
-                self.line(&text);
-                self.line("ALU temp[1].r = MAD src0.rrr, src1.ggg, src0.000 : src0=temp[1] src1=const[0]");
-                self.line("ALU temp[1].r = FRC src0.rrr : src0=temp[1]");
-                self.line("ALU temp[1].r = MAD src0.rrr, src1.bbb, src0.000 : src0=temp[1] src1=const[0]");
-            }
-            Statement::Step(variable) => {
-                let channel = CHANNELS[*variable];
-                let swizzle = channel.repeat(3);
-                let text = format!("ALU temp[2].r = MAD src0.{swizzle}, src0.111, src0.111 : src0=temp[0]");
-                self.line(&text);
-                self.line("ALU temp[2].r = MAD src0.rrr, src1.aaa, src0.000 : src0=temp[2]\n  + MAD src0.r, src0.r, src0.r : src1=const[0]");
-                self.line("ALU temp[2].r = FRC src0.rrr : src0=temp[2]");
-                let text = format!(
-                    "ALU temp[0].{channel} = MAD src0.rrr, src1.rrr, src0.000 : src0=temp[2] src1=const[1]"
-                );
-                self.line(&text);
-            }
+            Statement::Mix(_) | Statement::Step(_) => self.work(statement, ""),
             Statement::If(condition, then, otherwise) => {
-                let name = self.condition(condition);
-                self.line(&format!("if {name}"));
-                self.block(then);
-                if let Some(otherwise) = otherwise {
-                    self.line("else");
-                    self.block(otherwise);
+                let computes = |block: &[Statement]| {
+                    let work = |statement| matches!(statement, &Statement::Mix(_) | &Statement::Step(_));
+                    block.len() < 3 && block.iter().all(work)
+                };
+                let other_side = otherwise.as_deref().unwrap_or_default();
+                if computes(then) && computes(other_side) && self.choice.once_in(3) {
+                    return self.if_predicated(condition, then, other_side);
                 }
-                self.line("endif");
+                match self.if_open(condition, then, otherwise.as_deref()) {
+                    1 => self.line("endif"),
+                    several => self.line(format!("endif {several}")),
+                }
             }
             Statement::IfStatic(index, body) => {
                 self.labels += 1;
                 let label = format!("static{}", self.labels);
-                self.line(&format!("if bool[{index}] -> {label}"));
+                self.line(format!("if bool[{index}] -> {label}"));
                 self.block(body);
-                self.line(&format!("{label}:"));
+                self.line(format!("{label}:"));
             }
             Statement::Loop(count, body) => {
                 let kind = if self.choice.once_in(2) { "loop" } else { "rep" };
-                self.line(&format!("{kind} int[{count}]"));
-                self.loops.push(kind);
+                self.line(format!("{kind} int[{count}]"));
                 self.block(body);
-                self.loops.pop();
-                self.line(&format!("end{kind} int[{count}]"));
+                self.line(format!("end{kind} int[{count}]"));
             }
             Statement::Break(condition) => self.leave("break", condition),
             Statement::Continue(condition) => self.leave("continue", condition),
-            Statement::Call(index, None) => self.line(&format!("call f{index}")),
-            Statement::Call(index, Some(condition)) => {
-                let name = self.condition(condition);
-                self.line(&format!("call if {name} -> f{index}"));
+            Statement::Call(index, None) if self.simple[*index] => {
+                self.line(format!("call simple -> f{index}"));
             }
+            Statement::Call(index, None) => self.line(format!("call f{index}")),
+            Statement::Call(index, Some(condition)) => {
+                let computed = self.condition(condition, false);
+                self.line(format!("call if {} -> f{index}", computed.text()));
+            }
+            Statement::Return(None) => self.return_(),
+            Statement::Return(Some(condition)) => self.return_if(condition),
+            Statement::Exit(_) => unreachable!("no lane ends alone: not asked for"),
         }
+    }
+
+    /// A statement that computes, under a predicate.
+    fn work(&mut self, statement: &Statement, predicate: &str) {
+        match statement {
+            Statement::Mix(k) => {
+                self.line(format!(
+                    "ALU {predicate} temp[2].r = MAD src0.rrr, src1.rrr, src2.rrr : src0=temp[1] src1=const[0] \
+                     src2=const[{}]",
+                    NUMBERS + k
+                ));
+                self.line("ALU temp[2].r = MAD src0.rrr, src1.ggg, src0.000 : src0=temp[2] src1=const[0]");
+                self.line("ALU temp[2].r = FRC src0.rrr : src0=temp[2]");
+                self.line(format!(
+                    "ALU {predicate} temp[1].r = MAD src0.rrr, src1.bbb, src0.000 : src0=temp[2] src1=const[0]"
+                ));
+            }
+            Statement::Step(variable) => {
+                let channel = CHANNELS[*variable];
+                let swizzle = channel.repeat(3);
+                self.line(format!(
+                    "ALU {predicate} temp[2].r = MAD src0.{swizzle}, src0.111, src0.111 : src0=temp[0]"
+                ));
+                // The letter a reads the alpha half's source.
+                self.line(
+                    "ALU temp[2].r = MAD src0.rrr, src1.aaa, src0.000 : src0=temp[2]\n  + MAD src0.r, src0.r, \
+                     src0.r : src1=const[0]",
+                );
+                self.line("ALU temp[2].r = FRC src0.rrr : src0=temp[2]");
+                self.line(format!(
+                    "ALU {predicate} temp[0].{channel} = MAD src0.rrr, src1.rrr, src0.000 : src0=temp[2] \
+                     src1=const[1]"
+                ));
+            }
+            other => unreachable!("{other:?} computes nothing"),
+        }
+    }
+
+    /// No flow at all: both sides under a predicate.
+    fn if_predicated(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
+        let computed = self.condition(condition, true);
+        let holds = format!("({})", computed.text());
+        let fails = format!("({})", Computed { negated: !computed.negated, ..computed }.text());
+        then.iter().for_each(|statement| self.work(statement, &holds));
+        otherwise.iter().for_each(|statement| self.work(statement, &fails));
+    }
+
+    /// An `if` without its endif; gives how many levels that must close.
+    fn if_open(&mut self, condition: &Condition, then: &[Statement], otherwise: Option<&[Statement]>) -> u32 {
+        let computed = self.condition(condition, false);
+        self.line(format!("if {}", computed.text()));
+        let Some(otherwise) = otherwise else { return 1 + self.block_of_if(then) };
+        self.block(then);
+        self.line("else");
+        1 + self.block_of_if(otherwise)
     }
 
     fn leave(&mut self, name: &str, condition: &Option<Condition>) {
         match condition {
             None => self.line(name),
             Some(condition) => {
-                let condition = self.condition(condition);
-                self.line(&format!("{name} if {condition}"));
+                let computed = self.condition(condition, false);
+                self.line(format!("{name} if {}", computed.text()));
             }
         }
     }
-}
 
-fn lanes(seed: u64, count: usize) -> Vec<Lane> {
-    let mut random = Random::new(seed.rotate_left(32));
-    (0..count)
-        .map(|_| [0, random.below(16) as i32, random.below(16) as i32, random.below(16) as i32])
-        .collect()
-}
-
-fn launch(lanes: &[Lane], options: Options) -> Launch {
-    let bits = |value: i32| (value as f32).to_bits();
-    let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
-    Launch { lanes: lanes.len(), inputs: vec![Input { temp: 0, values }], options, ..Launch::default() }
-}
-
-fn outputs(setup: &Arc<Setup>, lanes: &[Lane], options: Options) -> Result<Vec<Lane>, RunError> {
-    let outcome = run(setup, &launch(lanes, options))?;
-    let number = |bits: u32| f32::from_bits(bits) as i32;
-    Ok(outcome.lanes.iter().map(|lane| lane.color[0].map(number)).map(|[r, g, b, a]| [a, r, g, b]).collect())
-}
-
-/// `None` for a program that is longer than the 512 slots.
-fn setup(seed: u64) -> Option<(Program, Arc<Setup>, String)> {
-    let program = generate(seed, Shape::default());
-    let source = Lowering::program(&program, seed);
-    match assemble(&source) {
-        Ok(assembled) => Some((program, Arc::new(Setup::new(&assembled.program).unwrap()), source)),
-        Err(errors) if errors[0].message.contains("do not fit") => None,
-        Err(errors) => panic!("seed {seed}: {errors:?}\n{source}"),
+    /// A return of all lanes: besides the call's, it takes back the counts of the conditional returns before.
+    fn return_(&mut self) {
+        match (self.in_simple, self.returns) {
+            (true, 0) => self.line("return simple"),
+            (false, 0) => self.line("return"),
+            (simple, before) => {
+                let pop = before + u32::from(!simple);
+                self.line(format!("FC JUMP FUNC=0xff A_OP=POP B_OP1=DECR POP={pop}"));
+            }
+        }
     }
+
+    /// Lanes that return wait as if a branch had switched them off; when all have, the thread returns. (CTM guide p. 36)
+    fn return_if(&mut self, condition: &Condition) {
+        let computed = self.condition(condition, false);
+        let predicate = if computed.name == "alu" { String::new() } else { format!("({}) ", computed.name) };
+        let jump = match self.returns + u32::from(!self.in_simple) {
+            0 => String::new(),
+            pop => format!(" B_OP1=DECR POP={pop}"),
+        };
+        self.line(format!("FC {predicate}JUMP FUNC={:#04x} A_OP=POP B_OP0=INCR{jump}", computed.jump_func()));
+        self.returns += 1;
+    }
+}
+
+/// Whether every call of the function is one of all lanes that are there.
+fn only_called_always(program: &Program, function: usize) -> bool {
+    fn always(block: &[Statement], function: usize) -> bool {
+        block.iter().all(|statement| match statement {
+            Statement::Call(index, condition) => *index != function || condition.is_none(),
+            Statement::If(_, then, otherwise) => {
+                always(then, function) && otherwise.as_ref().is_none_or(|block| always(block, function))
+            }
+            Statement::IfStatic(_, body) | Statement::Loop(_, body) => always(body, function),
+            Statement::Mix(_)
+            | Statement::Step(_)
+            | Statement::Break(_)
+            | Statement::Continue(_)
+            | Statement::Return(_)
+            | Statement::Exit(_) => true,
+        })
+    }
+    always(&program.body, function) && program.functions.iter().all(|block| always(block, function))
+}
+
+struct Prepared {
+    text: String,
+    setup: Arc<Setup>,
+}
+
+impl Prepared {
+    /// `None` for a program that is longer than the 512 slots.
+    fn new(seed: u64, program: &Program) -> Option<Prepared> {
+        let text = Lowering::program(program, seed);
+        match assemble(&text) {
+            Ok(assembled) => {
+                let setup = Setup::new(&assembled.program).expect("the assembler gave it");
+                Some(Prepared { text, setup: Arc::new(setup) })
+            }
+            Err(errors) if errors[0].message.contains("do not fit") => None,
+            Err(errors) => panic!("seed {seed}: {}\n{text}", errors[0]),
+        }
+    }
+
+    /// The variables of every lane of one thread at the end, in strict mode.
+    fn outputs(&self, lanes: &[Lane], scope: InhibitScope) -> Result<Vec<Lane>, String> {
+        let bits = |value: i32| (value as f32).to_bits();
+        let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
+        let options = Options { mode: Mode::Strict, scope, group_width: 64, ..Options::default() };
+        let inputs = vec![Input { temp: 0, values }];
+        let launch = Launch { lanes: lanes.len(), inputs, options, ..Launch::default() };
+        let all = Mask::first(lanes.len());
+        let mut group = Group::new(&self.setup, &launch, 0, all);
+        group.run(&mut Silent).map_err(|trap| trap.to_string())?;
+        if group.flow().active() != all || !group.flow().stack().is_empty() {
+            return Err(format!("at the end: active {}, {:?}", group.flow().active(), group.flow().stack()));
+        }
+        let number = |lane: usize, temp: u8, channel: usize| {
+            f32::from_bits(group.temp(temp, channel, LaneNumber(lane as u8))) as i32
+        };
+        let variables =
+            |lane| [number(lane, 1, 0), number(lane, 0, 0), number(lane, 0, 1), number(lane, 0, 2)];
+        Ok((0..lanes.len()).map(variables).collect())
+    }
+
+    fn wrong(&self, why: String) -> Wrong {
+        Wrong { text: self.text.clone(), why }
+    }
+}
+
+fn program(seed: u64) -> Program {
+    generate(seed, Shape { returns: Returns::AtTop, ..Shape::of(seed) })
 }
 
 #[test]
 fn structured_programs_equal_the_direct_evaluation_of_their_tree() {
-    let (mut done, mut too_long) = (0, 0);
-    for seed in 0.. {
-        let Some((program, setup, source)) = setup(seed) else {
-            too_long += 1;
-            continue;
-        };
-        let mut random = Random::new(seed + 1);
-        let lanes = lanes(seed, 1 + random.below(64) as usize);
+    let judge = |seed: u64, program: &Program| {
+        let prepared = Prepared::new(seed, program)?;
+        let mut random = Random::new(seed);
+        let count = 1 + random.below(64) as usize;
         let scope = if random.once_in(2) { InhibitScope::Frame } else { InhibitScope::All };
-        let group_width = 4 * (1 + random.below(16) as usize);
-        let options = Options { mode: Mode::Strict, scope, group_width, ..Options::default() };
-        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(&program, *lane)).collect();
-        match outputs(&setup, &lanes, options) {
-            Ok(found) => assert_eq!(found, expected, "seed {seed}, {options:?}\n{source}"),
-            Err(error) => panic!("seed {seed}: {error}\n{source}"),
-        }
-        done += 1;
-        if done == 2_000 {
-            break;
-        }
-    }
-    println!("{done} programs, {too_long} were too long");
+        let lanes = lanes(seed, count);
+        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(program, *lane)).collect();
+        Some(match prepared.outputs(&lanes, scope) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(found) => {
+                let lane = (0..count).find(|&lane| found[lane] != expected[lane]).expect("they differ");
+                let why = format!(
+                    "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?} ({scope:?})",
+                    lanes[lane], expected[lane], found[lane]
+                );
+                Err(prepared.wrong(why))
+            }
+            Err(why) => Err(prepared.wrong(why)),
+        })
+    };
+    Campaign::from_environment(2_000).run("reconverge-r500", program, judge);
 }
 
 #[test]
 fn a_lane_alone_gives_the_same_as_all_lanes_together() {
-    for (seed, (_, setup, source)) in (10_000..).filter_map(|seed| Some((seed, setup(seed)?))).take(300) {
+    let judge = |seed: u64, program: &Program| {
+        let prepared = Prepared::new(seed, program)?;
         let lanes = lanes(seed, 16);
-        let options = Options { mode: Mode::Strict, group_width: 16, ..Options::default() };
-        let together = outputs(&setup, &lanes, options).unwrap();
+        let together = match prepared.outputs(&lanes, InhibitScope::Frame) {
+            Ok(together) => together,
+            Err(why) => return Some(Err(prepared.wrong(why))),
+        };
         for (lane, together) in lanes.iter().zip(together) {
-            let alone = outputs(&setup, std::slice::from_ref(lane), options).unwrap();
-            assert_eq!(alone, [together], "seed {seed}\n{source}");
+            let alone = prepared.outputs(std::slice::from_ref(lane), InhibitScope::Frame);
+            if alone.as_deref() != Ok(&[together]) {
+                let why = format!("{lane:?} ends alone with {alone:?}, with others with {together:?}");
+                return Some(Err(prepared.wrong(why)));
+            }
         }
+        Some(Ok(()))
+    };
+    Campaign::from_environment(2_000).tenth().run("reconverge-r500", program, judge);
+}
+
+#[test]
+fn every_idiom_is_written() {
+    let texts: String = (0..300).map(|seed| Lowering::program(&program(seed), seed)).collect();
+    #[rustfmt::skip]
+    let idioms = [
+        "if alu\n", "if !alu\n", "if pred.g\n", "if bool[", "else\n", "endif\n", "endif 2\n", "endif 3\n", "loop int", "rep int",
+        "break\n", "break if ", "continue\n", "continue if ", "call f", "call if ", "call simple", "return\n", "return simple",
+        "A_OP=POP B_OP0=INCR", "POP=2", "ALU (pred.r)", "ALU (!pred.g)",
+    ];
+    for idiom in idioms {
+        assert!(texts.contains(idiom), "{idiom}");
     }
 }

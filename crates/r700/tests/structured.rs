@@ -1,315 +1,675 @@
-//! Random structured programs, in the idioms that Mesa and LLVM emit: every lane must take the path that it takes in
-//! a direct evaluation of the program, and the stack must be empty at the end.
+//! Generated structured programs, lowered to R700 in the idioms that compilers emit and some that only the manual has,
+//! equal a direct evaluation of their tree; at the end the stack is empty and every lane is active.
 
-use reconverge_r700::flow::{AluForm, Control, Flow, FlowSetup};
-use reconverge_simt::Mask;
+use std::sync::Arc;
 
-const LANES: usize = 8;
+use reconverge_r700::chip::Chip;
+use reconverge_r700::code::Code;
+use reconverge_r700::flow::LoopConstant;
+use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Stage, fetch_code};
+use reconverge_r700::lint::lint;
+use reconverge_r700::reference::Wave;
+use reconverge_r700::text::assemble;
+use reconverge_simt::{Lane as LaneNumber, Machine, Mask, Silent, Step};
+use reconverge_testkit::{
+    Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random,
+    STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
+};
 
-/// A statement; the number is its site, which decides its conditions and is what a trace shows.
-enum Statement {
-    Work(u32),
-    If(u32, Vec<Statement>, Option<Vec<Statement>>),
-    Loop(u32, Vec<Statement>),
-    BreakIf(u32, Form),
-    ContinueIf(u32, Form),
-    Call(usize),
+const CHANS: [&str; 4] = ["x", "y", "z", "w"];
+
+/// The first register of loop counters, and how many there are.
+const COUNTERS: usize = 2;
+const MOST_COUNTERS: usize = 4 * 120;
+
+/// A line of the control-flow program.
+enum Item {
+    Label(String),
+    Alu {
+        form: &'static str,
+        groups: Vec<String>,
+        /// Whether more groups may follow, and the clause may still get another form: it sets no execute mask and holds
+        /// no predicate that later groups would have to respect.
+        open: bool,
+    },
+    Pop(u32),
+    Other(String),
 }
 
-/// How a conditional exit is written: inside a pushed region, or as ALU_BREAK or ALU_CONTINUE.
-#[derive(Clone, Copy)]
-enum Form {
-    Pushed,
-    Alu,
+/// What an `if` leaves for whoever ends it: entries to pop, and the labels of jumps that want to get there.
+struct Ending {
+    pops: u32,
+    labels: Vec<String>,
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as u32 % limit
-    }
+/// Writes a tree as R700 source. R0 holds the trace in x and variables 1 to 3 in y, z, w; R1 is for what passes.
+struct Lowering<'a> {
+    items: Vec<Item>,
+    /// Chooses between equivalent idioms.
+    choice: &'a mut Random,
+    labels: usize,
+    counters: usize,
+    /// The function that is the fetch program, called with CALL_FS.
+    fetch: Option<usize>,
+    /// For each loop around, innermost last: the label of its LOOP_END, and how many pushes stand between.
+    loops: Vec<(String, u32)>,
 }
 
-/// A list of functions; function 0 is the main program, a function calls only later ones.
-fn program(random: &mut Random) -> Vec<Vec<Statement>> {
-    let mut site = 0;
-    let functions = 1 + random.below(3) as usize;
-    (0..functions).map(|own| block(random, &mut site, 3, false, own..functions)).collect()
+/// The texts of a program.
+struct Lowered {
+    main: String,
+    fetch: Option<String>,
 }
 
-fn block(
-    random: &mut Random,
-    site: &mut u32,
-    depth: u32,
-    in_loop: bool,
-    functions: std::ops::Range<usize>,
-) -> Vec<Statement> {
-    let statements = 1 + random.below(3);
-    let mut list = Vec::new();
-    for _ in 0..statements {
-        *site += 1;
-        let own = *site;
-        let form = if random.below(2) == 0 { Form::Pushed } else { Form::Alu };
-        list.push(match random.below(7) {
-            0 if depth > 0 => Statement::Loop(own, block(random, site, depth - 1, true, functions.clone())),
-            1 | 2 if depth > 0 => {
-                let then = block(random, site, depth - 1, in_loop, functions.clone());
-                let other = (random.below(2) == 0)
-                    .then(|| block(random, site, depth - 1, in_loop, functions.clone()));
-                Statement::If(own, then, other)
-            }
-            3 if in_loop => Statement::BreakIf(own, form),
-            4 if in_loop => Statement::ContinueIf(own, form),
-            5 if functions.start + 1 < functions.end => {
-                let choices = (functions.end - functions.start - 1) as u32;
-                Statement::Call(functions.start + 1 + random.below(choices) as usize)
-            }
-            _ => Statement::Work(own),
-        });
-    }
-    list
-}
-
-/// What every lane has done: the sites it worked at, and how often it has asked each site's condition.
-#[derive(Clone, Default, PartialEq, Debug)]
-struct Trace {
-    worked: Vec<u32>,
-    asked: Vec<u32>,
-}
-
-impl Trace {
-    /// The next answer of a site's condition: any function of lane, site and count will do.
-    fn ask(&mut self, lane: usize, site: u32) -> bool {
-        let count = self.asked.iter().filter(|asked| **asked == site).count() as u32;
-        self.asked.push(site);
-        let mixed = (lane as u32).wrapping_mul(0x9e37_79b9)
-            ^ site.wrapping_mul(0x85eb_ca6b)
-            ^ count.wrapping_mul(0xc2b2_ae35);
-        (mixed ^ mixed >> 15).wrapping_mul(0x2c1b_3c6d) >> 28 & 1 != 0
-    }
-
-    /// Whether a loop goes into another round: at most three.
-    fn another_round(&mut self, site: u32, entered: usize) -> bool {
-        self.asked.push(site);
-        self.asked[entered..].iter().filter(|asked| **asked == site).count() <= 3
-    }
-}
-
-/// How a block ended for one lane.
-#[derive(PartialEq)]
-enum End {
-    Through,
-    Break,
-    Continue,
-}
-
-/// The direct evaluation for one lane.
-fn evaluate(functions: &[Vec<Statement>], list: &[Statement], lane: usize, trace: &mut Trace) -> End {
-    for statement in list {
-        match statement {
-            Statement::Work(site) => trace.worked.push(*site),
-            Statement::If(site, then, other) => {
-                let chosen = if trace.ask(lane, *site) { Some(then) } else { other.as_ref() };
-                if let Some(list) = chosen {
-                    match evaluate(functions, list, lane, trace) {
-                        End::Through => {}
-                        end => return end,
-                    }
-                }
-            }
-            Statement::Loop(site, body) => {
-                let entered = trace.asked.len();
-                while trace.another_round(*site, entered) {
-                    if evaluate(functions, body, lane, trace) == End::Break {
-                        break;
-                    }
-                }
-            }
-            Statement::BreakIf(site, _) if trace.ask(lane, *site) => return End::Break,
-            Statement::ContinueIf(site, _) if trace.ask(lane, *site) => return End::Continue,
-            Statement::BreakIf(..) | Statement::ContinueIf(..) => {}
-            Statement::Call(function) => {
-                evaluate(functions, &functions[*function], lane, trace);
-            }
-        }
-    }
-    End::Through
-}
-
-/// A control-flow instruction with what its clause would compute.
-#[derive(Clone)]
-enum Op {
-    Work(u32),
-    /// A clause whose last PRED_SET holds where the site's condition does.
-    Predicate(AluForm, u32, bool),
-    /// Notes where the loop's rounds begin to count.
-    Enter(u32),
-    /// A clause whose PRED_SET holds for lanes that go into another round; the others break.
-    Round(u32),
-    Jump(u32, u8),
-    Else(u32, u8),
-    Pop,
-    LoopStart(u32),
-    LoopEnd(u32),
-    Break(u32),
-    Continue(u32),
-    Call(usize),
-    Return,
-}
-
-struct Compiler<'a> {
-    functions: &'a [Vec<Statement>],
-    ops: Vec<Op>,
-}
-
-impl Compiler<'_> {
-    fn here(&self) -> u32 {
-        self.ops.len() as u32
-    }
-
-    /// Emits a block; gives the instructions that need the address of the innermost loop's end.
-    fn block(&mut self, list: &[Statement]) -> Vec<usize> {
-        let mut exits = Vec::new();
-        for statement in list {
-            match statement {
-                Statement::Work(site) => self.ops.push(Op::Work(*site)),
-                Statement::If(site, then, None) => {
-                    self.ops.push(Op::Predicate(AluForm::PushBefore, *site, true));
-                    let jump = self.ops.len();
-                    self.ops.push(Op::Jump(0, 1));
-                    exits.extend(self.block(then));
-                    self.ops.push(Op::Pop);
-                    self.ops[jump] = Op::Jump(self.here(), 1);
-                }
-                Statement::If(site, then, Some(other)) => {
-                    self.ops.push(Op::Predicate(AluForm::PushBefore, *site, true));
-                    let jump = self.ops.len();
-                    self.ops.push(Op::Jump(0, 0));
-                    exits.extend(self.block(then));
-                    let middle = self.ops.len();
-                    self.ops[jump] = Op::Jump(self.here(), 0);
-                    self.ops.push(Op::Else(0, 1));
-                    exits.extend(self.block(other));
-                    self.ops.push(Op::Pop);
-                    self.ops[middle] = Op::Else(self.here(), 1);
-                }
-                Statement::Loop(site, body) => {
-                    self.ops.push(Op::Enter(*site));
-                    let start = self.ops.len();
-                    self.ops.push(Op::LoopStart(0));
-                    let first = self.here();
-                    self.ops.push(Op::Round(*site));
-                    let inner = self.block(body);
-                    let end = self.here();
-                    for exit in inner {
-                        match &mut self.ops[exit] {
-                            Op::Break(addr) | Op::Continue(addr) => *addr = end,
-                            _ => unreachable!("only exits are patched"),
-                        }
-                    }
-                    self.ops.push(Op::LoopEnd(first));
-                    self.ops[start] = Op::LoopStart(self.here());
-                }
-                Statement::BreakIf(site, Form::Alu) => {
-                    self.ops.push(Op::Predicate(AluForm::Break, *site, false))
-                }
-                Statement::ContinueIf(site, Form::Alu) => {
-                    self.ops.push(Op::Predicate(AluForm::Continue, *site, false));
-                }
-                Statement::BreakIf(site, Form::Pushed) | Statement::ContinueIf(site, Form::Pushed) => {
-                    self.ops.push(Op::Predicate(AluForm::PushBefore, *site, true));
-                    let jump = self.ops.len();
-                    self.ops.push(Op::Jump(0, 1));
-                    exits.push(self.ops.len());
-                    let leaves = matches!(statement, Statement::BreakIf(..));
-                    self.ops.push(if leaves { Op::Break(0) } else { Op::Continue(0) });
-                    self.ops.push(Op::Pop);
-                    self.ops[jump] = Op::Jump(self.here(), 1);
-                }
-                Statement::Call(function) => self.ops.push(Op::Call(*function)),
-            }
-        }
-        exits
-    }
-}
-
-/// Runs the compiled functions one behind the other on the divergence machine.
-fn run(functions: &[Vec<Statement>]) -> (Vec<Trace>, Flow) {
-    let mut compiler = Compiler { functions, ops: Vec::new() };
-    let mut starts = Vec::new();
-    for list in compiler.functions {
-        starts.push(compiler.here());
-        compiler.block(list);
-        compiler.ops.push(Op::Return);
-    }
-    let mut flow = Flow::new(FlowSetup::new(64, Mask::first(LANES)));
-    let mut traces = vec![Trace::default(); LANES];
-    let mut entered = vec![Vec::new(); LANES];
-    for _ in 0..200_000 {
-        let op = compiler.ops[flow.pc() as usize].clone();
-        let result = match op {
-            Op::Work(site) => {
-                flow.active().lanes().for_each(|lane| traces[lane.index()].worked.push(site));
-                flow.nop();
-                Ok(())
-            }
-            Op::Enter(site) => {
-                for lane in flow.active().lanes() {
-                    let asked = traces[lane.index()].asked.len();
-                    entered[lane.index()].retain(|(known, _)| *known != site);
-                    entered[lane.index()].push((site, asked));
-                }
-                flow.nop();
-                Ok(())
-            }
-            Op::Predicate(form, site, execute_where) => {
-                let lanes = flow.alu_enter(form, false).unwrap();
-                let holds = Mask::from_fn(LANES, |lane| {
-                    lanes.has(lane) && traces[lane.index()].ask(lane.index(), site) == execute_where
-                });
-                flow.update_execute_mask(form, lanes - holds);
-                flow.alu_leave(form)
-            }
-            Op::Round(site) => {
-                let lanes = flow.alu_enter(AluForm::Break, false).unwrap();
-                let stays = Mask::from_fn(LANES, |lane| {
-                    let since = entered[lane.index()].iter().find(|(known, _)| *known == site);
-                    lanes.has(lane) && traces[lane.index()].another_round(site, since.expect("entered").1)
-                });
-                flow.update_execute_mask(AluForm::Break, lanes - stays);
-                flow.alu_leave(AluForm::Break)
-            }
-            Op::Jump(addr, pop) => flow.jump(&Control::to(addr).pop(pop)),
-            Op::Else(addr, pop) => flow.else_(&Control::to(addr).pop(pop)),
-            Op::Pop => flow.pop(&Control::to(0).pop(1)),
-            Op::LoopStart(addr) => flow.loop_start_dx10(&Control::to(addr)),
-            Op::LoopEnd(addr) => flow.loop_end(&Control::to(addr)),
-            Op::Break(addr) => flow.loop_break(&Control::to(addr)),
-            Op::Continue(addr) => flow.loop_continue(&Control::to(addr)),
-            Op::Call(function) => flow.call(&Control { call_count: 1, ..Control::to(starts[function]) }),
-            Op::Return if flow.call_depth() == 0 => return (traces, flow),
-            Op::Return => flow.return_(&Control::to(0)),
+impl Lowering<'_> {
+    /// `None` when there are more loops than counters.
+    fn program(program: &Program, seed: u64) -> Option<Lowered> {
+        let mut choice = Random::new(!seed);
+        // A fetch program calls nobody, and the last function has nobody to call.
+        let last = program.functions.len().checked_sub(1);
+        let fetch = last.filter(|_| choice.once_in(2));
+        let mut lowering = Lowering {
+            items: Vec::new(),
+            choice: &mut choice,
+            labels: 0,
+            counters: 0,
+            fetch,
+            loops: Vec::new(),
         };
-        result.expect("well-formed flow");
+        lowering.block(&program.body);
+        lowering.other("NOP: END_OF_PROGRAM".to_owned());
+        for (index, function) in program.functions.iter().enumerate() {
+            if Some(index) != fetch {
+                lowering.function(Some(index), function);
+            }
+        }
+        // A RETURN that lanes fail goes on: lint wants an end behind the last one as well.
+        lowering.other("NOP: END_OF_PROGRAM".to_owned());
+        let main = text(&std::mem::take(&mut lowering.items));
+        let fetch = fetch.map(|index| {
+            lowering.function(None, &program.functions[index]);
+            lowering.other("NOP: END_OF_PROGRAM".to_owned());
+            text(&lowering.items)
+        });
+        (lowering.counters <= MOST_COUNTERS).then_some(Lowered { main, fetch })
     }
-    panic!("no end after 200,000 instructions");
+
+    fn function(&mut self, label: Option<usize>, block: &[Statement]) {
+        self.items.extend(label.map(|index| Item::Label(format!("f{index}"))));
+        self.block(block);
+        self.other("RETURN:".to_owned());
+    }
+
+    fn label(&mut self, name: &str) -> String {
+        self.labels += 1;
+        format!("{name}{}", self.labels)
+    }
+
+    fn other(&mut self, text: String) {
+        self.items.push(Item::Other(text));
+    }
+
+    fn place(&mut self, labels: Vec<String>) {
+        self.items.extend(labels.into_iter().map(Item::Label));
+    }
+
+    /// Groups that compute, in the clause before where it may be.
+    fn alu(&mut self, groups: &[String]) {
+        let joins = !self.choice.once_in(4);
+        match self.items.last_mut() {
+            // A clause holds 128 slots; a group here takes at most two.
+            Some(Item::Alu { open: true, groups: before, .. }) if joins && before.len() < 40 => {
+                before.extend_from_slice(groups);
+            }
+            _ => self.items.push(Item::Alu { form: "ALU", groups: groups.to_vec(), open: true }),
+        }
+    }
+
+    /// A clause of this form that ends with PRED_SET and UPDATE_EXEC_MASK: lanes for which the condition holds go on.
+    fn predicate(&mut self, form: &'static str, condition: &Condition) {
+        let groups = self.pred_set(condition, "UPDATE_EXEC_MASK");
+        self.execute_mask(form, groups);
+    }
+
+    fn execute_mask(&mut self, form: &'static str, groups: Vec<String>) {
+        let joins = self.choice.once_in(2);
+        match self.items.last_mut() {
+            // What the clause before computed may as well stand in this one.
+            Some(Item::Alu { form: before, groups: all, open }) if *open && joins && all.len() < 40 => {
+                all.extend(groups);
+                (*before, *open) = (form, false);
+            }
+            _ => self.items.push(Item::Alu { form, groups, open: false }),
+        }
+    }
+
+    /// Groups whose last one sets the predicate where the condition holds.
+    fn pred_set(&mut self, condition: &Condition, update: &str) -> Vec<String> {
+        let also = match self.choice.below(3) {
+            0 if update == "UPDATE_EXEC_MASK" => " UPDATE_PRED",
+            _ => "",
+        };
+        let chan = CHANS[self.choice.below(4) as usize];
+        if self.choice.once_in(3) {
+            // In two steps, where the second may turn the first around.
+            let (first, second) = match self.choice.below(2) {
+                0 => (*condition, "PRED_SETNE_INT"),
+                _ => (condition.negated(), "PRED_SETE_INT"),
+            };
+            let (op, a, b) = comparison("SET", &first);
+            return vec![
+                format!("y: {op}_INT R1.y, {a}, {b}"),
+                format!("{chan}: {second} _.{chan}, R1.y, 0 {update}{also}"),
+            ];
+        }
+        let (op, a, b) = comparison("PRED_SET", condition);
+        let ordered = matches!(condition.compare, Compare::Less | Compare::GreaterEqual);
+        // No variable is negative.
+        let kind = if ordered && self.choice.once_in(3) { "UINT" } else { "INT" };
+        vec![format!("{chan}: {op}_{kind} _.{chan}, {a}, {b} {update}{also}")]
+    }
+
+    fn block(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            self.statement(statement);
+            if self.choice.once_in(24) {
+                self.other("NOP:".to_owned());
+            }
+        }
+    }
+
+    /// The same, where what follows pops `level` entries and `past` stands behind it: when it `merges`, the last statement
+    /// is an `if` that leaves its own pop to what follows.
+    fn block_before_pop(
+        &mut self,
+        statements: &[Statement],
+        merges: bool,
+        past: Option<&str>,
+        level: u32,
+    ) -> Ending {
+        match statements.split_last() {
+            Some((Statement::If(condition, then, otherwise), before)) if merges => {
+                self.block(before);
+                self.if_open(condition, then, otherwise.as_deref(), past, level + 1)
+            }
+            _ => {
+                self.block(statements);
+                Ending { pops: level, labels: Vec::new() }
+            }
+        }
+    }
+
+    /// Whether a construct that ends with this block pops its last `if` along, so that two or more pops become one. Who
+    /// then skips that `if` cannot go to the pop, which takes too much, and needs a place past it.
+    fn merges(&mut self, statements: &[Statement], past: Option<&str>, level: u32) -> bool {
+        let ends_with_if = matches!(statements.last(), Some(Statement::If(..)));
+        // POP_COUNT has three bits.
+        past.is_some() && ends_with_if && level < 7 && self.choice.once_in(2)
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Mix(_) | Statement::Step(_) => {
+                let groups = self.work(statement);
+                self.alu(&groups);
+            }
+            Statement::If(condition, then, otherwise) => self.if_(condition, then, otherwise.as_deref()),
+            Statement::IfStatic(index, body) => self.if_static(*index, body),
+            Statement::Loop(count, body) => self.loop_(*count, body),
+            Statement::Break(None) => self.leave("LOOP_BREAK", ""),
+            Statement::Continue(None) => self.leave("LOOP_CONTINUE", ""),
+            Statement::Call(index, None) => self.call(*index, ""),
+            Statement::Break(Some(condition)) if self.choice.once_in(2) => {
+                self.predicate("ALU_BREAK", &condition.negated());
+            }
+            Statement::Continue(Some(condition)) if self.choice.once_in(2) => {
+                self.predicate("ALU_CONTINUE", &condition.negated());
+            }
+            Statement::Break(Some(condition)) => self.if_(condition, &[Statement::Break(None)], None),
+            Statement::Continue(Some(condition)) => self.if_(condition, &[Statement::Continue(None)], None),
+            Statement::Call(index, Some(condition)) => {
+                self.if_(condition, &[Statement::Call(*index, None)], None);
+            }
+            Statement::Return(_) | Statement::Exit(_) => {
+                unreachable!("RETURN takes all lanes or none, and no lane ends alone: not asked for")
+            }
+        }
+    }
+
+    /// The groups of a statement that computes.
+    fn work(&mut self, statement: &Statement) -> Vec<String> {
+        match statement {
+            Statement::Mix(k) => {
+                let multiplied = match self.choice.below(2) {
+                    0 => vec![format!("t: MULLO_INT R1.x, R0.x, ({MIX_MULTIPLIER}).x")],
+                    _ => vec![
+                        "x: ADD_INT R1.x, R0.x, R0.x".to_owned(),
+                        "x: ADD_INT R1.x, R1.x, R1.x".to_owned(),
+                        "x: ADD_INT R1.x, R1.x, R0.x".to_owned(),
+                    ],
+                };
+                let sum = format!("z: ADD_INT R1.z, R1.x, ({k}).y");
+                let modulus = format!("x: AND_INT R0.x, R1.z, ({}).z", MIX_MODULUS - 1);
+                multiplied.into_iter().chain([sum, modulus]).collect()
+            }
+            Statement::Step(variable) => {
+                let chan = CHANS[*variable];
+                vec![
+                    format!("{chan}: ADD_INT R1.{chan}, R0.{chan}, 1"),
+                    format!("{chan}: AND_INT R0.{chan}, R1.{chan}, ({}).x", STEP_MODULUS - 1),
+                ]
+            }
+            other => unreachable!("{other:?} computes nothing"),
+        }
+    }
+
+    fn computes(block: &[Statement]) -> bool {
+        block.iter().all(|statement| matches!(statement, Statement::Mix(_) | Statement::Step(_)))
+    }
+
+    fn if_(&mut self, condition: &Condition, then: &[Statement], otherwise: Option<&[Statement]>) {
+        let simple = Self::computes(then) && otherwise.is_none_or(Self::computes);
+        if simple && then.len() + otherwise.map_or(0, <[_]>::len) < 6 && self.choice.once_in(3) {
+            return self.if_predicated(condition, then, otherwise.unwrap_or_default());
+        }
+        let past = self.choice.once_in(2).then(|| self.label("past"));
+        let start = self.items.len();
+        let ending = self.if_open(condition, then, otherwise, past.as_deref(), 1);
+        self.pop(start, ending);
+        self.items.extend(past.map(Item::Label));
+    }
+
+    /// Both sides in one clause, chosen by PRED_SEL.
+    fn if_predicated(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
+        let mut groups = self.pred_set(condition, "UPDATE_PRED");
+        let mut sides = [("ONE", then), ("ZERO", otherwise)];
+        sides.rotate_left(self.choice.below(2) as usize);
+        for (select, side) in sides {
+            for statement in side {
+                groups.extend(self.work(statement).iter().map(|group| format!("{group} PRED({select})")));
+            }
+        }
+        self.items.push(Item::Alu { form: "ALU", groups, open: false });
+    }
+
+    /// Everything of an `if` but its pop, which takes at least the `level` entries that are on the stack then. Behind the
+    /// pop stands the label `past`, if there is one.
+    fn if_open(
+        &mut self,
+        condition: &Condition,
+        then: &[Statement],
+        otherwise: Option<&[Statement]>,
+        past: Option<&str>,
+        level: u32,
+    ) -> Ending {
+        match past {
+            // Where no lane is active, PUSH pushes nothing, so it goes where its entry would be popped already.
+            Some(past) if self.choice.once_in(2) => {
+                match self.items.last() {
+                    Some(&Item::Pop(pops)) if level == 1 && self.choice.once_in(2) => {
+                        self.items.pop();
+                        self.other(format!("POP_PUSH: ADDR(@{past}) POP_CNT({pops})"));
+                    }
+                    _ => self.other(format!("PUSH: ADDR(@{past}) POP_CNT({})", level - 1)),
+                }
+                let groups = self.pred_set(condition, "UPDATE_EXEC_MASK");
+                self.items.push(Item::Alu { form: "ALU", groups, open: false });
+            }
+            _ => self.predicate("ALU_PUSH_BEFORE", condition),
+        }
+        self.pushed(1);
+        let mut labels = Vec::new();
+        let merges = self.merges(otherwise.unwrap_or(then), past, level);
+        let to_pop = past.filter(|_| merges || self.choice.once_in(2)).map(|past| (past, level));
+        let skips = !self.choice.once_in(4);
+        if let Some(otherwise) = otherwise {
+            let other_side = self.label("else");
+            if skips {
+                self.other(format!("JUMP: ADDR(@{other_side})"));
+            }
+            let start = self.items.len();
+            self.block(then);
+            match self.items.get_mut(start..).and_then(<[_]>::last_mut) {
+                Some(Item::Alu { form, open, .. }) if *open && self.choice.once_in(2) => {
+                    // Lanes that skip the first side come to its last clause, which changes sides behind itself.
+                    (*form, *open) = ("ALU_ELSE_AFTER", false);
+                    let last = self.items.len() - 1;
+                    self.items.insert(last, Item::Label(other_side));
+                }
+                _ => {
+                    self.items.push(Item::Label(other_side));
+                    labels.extend(self.jump("ELSE", to_pop));
+                }
+            }
+            let ending = self.block_before_pop(otherwise, merges, past, level).with(labels);
+            self.pushed(-1);
+            return ending;
+        }
+        if skips {
+            labels.extend(self.jump("JUMP", to_pop));
+        }
+        let ending = self.block_before_pop(then, merges, past, level).with(labels);
+        self.pushed(-1);
+        ending
+    }
+
+    /// A JUMP or ELSE to the end of an `if`: past its pop with a pop of its own, or to the label that it gives, which must
+    /// stand before the pop.
+    fn jump(&mut self, name: &str, past: Option<(&str, u32)>) -> Option<String> {
+        if let Some((past, pops)) = past {
+            self.other(format!("{name}: ADDR(@{past}) POP_CNT({pops})"));
+            return None;
+        }
+        let label = self.label("endif");
+        self.other(format!("{name}: ADDR(@{label})"));
+        Some(label)
+    }
+
+    /// Pops what the constructs since item `start` have left: by an instruction, or behind their last clause.
+    fn pop(&mut self, start: usize, ending: Ending) {
+        let Ending { pops, labels } = ending;
+        let folded = match pops {
+            1 => Some("ALU_POP_AFTER"),
+            2 => Some("ALU_POP2_AFTER"),
+            _ => None,
+        };
+        let at_top_of_loop = match self.loops.last() {
+            Some((end, 0)) => Some(end.clone()),
+            _ => None,
+        };
+        match (self.items.get_mut(start..).and_then(<[_]>::last_mut), folded) {
+            (Some(Item::Alu { form, open, .. }), Some(folded)) if *open && self.choice.once_in(2) => {
+                (*form, *open) = (folded, false);
+                let clause = self.items.pop();
+                self.place(labels);
+                self.items.extend(clause);
+            }
+            _ => {
+                self.place(labels);
+                match at_top_of_loop {
+                    // Nothing of this round's is left on the stack: who finds nobody may go to the loop's end.
+                    Some(end) if self.choice.once_in(2) => {
+                        self.other(format!("POP_JUMP: ADDR(@{end}) POP_CNT({pops})"));
+                    }
+                    _ => self.items.push(Item::Pop(pops)),
+                }
+            }
+        }
+    }
+
+    fn pushed(&mut self, entries: i32) {
+        if let Some((_, pushes)) = self.loops.last_mut() {
+            *pushes = pushes.wrapping_add_signed(entries);
+        }
+    }
+
+    fn leave(&mut self, name: &str, condition: &str) {
+        let (end, _) = self.loops.last().expect("breaks and continues stand in loops");
+        let text = format!("{name}: ADDR(@{end}){condition}");
+        self.other(text);
+    }
+
+    fn call(&mut self, index: usize, condition: &str) {
+        if self.fetch == Some(index) {
+            return self.other(format!("CALL_FS:{condition}"));
+        }
+        self.other(format!("CALL: ADDR(@f{index}) CALL_CNT(1){condition}"));
+    }
+
+    /// A boolean constant is the same for all lanes: it decides in the instruction.
+    fn if_static(&mut self, index: u32, body: &[Statement]) {
+        let condition = format!(" COND(BOOL) CF_CONST({index})");
+        match body {
+            [Statement::Break(None)] => return self.leave("LOOP_BREAK", &condition),
+            [Statement::Continue(None)] => return self.leave("LOOP_CONTINUE", &condition),
+            [Statement::Call(function, None)] => return self.call(*function, &condition),
+            _ => {}
+        }
+        let end = self.label("static");
+        match self.choice.below(3) {
+            0 => {
+                self.other(format!("JUMP: ADDR(@{end}){condition}"));
+                self.block(body);
+            }
+            1 => {
+                self.other(format!("PUSH: ADDR(@{end}){condition}"));
+                self.pushed(1);
+                let start = self.items.len();
+                let merges = self.merges(body, Some(&end), 1);
+                let ending = self.block_before_pop(body, merges, Some(&end), 1);
+                self.pushed(-1);
+                self.pop(start, ending);
+            }
+            _ => {
+                let true_side = self.label("true");
+                self.other(format!("JUMP: ADDR(@{true_side}) COND(NOT_BOOL) CF_CONST({index})"));
+                self.other(format!("JUMP: ADDR(@{end}) COND(FALSE)"));
+                self.items.push(Item::Label(true_side));
+                self.block(body);
+            }
+        }
+        self.items.push(Item::Label(end));
+    }
+
+    fn loop_(&mut self, count: u32, body: &[Statement]) {
+        let [top, end, past] = ["top", "end", "past"].map(|name| self.label(name));
+        let kind = self.choice.below(4);
+        let (start, constant) = match kind {
+            0 => ("LOOP_START", format!(" CF_CONST({count})")),
+            1 => ("LOOP_START_NO_AL", format!(" CF_CONST({count})")),
+            _ => ("LOOP_START_DX10", String::new()),
+        };
+        // A loop without a count gets a register that counts.
+        let counter = (kind > 1).then(|| {
+            let counter = self.counters;
+            self.counters += 1;
+            (format!("R{}", COUNTERS + counter / 4), CHANS[counter % 4])
+        });
+        if let Some((register, chan)) = &counter {
+            self.alu(&[format!("{chan}: MOV {register}.{chan}, 0")]);
+        }
+        self.other(format!("{start}: ADDR(@{past}){constant}"));
+        self.items.push(Item::Label(top.clone()));
+        self.loops.push((end.clone(), 0));
+        if let Some((register, chan)) = counter {
+            let add = format!("{chan}: ADD_INT {register}.{chan}, {register}.{chan}, 1");
+            let form = "ALU_BREAK";
+            if self.choice.once_in(2) {
+                let test = format!("x: PRED_SETGT_INT _.x, ({count}).x, {register}.{chan} UPDATE_EXEC_MASK");
+                self.execute_mask(form, vec![test]);
+                self.alu(&[add]);
+            } else {
+                let test = format!("x: PRED_SETGE_INT _.x, ({count}).x, {register}.{chan} UPDATE_EXEC_MASK");
+                self.execute_mask(form, vec![add, test]);
+            }
+        }
+        self.block(body);
+        self.loops.pop();
+        self.items.push(Item::Label(end));
+        self.other(format!("LOOP_END: ADDR(@{top}){constant}"));
+        self.items.push(Item::Label(past));
+    }
+}
+
+impl Ending {
+    /// With the labels of further jumps.
+    fn with(mut self, labels: Vec<String>) -> Ending {
+        self.labels.extend(labels);
+        self
+    }
+}
+
+/// Operation and operands of a comparison of integers, without `_INT`.
+fn comparison(prefix: &str, condition: &Condition) -> (String, String, String) {
+    let variable = format!("R0.{}", CHANS[condition.variable]);
+    let number = format!("({}).x", condition.number);
+    match condition.compare {
+        Compare::Less => (format!("{prefix}GT"), number, variable),
+        Compare::GreaterEqual => (format!("{prefix}GE"), variable, number),
+        Compare::Equal => (format!("{prefix}E"), variable, number),
+        Compare::NotEqual => (format!("{prefix}NE"), variable, number),
+    }
+}
+
+fn text(items: &[Item]) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text += &line;
+        text.push('\n');
+    };
+    for item in items {
+        match item {
+            Item::Label(name) => line(format!("@{name}:")),
+            Item::Alu { form, groups, .. } => {
+                line(format!("{form}:"));
+                groups.iter().enumerate().for_each(|(number, group)| line(format!("  {number} {group}")));
+            }
+            Item::Pop(pops) => line(format!("POP: POP_CNT({pops})")),
+            Item::Other(text) => line(text.clone()),
+        }
+    }
+    text
+}
+
+/// The words of a program, its fetch program in the launch.
+struct Prepared {
+    text: String,
+    words: Vec<u32>,
+    code: Arc<Code>,
+    launch: Launch,
+}
+
+impl Prepared {
+    /// `None` for a program with more loops than there are registers to count in.
+    fn new(seed: u64, program: &Program) -> Option<Prepared> {
+        let chips = ["rv770", "rv740", "rv730", "rv670", "rv630", "rs780"];
+        let chip = Chip::named(chips[(seed / 3 % 6) as usize]).expect("they are in the table");
+        let lowered = Lowering::program(program, seed)?;
+        let words = |text: &str| match assemble(text, chip) {
+            Ok(assembled) => assembled.words,
+            Err(faults) => {
+                panic!("seed {seed}: {} at {:?}\n{text}", faults[0], faults[0].span.line_column(text))
+            }
+        };
+        let mut launch = Launch::new(chip, Stage::Vertex, 1);
+        launch.scratch_dwords = 0;
+        launch.record_dwords = 0;
+        launch.num_gprs = (COUNTERS + MOST_COUNTERS / 4) as u8;
+        launch.resources.booleans = program.booleans;
+        for count in 0..=MOST_ROUNDS {
+            launch.resources.loop_constants[count as usize] = LoopConstant(count | 3 << 12 | 0xff << 24);
+        }
+        launch.fetch_program =
+            lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text), start: 0 });
+        let words = words(&lowered.main);
+        let code = Arc::new(Code::new(&words, 0, launch.code_options()));
+        let fetch = lowered.fetch.map_or(String::new(), |text| format!("\nfetch program:\n{text}"));
+        let text = format!(".chip {}\n{}{fetch}", chip.name, lowered.main);
+        Some(Prepared { text, words, code, launch })
+    }
+
+    fn width(&self) -> usize {
+        self.launch.chip.wave_width.into()
+    }
+
+    /// The variables of every lane at the end, in strict mode.
+    fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
+        let mut launch = self.launch.clone();
+        launch.lanes = lanes.len();
+        let values = lanes.iter().map(|lane| lane.map(|variable| variable as u32)).collect();
+        launch.inputs = vec![Input { gpr: 0, values }];
+        let fetch = fetch_code(&launch);
+        let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::STRICT, 0);
+        while wave.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Running {}
+        if !wave.flow().entries().is_empty() {
+            return Err(format!("left on the stack: {:?}", wave.flow().entries()));
+        }
+        if wave.flow().active() != Mask::first(lanes.len()) {
+            return Err(format!("active at the end: {}", wave.flow().active()));
+        }
+        let variable = |lane: usize, chan: usize| {
+            wave.register(0, chan, LaneNumber(lane as u8)).expect("R0 is there") as i32
+        };
+        Ok((0..lanes.len()).map(|lane| std::array::from_fn(|chan| variable(lane, chan))).collect())
+    }
+
+    fn wrong(&self, why: String) -> Wrong {
+        Wrong { text: self.text.clone(), why }
+    }
 }
 
 #[test]
-fn every_lane_takes_the_path_of_a_direct_evaluation() {
-    for seed in 1..=3000u64 {
-        let functions = program(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let (traces, flow) = run(&functions);
-        for (lane, trace) in traces.iter().enumerate() {
-            let mut wanted = Trace::default();
-            evaluate(&functions, &functions[0], lane, &mut wanted);
-            assert_eq!(trace.worked, wanted.worked, "seed {seed}, lane {lane}");
+fn structured_programs_equal_the_direct_evaluation_of_their_tree() {
+    let judge = |seed: u64, program: &Program| {
+        let prepared = Prepared::new(seed, program)?;
+        let count = 1 + Random::new(seed).below(prepared.width() as u32) as usize;
+        let lanes = lanes(seed, count);
+        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(program, *lane)).collect();
+        Some(match prepared.outputs(&lanes) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(found) => {
+                let lane = (0..count).find(|&lane| found[lane] != expected[lane]).expect("they differ");
+                let why = format!(
+                    "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?}",
+                    lanes[lane], expected[lane], found[lane]
+                );
+                Err(prepared.wrong(why))
+            }
+            Err(why) => Err(prepared.wrong(why)),
+        })
+    };
+    let generate = |seed| generate(seed, Shape::of(seed));
+    Campaign::from_environment(2_000).run("reconverge-r700", generate, judge);
+}
+
+#[test]
+fn a_lane_alone_gives_the_same_as_all_lanes_together() {
+    let judge = |seed: u64, program: &Program| {
+        let prepared = Prepared::new(seed, program)?;
+        let lanes = lanes(seed, 16);
+        let together = match prepared.outputs(&lanes) {
+            Ok(together) => together,
+            Err(why) => return Some(Err(prepared.wrong(why))),
+        };
+        for (lane, together) in lanes.iter().zip(together) {
+            let alone = prepared.outputs(std::slice::from_ref(lane));
+            if alone.as_deref() != Ok(&[together]) {
+                let why = format!("{lane:?} ends alone with {alone:?}, with others with {together:?}");
+                return Some(Err(prepared.wrong(why)));
+            }
         }
-        assert!(flow.entries().is_empty(), "seed {seed}");
-        assert_eq!(flow.active(), Mask::first(LANES), "seed {seed}");
+        Some(Ok(()))
+    };
+    let generate = |seed| generate(seed, Shape::of(seed));
+    Campaign::from_environment(2_000).tenth().run("reconverge-r700", generate, judge);
+}
+
+#[test]
+fn no_program_breaks_a_rule_of_the_manual() {
+    for seed in 0..300 {
+        let Some(prepared) = Prepared::new(seed, &generate(seed, Shape::of(seed))) else { continue };
+        let fetch = prepared.launch.fetch_program.iter().map(|program| &program.words);
+        for words in fetch.chain([&prepared.words]) {
+            let findings = lint(words, prepared.launch.chip);
+            assert!(findings.is_empty(), "seed {seed}: {findings:?}\n{}", prepared.text);
+        }
+    }
+}
+
+#[test]
+fn every_idiom_is_written() {
+    let texts: String = (0..300)
+        .filter_map(|seed| Some(Prepared::new(seed, &generate(seed, Shape::of(seed)))?.text))
+        .collect();
+    #[rustfmt::skip]
+    let idioms = [
+        "ALU:", "ALU_PUSH_BEFORE:", "ALU_POP_AFTER:", "ALU_POP2_AFTER:", "ALU_ELSE_AFTER:", "ALU_BREAK:",
+        "ALU_CONTINUE:", "PRED(ONE)", "PRED(ZERO)", "PUSH:", "POP: POP_CNT(1)", "POP: POP_CNT(2)",
+        "POP: POP_CNT(3)", "POP_PUSH:", "POP_JUMP:", "JUMP:", "ELSE:", "LOOP_START:", "LOOP_START_NO_AL:",
+        "LOOP_START_DX10:", "LOOP_END:", "LOOP_BREAK:", "LOOP_CONTINUE:", "CALL:", "CALL_FS:", "RETURN:",
+        "COND(BOOL)", "COND(NOT_BOOL)", "COND(FALSE)",
+    ];
+    for idiom in idioms {
+        assert!(texts.contains(&format!("{idiom} ")) || texts.contains(&format!("{idiom}\n")), "{idiom}");
     }
 }

@@ -1,6 +1,8 @@
 //! What a lane must compute: the tree walked for one lane alone.
 
-use crate::tree::{Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, Statement, VARIABLES};
+use crate::tree::{
+    Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, STEP_MODULUS, Statement, VARIABLES,
+};
 
 /// The variables of a lane.
 pub type Lane = [i32; VARIABLES];
@@ -11,6 +13,8 @@ enum Flow {
     Next,
     Break,
     Continue,
+    Return,
+    Exit,
 }
 
 /// The variables at the end, for a lane that starts with `lane`.
@@ -41,41 +45,53 @@ fn holds(condition: &Condition, lane: &Lane) -> bool {
 }
 
 fn run(program: &Program, statement: &Statement, lane: &mut Lane) -> Flow {
-    let holds_or_absent = |condition: &Option<Condition>, lane: &Lane| {
-        condition.as_ref().is_none_or(|condition| holds(condition, lane))
+    let leave = |condition: &Option<Condition>, lane: &Lane, flow: Flow| {
+        let leaves = condition.as_ref().is_none_or(|condition| holds(condition, lane));
+        if leaves { flow } else { Flow::Next }
     };
     match statement {
-        Statement::Mix(k) => lane[0] = (lane[0] * MIX_MULTIPLIER + k).rem_euclid(MIX_MODULUS),
-        Statement::Step(variable) => lane[*variable] = (lane[*variable] + 1) % 16,
-        Statement::If(condition, then, otherwise) => {
-            if holds(condition, lane) {
-                return block(program, then, lane);
-            } else if let Some(otherwise) = otherwise {
-                return block(program, otherwise, lane);
-            }
+        Statement::Mix(k) => {
+            lane[0] = (lane[0] * MIX_MULTIPLIER + k).rem_euclid(MIX_MODULUS);
+            Flow::Next
         }
+        Statement::Step(variable) => {
+            lane[*variable] = (lane[*variable] + 1) % STEP_MODULUS;
+            Flow::Next
+        }
+        Statement::If(condition, then, otherwise) => match (holds(condition, lane), otherwise) {
+            (true, _) => block(program, then, lane),
+            (false, Some(otherwise)) => block(program, otherwise, lane),
+            (false, None) => Flow::Next,
+        },
         Statement::IfStatic(index, body) => {
             if program.booleans >> index & 1 != 0 {
-                return block(program, body, lane);
+                block(program, body, lane)
+            } else {
+                Flow::Next
             }
         }
         Statement::Loop(count, body) => {
             for _ in 0..*count {
-                if block(program, body, lane) == Flow::Break {
-                    break;
+                match block(program, body, lane) {
+                    Flow::Next | Flow::Continue => {}
+                    Flow::Break => break,
+                    flow @ (Flow::Return | Flow::Exit) => return flow,
                 }
             }
+            Flow::Next
         }
-        Statement::Break(condition) if holds_or_absent(condition, lane) => return Flow::Break,
-        Statement::Continue(condition) if holds_or_absent(condition, lane) => return Flow::Continue,
-        Statement::Break(_) | Statement::Continue(_) => {}
+        Statement::Break(condition) => leave(condition, lane, Flow::Break),
+        Statement::Continue(condition) => leave(condition, lane, Flow::Continue),
+        Statement::Return(condition) => leave(condition, lane, Flow::Return),
+        Statement::Exit(condition) => leave(condition, lane, Flow::Exit),
         Statement::Call(index, condition) => {
-            if holds_or_absent(condition, lane) {
-                block(program, &program.functions[*index], lane);
+            let calls = condition.as_ref().is_none_or(|condition| holds(condition, lane));
+            if calls && block(program, &program.functions[*index], lane) == Flow::Exit {
+                return Flow::Exit;
             }
+            Flow::Next
         }
     }
-    Flow::Next
 }
 
 #[cfg(test)]
@@ -95,5 +111,19 @@ mod tests {
         let body = vec![Statement::Step(1), Statement::Continue(Some(odd)), Statement::Step(2)];
         let program = Program { body: vec![Statement::Loop(3, body)], ..Program::default() };
         assert_eq!(evaluate(&program, [0; VARIABLES]), [0, 3, 2, 0]);
+    }
+
+    #[test]
+    fn a_return_leaves_the_loops_of_its_function_and_an_exit_leaves_everything() {
+        let leaving = |statement| Program {
+            body: vec![Statement::Loop(2, vec![Statement::Call(0, None), Statement::Step(2)])],
+            functions: vec![vec![
+                Statement::Loop(3, vec![Statement::Step(1), statement]),
+                Statement::Step(3),
+            ]],
+            ..Program::default()
+        };
+        assert_eq!(evaluate(&leaving(Statement::Return(None)), [0; VARIABLES]), [0, 2, 2, 0]);
+        assert_eq!(evaluate(&leaving(Statement::Exit(None)), [0; VARIABLES]), [0, 1, 0, 0]);
     }
 }

@@ -1,45 +1,108 @@
 //! Program trees from seeds.
 
+use crate::evaluate::Lane;
 use crate::random::Random;
-use crate::tree::{Compare, Condition, Program, Statement, VARIABLES};
+use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
 
-/// How large programs may be. The limits keep what a machine needs at once small: loops nest at most
-/// `loops` deep in the body and once in each function, calls nest at most twice.
+/// How large programs may be, and what they may contain. The limits keep what a machine needs at once small.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Constructs inside each other, in the body.
     pub depth: u32,
-    /// Loops inside each other, in the body.
+    /// Loops inside each other, through calls.
     pub loops: u32,
     /// Statements a block, at most.
     pub statements: u32,
+    /// Rounds of a loop, at most; [`MOST_ROUNDS`] is the limit.
+    pub rounds: u32,
+    /// Functions, at most. Calls nest as deep.
+    pub functions: u32,
+    /// Whether every other statement is a loop while loops may still nest.
+    pub loops_first: bool,
+    /// Where functions may return early.
+    pub returns: Returns,
+    /// Whether lanes may end anywhere.
+    pub exits: bool,
 }
 
-impl Default for Shape {
-    fn default() -> Shape {
-        Shape { depth: 4, loops: 2, statements: 4 }
+/// Where functions may return early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// They do not.
+    Nowhere,
+    /// Outside all constructs.
+    AtTop,
+    /// Also inside ifs and loops.
+    Anywhere,
+}
+
+/// Constructs inside each other in a function.
+const FUNCTION_DEPTH: u32 = 2;
+
+impl Shape {
+    /// Wide and of middle depth.
+    pub const WIDE: Shape = Shape {
+        depth: 4,
+        loops: 2,
+        statements: 5,
+        rounds: MOST_ROUNDS,
+        functions: 2,
+        loops_first: false,
+        returns: Returns::Nowhere,
+        exits: false,
+    };
+    /// Four loops inside each other, with ifs between them.
+    pub const DEEP: Shape = Shape {
+        depth: 7,
+        loops: 4,
+        statements: 3,
+        rounds: 3,
+        functions: 1,
+        loops_first: true,
+        ..Shape::WIDE
+    };
+    /// Functions that call functions.
+    pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
+
+    /// The shape of a seed: one of the three.
+    pub fn of(seed: u64) -> Shape {
+        [Shape::WIDE, Shape::DEEP, Shape::CALLS][(seed % 3) as usize]
     }
 }
 
 /// The program of a seed.
 pub fn generate(seed: u64, shape: Shape) -> Program {
     let mut random = Random::new(seed);
-    let functions = random.below(3) as usize;
+    let count = random.below(shape.functions + 1) as usize;
     let mut program = Program { booleans: random.next(), ..Program::default() };
-    for index in 0..functions {
-        let mut scope = Scope { random: &mut random, shape, first_function: index + 1, functions };
-        program.functions.push(scope.block(2, 1, false));
+    // From the last one on, so that what a call needs is known.
+    program.functions.resize(count, Vec::new());
+    for index in (0..count).rev() {
+        let mut scope =
+            Scope { random: &mut random, shape, program: &program, callees: index + 1, in_function: true };
+        let function = scope.block(FUNCTION_DEPTH, shape.loops.min(2), false);
+        program.functions[index] = function;
     }
-    let mut scope = Scope { random: &mut random, shape, first_function: 0, functions };
+    let mut scope = Scope { random: &mut random, shape, program: &program, callees: 0, in_function: false };
     program.body = scope.block(shape.depth, shape.loops, false);
     program
+}
+
+/// What `count` lanes start with, by seed: the trace is 0.
+pub fn lanes(seed: u64, count: usize) -> Vec<Lane> {
+    let mut random = Random::new(seed.rotate_left(32));
+    let mut value = || random.below(STEP_MODULUS as u32) as i32;
+    (0..count).map(|_| [0, value(), value(), value()]).collect()
 }
 
 struct Scope<'a> {
     random: &'a mut Random,
     shape: Shape,
-    first_function: usize,
-    functions: usize,
+    /// The functions so far.
+    program: &'a Program,
+    /// The first function that may be called.
+    callees: usize,
+    in_function: bool,
 }
 
 impl Scope<'_> {
@@ -50,8 +113,12 @@ impl Scope<'_> {
     }
 
     fn statement(&mut self, depth: u32, loops: u32, in_loop: bool) -> Statement {
-        let kind = self.random.below(14);
+        let kind = self.random.below(16);
         match kind {
+            0..=8 if self.shape.loops_first && depth > 0 && loops > 0 => {
+                let count = 1 + self.random.below(self.shape.rounds);
+                Statement::Loop(count, self.block(depth - 1, loops - 1, true))
+            }
             0..=3 if depth > 0 => {
                 let condition = self.condition();
                 let then = self.block(depth - 1, loops, in_loop);
@@ -63,19 +130,36 @@ impl Scope<'_> {
                 Statement::IfStatic(index, self.block(depth - 1, loops, in_loop))
             }
             5 | 6 if depth > 0 && loops > 0 => {
-                let count = self.random.below(6);
+                let count = self.random.below(self.shape.rounds + 1);
                 Statement::Loop(count, self.block(depth - 1, loops - 1, true))
             }
-            7 if in_loop => Statement::Break(self.maybe_condition()),
-            8 if in_loop => Statement::Continue(self.maybe_condition()),
-            9 if self.first_function < self.functions => {
-                let choices = (self.functions - self.first_function) as u32;
-                let function = self.first_function + self.random.below(choices) as usize;
-                Statement::Call(function, self.maybe_condition())
-            }
-            10 | 11 => Statement::Step(1 + self.random.below(VARIABLES as u32 - 1) as usize),
+            7 | 8 if in_loop => Statement::Break(self.maybe_condition()),
+            9 if in_loop => Statement::Continue(self.maybe_condition()),
+            10 | 11 => self.call(loops).unwrap_or(Statement::Mix(10)),
+            12 if self.shape.exits && self.random.once_in(4) => Statement::Exit(Some(self.condition())),
+            12 if self.may_return(depth) => Statement::Return(self.maybe_condition()),
+            12 | 13 => Statement::Step(1 + self.random.below(VARIABLES as u32 - 1) as usize),
             _ => Statement::Mix(1 + self.random.below(63) as i32),
         }
+    }
+
+    fn may_return(&self, depth: u32) -> bool {
+        match self.shape.returns {
+            Returns::Nowhere => false,
+            Returns::AtTop => self.in_function && depth == FUNCTION_DEPTH,
+            Returns::Anywhere => self.in_function,
+        }
+    }
+
+    /// A call of a function that nests at most `loops` loops.
+    fn call(&mut self, loops: u32) -> Option<Statement> {
+        let fits = |index: &usize| self.program.loops_in(&self.program.functions[*index]) <= loops;
+        let choices: Vec<usize> = (self.callees..self.program.functions.len()).filter(fits).collect();
+        if choices.is_empty() {
+            return None;
+        }
+        let function = choices[self.random.below(choices.len() as u32) as usize];
+        Some(Statement::Call(function, self.maybe_condition()))
     }
 
     fn condition(&mut self) -> Condition {
@@ -83,7 +167,7 @@ impl Scope<'_> {
         Condition {
             variable: 1 + self.random.below(VARIABLES as u32 - 1) as usize,
             compare: compares[self.random.below(4) as usize],
-            number: self.random.below(16) as i32,
+            number: self.random.below(STEP_MODULUS as u32) as i32,
         }
     }
 
@@ -99,17 +183,51 @@ mod tests {
 
     #[test]
     fn a_seed_gives_one_program() {
-        assert_eq!(generate(7, Shape::default()), generate(7, Shape::default()));
-        assert_ne!(generate(7, Shape::default()), generate(8, Shape::default()));
+        assert_eq!(generate(7, Shape::WIDE), generate(7, Shape::WIDE));
+        assert_ne!(generate(7, Shape::WIDE), generate(8, Shape::WIDE));
     }
 
     #[test]
     fn every_kind_of_statement_occurs() {
-        let text: String = (0..200).map(|seed| format!("{:?}", generate(seed, Shape::default()))).collect();
-        for kind in
-            ["Mix", "Step", "If(", "IfStatic", "Loop", "Break(None)", "Break(Some", "Continue(Some", "Call"]
-        {
+        let all = |seed| Shape { returns: Returns::Anywhere, exits: true, ..Shape::of(seed) };
+        let text: String = (0..300).map(|seed| format!("{:?}", generate(seed, all(seed)))).collect();
+        for kind in [
+            "Mix",
+            "Step",
+            "If(",
+            "IfStatic",
+            "Loop",
+            "Break(None)",
+            "Break(Some",
+            "Continue(None)",
+            "Continue(Some",
+            "Call(0, None)",
+            "Call(3, Some",
+            "Return(None)",
+            "Return(Some",
+            "Exit(Some",
+        ] {
             assert!(text.contains(kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn four_loops_nest_and_never_more() {
+        let depths: Vec<u32> = (0..300).map(|seed| generate(seed, Shape::of(seed)).loop_depth()).collect();
+        assert!(depths.iter().filter(|depth| **depth == 4).count() > 20);
+        assert_eq!(depths.iter().max(), Some(&4));
+    }
+
+    #[test]
+    fn only_who_asks_gets_returns_and_exits() {
+        let text: String = (0..300).map(|seed| format!("{:?}", generate(seed, Shape::of(seed)))).collect();
+        assert!(!text.contains("Return") && !text.contains("Exit"));
+        for seed in 0..300 {
+            let program = generate(seed, Shape { returns: Returns::AtTop, ..Shape::of(seed) });
+            let inside = program.functions.concat().iter().any(|statement| {
+                !matches!(statement, Statement::Return(_)) && format!("{statement:?}").contains("Return")
+            });
+            assert!(!inside, "seed {seed}");
         }
     }
 }

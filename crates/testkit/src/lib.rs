@@ -1,14 +1,20 @@
 //! One small structured program, any machine.
 //!
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
-//! tests lower the tree in their own idiom, run all lanes in lockstep and compare. Nothing here knows a machine.
+//! tests lower the tree in their own idiom, run all lanes in lockstep and compare. [`Campaign`] chooses the seeds and
+//! reports a failure with the smallest program that still fails. Nothing here knows a machine.
 
+mod campaign;
 mod evaluate;
 mod generate;
 mod random;
+mod shrink;
 mod tree;
 
+pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
-pub use generate::{Shape, generate};
+pub use generate::{Returns, Shape, generate, lanes};
 pub use random::Random;
-pub use tree::{Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, Statement, VARIABLES};
+pub use tree::{
+    Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
+};

@@ -4,12 +4,16 @@
 //! exactly in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes it depend on what ran, how
 //! often and in which order. The others start with the lane's inputs.
 
+use std::fmt;
+
 /// Variables of a lane; the first one is the trace.
 pub const VARIABLES: usize = 4;
 /// Mix: trace = (trace * `MIX_MULTIPLIER` + k) mod [`MIX_MODULUS`].
 pub const MIX_MULTIPLIER: i32 = 5;
 /// See [`MIX_MULTIPLIER`].
 pub const MIX_MODULUS: i32 = 4096;
+/// Step: variable = (variable + 1) mod `STEP_MODULUS`.
+pub const STEP_MODULUS: i32 = 16;
 
 /// How a variable is compared with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,18 @@ pub enum Compare {
     GreaterEqual,
     Equal,
     NotEqual,
+}
+
+impl Compare {
+    /// The comparison that holds where this one does not.
+    pub const fn negated(self) -> Compare {
+        match self {
+            Compare::Less => Compare::GreaterEqual,
+            Compare::GreaterEqual => Compare::Less,
+            Compare::Equal => Compare::NotEqual,
+            Compare::NotEqual => Compare::Equal,
+        }
+    }
 }
 
 /// A variable against a number.
@@ -32,6 +48,13 @@ pub struct Condition {
     pub number: i32,
 }
 
+impl Condition {
+    /// The condition that holds where this one does not.
+    pub const fn negated(self) -> Condition {
+        Condition { compare: self.compare.negated(), ..self }
+    }
+}
+
 /// One statement. `if`, loops and calls contain others.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
@@ -43,7 +66,7 @@ pub enum Statement {
     If(Condition, Vec<Statement>, Option<Vec<Statement>>),
     /// The body runs when boolean constant `index` is true; the same for all lanes.
     IfStatic(u32, Vec<Statement>),
-    /// The body runs `count` times, 0 to 5.
+    /// The body runs `count` times, 0 to [`MOST_ROUNDS`].
     Loop(u32, Vec<Statement>),
     /// Leaves the innermost loop, where the condition holds or always.
     Break(Option<Condition>),
@@ -51,7 +74,14 @@ pub enum Statement {
     Continue(Option<Condition>),
     /// Runs function `index`, where the condition holds or always. Functions call only functions of higher index.
     Call(usize, Option<Condition>),
+    /// Goes on behind the call, where the condition holds or always. In functions only.
+    Return(Option<Condition>),
+    /// The lane ends here with what it has, where the condition holds or always.
+    Exit(Option<Condition>),
 }
+
+/// The most rounds of a loop.
+pub const MOST_ROUNDS: u32 = 5;
 
 /// A program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,4 +92,90 @@ pub struct Program {
     pub functions: Vec<Vec<Statement>>,
     /// Boolean constants: bit n is constant n.
     pub booleans: u32,
+}
+
+impl Program {
+    /// Loops inside each other at the deepest place, through calls.
+    pub fn loop_depth(&self) -> u32 {
+        self.loops_in(&self.body)
+    }
+
+    /// The same for a block of this program.
+    pub fn loops_in(&self, block: &[Statement]) -> u32 {
+        let of = |statement: &Statement| match statement {
+            Statement::If(_, then, otherwise) => {
+                self.loops_in(then).max(otherwise.as_ref().map_or(0, |block| self.loops_in(block)))
+            }
+            Statement::IfStatic(_, body) => self.loops_in(body),
+            Statement::Loop(_, body) => 1 + self.loops_in(body),
+            Statement::Call(index, _) => self.loops_in(&self.functions[*index]),
+            Statement::Mix(_)
+            | Statement::Step(_)
+            | Statement::Break(_)
+            | Statement::Continue(_)
+            | Statement::Return(_)
+            | Statement::Exit(_) => 0,
+        };
+        block.iter().map(of).max().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compare = match self.compare {
+            Compare::Less => "<",
+            Compare::GreaterEqual => ">=",
+            Compare::Equal => "==",
+            Compare::NotEqual => "!=",
+        };
+        write!(f, "v{} {compare} {}", self.variable, self.number)
+    }
+}
+
+/// The program as text, for people: a statement a line, what it contains indented.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_block(f, &self.body, 0)?;
+        for (index, function) in self.functions.iter().enumerate() {
+            writeln!(f, "function {index}")?;
+            write_block(f, function, 1)?;
+        }
+        writeln!(f, "booleans {:#010x}", self.booleans)
+    }
+}
+
+fn write_block(f: &mut fmt::Formatter<'_>, block: &[Statement], depth: usize) -> fmt::Result {
+    let indent = "  ".repeat(depth);
+    let only_if = |condition: &Option<Condition>| match condition {
+        Some(condition) => format!(" if {condition}"),
+        None => String::new(),
+    };
+    for statement in block {
+        match statement {
+            Statement::Mix(k) => writeln!(f, "{indent}mix {k}")?,
+            Statement::Step(variable) => writeln!(f, "{indent}step v{variable}")?,
+            Statement::If(condition, then, otherwise) => {
+                writeln!(f, "{indent}if {condition}")?;
+                write_block(f, then, depth + 1)?;
+                if let Some(otherwise) = otherwise {
+                    writeln!(f, "{indent}else")?;
+                    write_block(f, otherwise, depth + 1)?;
+                }
+            }
+            Statement::IfStatic(index, body) => {
+                writeln!(f, "{indent}if boolean {index}")?;
+                write_block(f, body, depth + 1)?;
+            }
+            Statement::Loop(count, body) => {
+                writeln!(f, "{indent}loop {count}")?;
+                write_block(f, body, depth + 1)?;
+            }
+            Statement::Break(condition) => writeln!(f, "{indent}break{}", only_if(condition))?,
+            Statement::Continue(condition) => writeln!(f, "{indent}continue{}", only_if(condition))?,
+            Statement::Call(index, condition) => writeln!(f, "{indent}call {index}{}", only_if(condition))?,
+            Statement::Return(condition) => writeln!(f, "{indent}return{}", only_if(condition))?,
+            Statement::Exit(condition) => writeln!(f, "{indent}exit{}", only_if(condition))?,
+        }
+    }
+    Ok(())
 }

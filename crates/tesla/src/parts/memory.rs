@@ -117,8 +117,11 @@ pub(super) const LPRIM: P = graphics::<PRIMITIVE, 9, 7, 3>();
 pub(crate) const SVAR: P = graphics::<VARYING, 16, 8, 2>();
 pub(crate) const LVAR: P = graphics::<VARYING, 16, 8, 3>();
 pub(crate) const FOUT32: P = graphics::<OUTPUT, 9, 14, 3>();
-/// The address word of an indirect branch.
-pub(crate) const FCONST_CODE: P = Part::Memory(&memory::<CONST, 0, U8, 9, 16, 3, false, false>(Some(BANK_FIELD)));
+/// The address word of an indirect branch: a word, but the offset counts bytes. (9.9)
+pub(crate) const FCONST_CODE: P = Part::Memory(&Memory {
+    shift: SHIFTS[U8],
+    ..memory::<CONST, 0, B32, 9, 16, 3, false, false>(Some(BANK_FIELD))
+});
 
 /// w0\[25\]: post-increment.
 pub(super) const INCREMENT: u64 = 1 << 25;
