@@ -13,6 +13,7 @@ macro_rules! say_part {
 }
 
 mod asm;
+mod bench;
 mod builtin;
 mod check;
 mod dis;
@@ -26,6 +27,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
+use reconverge_simt::Engine;
 use reconverge_workbench::{Known, Target};
 
 /// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
@@ -49,6 +51,8 @@ enum Command {
     Run(Box<run::Run>),
     /// Judge cases; without a path, the built-in corpus
     Check(check::Check),
+    /// Run the two divergent kernels and time them
+    Bench(bench::Bench),
 }
 
 /// What the input may not tell itself.
@@ -75,6 +79,12 @@ impl TargetArgs {
     fn target(&self, isa: Isa) -> Target {
         Target { isa, chip: self.chip.clone(), stage: self.stage }
     }
+}
+
+/// The engine of a name.
+fn engine(name: &str) -> Result<Engine, String> {
+    let names = Engine::ALL.map(Engine::name).join(", ");
+    Engine::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
 }
 
 /// The container formats, for help texts.
@@ -115,6 +125,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
         Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

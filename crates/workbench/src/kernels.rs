@@ -22,7 +22,7 @@ use reconverge_r500::launch as r500;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
-use reconverge_simt::Statistics;
+use reconverge_simt::{Engine, Statistics};
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
@@ -117,6 +117,9 @@ pub struct KernelRun {
 /// Why there are no counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
+    /// The machine does not have this engine.
+    #[error("this machine does not have the {0} engine")]
+    Engine(Engine),
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
     Source(Vec<Diagnostic>),
@@ -168,11 +171,14 @@ impl Kernel {
 }
 
 impl Prepared {
-    /// Runs on the reference engine.
+    /// Runs on an engine.
     ///
     /// # Errors
-    /// The program trapped.
-    pub fn run(&self) -> Result<KernelRun, KernelError> {
+    /// The program trapped, or the machine does not have the engine.
+    pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
+        if engine != Engine::Reference {
+            return Err(KernelError::Engine(engine));
+        }
         match self {
             Prepared::R500 { setup, launch } => {
                 let outcome = r500::run(setup, launch)?;

@@ -1,7 +1,7 @@
 //! The bundled kernels: every lane against a direct evaluation, all lanes against the golden hashes.
 
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
+use reconverge_simt::{Engine, Mode};
 use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, KernelRun, LANES, Prepared, find, hash};
 
 fn mandel(lane: u32) -> u32 {
@@ -40,7 +40,7 @@ fn evaluation(kernel: &Kernel) -> fn(u32) -> u32 {
 fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
     let prepared = kernel.prepare(lanes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let KernelRun { counts, statistics } = prepared.run().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let KernelRun { counts, statistics } = prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
     let lane = evaluation(kernel);
     let wrong = (0..lanes).find(|&at| counts[at as usize] != lane(at));
     assert_eq!(wrong.map(|at| (at, counts[at as usize], lane(at))), None, "{what}: lane, found, expected");
