@@ -5,7 +5,7 @@
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::open::{OpenError, open};
-use reconverge_workbench::text::TargetError;
+use reconverge_workbench::text::{TargetError, malformed};
 use reconverge_workbench::{Known, Target, round_trip};
 use serde::Deserialize;
 
@@ -21,11 +21,14 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Words to text and back.
+    /// Words to text and back. What is malformed in the program is a finding.
     pub fn judge(&self) -> Verdict {
-        match round_trip(&self.target, &self.program) {
-            Ok(()) => Verdict::PASSED,
-            Err(why) => Verdict::Failed(why),
+        if let Err(why) = round_trip(&self.target, &self.program) {
+            return Verdict::Failed(why);
+        }
+        match malformed(&self.target, &self.program) {
+            Ok(findings) => Verdict::Passed { findings },
+            Err(error) => Verdict::Failed(error.to_string()),
         }
     }
 }

@@ -101,20 +101,47 @@ pub fn disassemble(target: &Target, program: &Program, listing: Listing) -> Resu
     }
 }
 
-/// What stands before the text of a program in a file: machine, chip, name. The text of a Tesla program has the last
-/// two itself.
+/// What stands before the text of a program in a file, as far as the text does not say it itself: machine, chip, name.
 pub fn heading(target: &Target, program: &Program) -> String {
     let mut text = format!(".isa {}\n", target.isa);
-    if target.isa == Isa::Tesla {
-        return text;
-    }
-    if let Some(chip) = &target.chip {
+    if let (Isa::R500, Some(chip)) = (target.isa, &target.chip) {
         text += &format!(".chip {chip}\n");
     }
-    if let Some(name) = &program.name {
+    if let (Isa::R500 | Isa::R700, Some(name)) = (target.isa, &program.name) {
         text += &format!("; {name}\n");
     }
     text
+}
+
+/// What is malformed in a program: words that no instruction has where one is expected, clauses that do not close.
+/// Such words survive the round trip all the same.
+///
+/// # Errors
+/// A program type that the machine does not have.
+pub fn malformed(target: &Target, program: &Program) -> Result<Vec<String>, TargetError> {
+    Ok(match target.isa {
+        // The text refuses no word, and every word of an R500 instruction has a meaning or is reported when it runs.
+        Isa::R500 => Vec::new(),
+        Isa::R700 => {
+            let options = reconverge_r700::code::CodeOptions::new(r700_chip(target.chip.as_deref()));
+            let code = reconverge_r700::code::Code::new(&program.words, program.base, options);
+            code.faults().map(|(address, fault)| format!("at {address}: {fault}")).collect()
+        }
+        Isa::Tesla => {
+            use reconverge_tesla::decode::{decode, length};
+            let (chip, stage) = (tesla_chip(target.chip.as_deref()), tesla_stage(target, program)?);
+            let mut found = Vec::new();
+            let mut at = 0;
+            while let Some(&first) = program.words.get(at) {
+                let pair = [first, program.words.get(at + 1).copied().unwrap_or(0)];
+                if let Err(error) = decode(pair, chip, stage) {
+                    found.push(format!("at {:#x}: {:08x} {:08x}: {error}", 4 * at, pair[0], pair[1]));
+                }
+                at += length(first) as usize;
+            }
+            found
+        }
+    })
 }
 
 /// The R700 chip of this name. The Wii U's graphics processor, Latte, has RV770's encoding; a name that is none of the
