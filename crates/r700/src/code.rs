@@ -21,8 +21,13 @@ use crate::words::{
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    cf: Vec<Option<Result<Cf, CodeFault>>>,
+    /// For each address, where its instruction stands in `cf`; [`UNREACHED`] if there is none.
+    place: Vec<u32>,
+    cf: Vec<Result<Cf, CodeFault>>,
 }
+
+/// In [`Code::place`]: the program cannot reach this address as control flow.
+const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
 #[derive(Clone, Debug)]
@@ -59,8 +64,42 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
+    /// The instructions of all groups, in the order of the program.
+    pub(crate) ops: Vec<AluOp>,
+    /// Where each group stands.
+    pub(crate) spans: Vec<GroupSpan>,
+}
+
+/// Where a group stands in its clause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupSpan {
+    /// Address of its first slot.
+    pub(crate) addr: u32,
+    /// Its first instruction in the clause's list.
+    pub(crate) first: u8,
+    /// How many there are, 1 to 5.
+    pub(crate) len: u8,
+}
+
+impl AluClause {
+    /// How many groups it has, 1 to 128.
+    pub fn group_count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Group `number`, counted from 0.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn group(&self, number: usize) -> Group<'_> {
+        let GroupSpan { addr, first, len } = self.spans[number];
+        Group { addr, ops: &self.ops[usize::from(first)..][..usize::from(len)] }
+    }
+
     /// The groups in order.
-    pub groups: Vec<Group>,
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
+        (0..self.group_count()).map(|number| self.group(number))
+    }
 }
 
 /// KCACHE_BANK, KCACHE_ADDR, KCACHE_MODE of one set.
@@ -75,30 +114,30 @@ pub struct Window {
 }
 
 /// Instructions that run together.
-#[derive(Clone, Debug)]
-pub struct Group {
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
     /// Address of its first slot.
     pub addr: u32,
     /// Its instructions, at most five, in the order of the program.
-    pub ops: Vec<AluOp>,
+    pub ops: &'a [AluOp],
 }
 
 /// Slot t.
-pub const TRANS: usize = 4;
+pub const TRANS: u8 = 4;
 
 /// One ALU instruction.
 #[derive(Clone, Debug)]
 pub struct AluOp {
     /// The opcode and what it means.
-    pub opcode: Opcode,
+    pub opcode: &'static Opcode,
     /// Where it runs: 0 to 3 are x to w, 4 is t.
-    pub slot: usize,
+    pub slot: u8,
     /// Operands; the first `opcode.sources` are read.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
     /// DST_CHAN, 0 to 3.
-    pub dst_chan: usize,
+    pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
     /// WRITE_MASK; OP3 always writes.
@@ -138,28 +177,28 @@ pub enum Operand {
         /// Register, before indexing.
         gpr: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// A constant of a locked window.
     Kcache {
         /// Window 0 or 1.
-        set: usize,
+        set: u8,
         /// Constant in the window, 0 to 31.
         index: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// An entry of the constant file (DX9 mode).
     ConstantFile {
         /// Entry, before indexing.
         index: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// An inline constant or a literal.
     Value(u32),
     /// A result of the vector slots of the group before.
-    Previous(usize),
+    Previous(u8),
     /// The result of slot t of the group before.
     PreviousScalar,
 }
@@ -350,10 +389,11 @@ impl Code {
     /// executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let reader = Reader { words, options };
-        let mut cf = vec![None; words.len() / 2];
+        let mut place = vec![UNREACHED; words.len() / 2];
+        let mut cf: Vec<Result<Cf, CodeFault>> = Vec::new();
         let mut open = vec![start];
         while let Some(addr) = open.pop() {
-            let Some(place @ None) = cf.get_mut(addr as usize) else {
+            let Some(place @ &mut UNREACHED) = place.get_mut(addr as usize) else {
                 continue;
             };
             let decoded = reader.cf(addr);
@@ -368,9 +408,20 @@ impl Code {
                 }
                 open.push(addr + 1);
             }
-            *place = Some(decoded);
+            *place = cf.len() as u32;
+            cf.push(decoded);
         }
-        Code { chip: options.chip, cf }
+        Code { chip: options.chip, place, cf }
+    }
+
+    fn at(&self, addr: u32) -> Option<&Result<Cf, CodeFault>> {
+        let place = *self.place.get(addr as usize)?;
+        self.cf.get(place as usize)
+    }
+
+    /// What can be reached, with its address, in the order of the addresses.
+    fn reached(&self) -> impl Iterator<Item = (u32, &Result<Cf, CodeFault>)> {
+        (0..).zip(&self.place).filter_map(|(addr, place)| Some((addr, self.cf.get(*place as usize)?)))
     }
 
     /// The control-flow instruction at `addr`.
@@ -378,21 +429,21 @@ impl Code {
     /// # Errors
     /// It has no meaning, or the program cannot reach it.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
-        match self.cf.get(addr as usize) {
-            Some(Some(Ok(cf))) => Ok(cf),
-            Some(Some(Err(fault))) => Err(fault.clone()),
-            Some(None) | None => Err(CodeFault::Cut),
+        match self.at(addr) {
+            Some(Ok(cf)) => Ok(cf),
+            Some(Err(fault)) => Err(fault.clone()),
+            None => Err(CodeFault::Cut),
         }
     }
 
     /// The instructions that can be reached, with their addresses.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, &Cf)> {
-        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().ok()?)))
+        self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().ok()?)))
     }
 
     /// What can be reached but has no meaning, with its address.
     pub fn faults(&self) -> impl Iterator<Item = (u32, &CodeFault)> {
-        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().err()?)))
+        self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().err()?)))
     }
 
     /// The chip it was decoded for.

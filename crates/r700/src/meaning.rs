@@ -3,6 +3,10 @@
 //! One line an opcode, in the order of the numbers; the match has no catch-all, so an opcode without a meaning does
 //! not compile.
 
+use std::sync::LazyLock;
+
+use reconverge_isa::FieldValue;
+
 use crate::chip::Family;
 use crate::lane::{self, Predicate};
 #[cfg(doc)]
@@ -88,7 +92,7 @@ pub enum Double {
 
 impl Double {
     /// How many slots one operation takes.
-    pub fn slots(self) -> usize {
+    pub fn slots(self) -> u8 {
         match self {
             Double::Mul | Double::MulAdd(_) | Double::Frexp => 4,
             Double::Add
@@ -155,6 +159,22 @@ const fn op(
     rule: Option<Rule>,
 ) -> Opcode {
     Opcode { name, meaning, sources, unit, exactness, rule }
+}
+
+/// The OP2 opcode with this number on chips of `family`, kept for the program's life; `None` where there is none.
+pub fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
+    static ROWS: LazyLock<[[Option<Opcode>; 128]; 2]> = LazyLock::new(|| {
+        [Family::R600, Family::R700]
+            .map(|family| std::array::from_fn(|number| op2(Op2::from_bits(number as u32, 7)?, family)))
+    });
+    ROWS[usize::from(family == Family::R700)].get(number as usize)?.as_ref()
+}
+
+/// The OP3 opcode with this number, kept for the program's life; `None` where there is none.
+pub fn op3_row(number: u32) -> Option<&'static Opcode> {
+    static ROWS: LazyLock<[Option<Opcode>; 32]> =
+        LazyLock::new(|| std::array::from_fn(|number| Op3::from_bits(number as u32, 5).map(op3)));
+    ROWS.get(number as usize)?.as_ref()
 }
 
 /// The meaning of an OP2 opcode on chips of `family`; `None` where the family does not have it.

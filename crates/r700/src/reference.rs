@@ -60,7 +60,7 @@ pub enum Cause {
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
     NotLocked {
         /// Set 0 or 1.
-        set: usize,
+        set: u8,
         /// The constant, from the window's start.
         index: u8,
         /// KCACHE_MODE.
@@ -385,6 +385,7 @@ impl Wave {
         let mut values = match source.operand {
             Operand::Value(value) => [value; LANES],
             Operand::Gpr { gpr, chan } if source.rel => {
+                let chan = usize::from(chan);
                 let index = self.index(op.index_mode)?;
                 let mut values = [0; LANES];
                 for lane in lanes.lanes() {
@@ -397,7 +398,7 @@ impl Wave {
                 }
                 values
             }
-            Operand::Gpr { gpr, chan } => self.read_register(gpr.into(), chan, lanes, false)?,
+            Operand::Gpr { gpr, chan } => self.read_register(gpr.into(), chan.into(), lanes, false)?,
             Operand::Kcache { set, index, chan } => [self.constant(clause, set, index, chan)?; LANES],
             Operand::ConstantFile { index, chan } => {
                 let offset = if source.rel { self.index(op.index_mode)? } else { [0; LANES] };
@@ -406,7 +407,9 @@ impl Wave {
                 offset.map(|offset| {
                     // Outside 0 to 255 a constant is 0.
                     let entry = usize::try_from(i32::from(index) + offset).ok().filter(|entry| *entry < 256);
-                    entry.and_then(|entry| resources.constant_file.get(entry)).map_or(0, |entry| entry[chan])
+                    entry
+                        .and_then(|entry| resources.constant_file.get(entry))
+                        .map_or(0, |entry| entry[usize::from(chan)])
                 })
             }
             Operand::Previous(chan) => self.previous(chan)?,
@@ -421,7 +424,8 @@ impl Wave {
         Ok(values)
     }
 
-    fn previous(&self, slot: usize) -> Result<Lanes, Cause> {
+    fn previous(&self, slot: u8) -> Result<Lanes, Cause> {
+        let slot = usize::from(slot);
         if !self.clause.defined[slot] && self.options.strict {
             return Err(Cause::Previous(["PV.x", "PV.y", "PV.z", "PV.w", "PS"][slot]));
         }
@@ -429,8 +433,8 @@ impl Wave {
     }
 
     /// Constant `index` of a locked window (MAN 4, kcache).
-    fn constant(&mut self, clause: &AluClause, set: usize, index: u8, chan: usize) -> Result<u32, Cause> {
-        let Window { bank, line, mode } = clause.kcache[set];
+    fn constant(&mut self, clause: &AluClause, set: u8, index: u8, chan: u8) -> Result<u32, Cause> {
+        let Window { bank, line, mode } = clause.kcache[usize::from(set)];
         let (lines, offset) = match mode {
             KcacheMode::NOP => (0, 0),
             KcacheMode::LOCK_1 => (1, 0),
@@ -448,7 +452,7 @@ impl Wave {
         }
         let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
         let entry = (i32::from(line) + offset) * 16 + i32::from(index);
-        let dword = usize::try_from(entry).map_or(usize::MAX, |entry| entry * 4 + chan);
+        let dword = usize::try_from(entry).map_or(usize::MAX, |entry| entry * 4 + usize::from(chan));
         Ok(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
     }
 
@@ -458,7 +462,7 @@ impl Wave {
     fn group<O: Observer>(
         &mut self,
         clause: &AluClause,
-        group: &Group,
+        group: Group<'_>,
         observer: &mut O,
     ) -> Result<(), Cause> {
         let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
@@ -506,14 +510,21 @@ impl Wave {
         if matches!(op.opcode.meaning, Meaning::Nothing) || !op.write {
             return Ok(());
         }
-        let values = &write.results[op.slot];
+        let values = &write.results[usize::from(op.slot)];
         if !op.dst_rel {
-            return self.write_register(op.dst_gpr.into(), op.dst_chan, running, values, false, observer);
+            return self.write_register(
+                op.dst_gpr.into(),
+                op.dst_chan.into(),
+                running,
+                values,
+                false,
+                observer,
+            );
         }
         let index = self.index(op.index_mode)?;
         for lane in running.lanes() {
             let register = i32::from(op.dst_gpr) + index[lane.index()];
-            self.write_register(register, op.dst_chan, Mask::only(lane), values, true, observer)?;
+            self.write_register(register, op.dst_chan.into(), Mask::only(lane), values, true, observer)?;
         }
         Ok(())
     }
@@ -521,7 +532,7 @@ impl Wave {
     /// The results of one instruction of a group, into `write`.
     fn compute(
         &self,
-        group: &Group,
+        group: Group<'_>,
         number: usize,
         op: &AluOp,
         operands: &[[Lanes; 3]; 5],
@@ -529,7 +540,7 @@ impl Wave {
         write: &mut Writes,
     ) {
         let [a, b, c] = &operands[number];
-        let result = &mut write.results[op.slot];
+        let result = &mut write.results[usize::from(op.slot)];
         let finish = |value: u32| {
             let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
             if op.clamp { lane::clamp(scaled, self.launch.dx10_clamp) } else { scaled }
@@ -567,13 +578,14 @@ impl Wave {
                 result[lane] = if kill { lane::ONE } else { 0 };
             }),
             Meaning::Mova(f) => {
+                let chan = usize::from(op.dst_chan);
                 each(running, |lane| {
                     let value = f(a[lane]);
-                    write.address[op.dst_chan][lane] = value;
+                    write.address[chan][lane] = value;
                     result[lane] = value as u32;
                 });
-                write.address_written[op.dst_chan] = running;
-                write.mova[op.dst_chan] = true;
+                write.address_written[chan] = running;
+                write.mova[chan] = true;
             }
             Meaning::MovaLoop(f) => {
                 each(running, |lane| result[lane] = f(a[lane]) as u32);
@@ -583,7 +595,7 @@ impl Wave {
                 result[lane] = finish(f(across(0, lane), across(1, lane)));
             }),
             Meaning::Cube => each(running, |lane| {
-                let value = lane::cube(across(0, lane), across(1, lane))[op.slot];
+                let value = lane::cube(across(0, lane), across(1, lane))[usize::from(op.slot)];
                 // OMOD and CLAMP do not act on the face number.
                 result[lane] = if op.slot == 3 { value } else { finish(value) };
             }),
@@ -591,7 +603,7 @@ impl Wave {
                 let mut execute = Mask::NONE;
                 each(running, |lane| {
                     let sources = [0, 1, 2].map(|place| across(place, lane));
-                    let (value, predicate) = self.double(double, op.slot, sources);
+                    let (value, predicate) = self.double(double, op.slot.into(), sources);
                     result[lane] = value;
                     execute.set(Lane(lane as u8), predicate.is_some_and(|predicate| predicate.execute));
                 });
@@ -645,15 +657,16 @@ impl Wave {
     }
 
     /// Makes the results of a group visible to the next: PV, PS, AR, the predicate, the masks.
-    fn retire(&mut self, clause: &AluClause, group: &Group, running: &[Mask; 5], write: Writes) {
+    fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
         let state = &mut *self.clause;
         state.defined = [false; 5];
         for (number, op) in group.ops.iter().enumerate() {
             if matches!(op.opcode.meaning, Meaning::Nothing) {
                 continue;
             }
-            state.defined[op.slot] = true;
-            each(running[number], |lane| state.previous[op.slot][lane] = write.results[op.slot][lane]);
+            let slot = usize::from(op.slot);
+            state.defined[slot] = true;
+            each(running[number], |lane| state.previous[slot][lane] = write.results[slot][lane]);
         }
         for chan in 0..4 {
             state.address_defined[chan] |= write.mova[chan];
@@ -710,9 +723,9 @@ impl Wave {
                 if self.clause.mask_updated && self.options.strict {
                     return Err(Cause::ExecuteMaskNotLast);
                 }
-                self.group(clause, &clause.groups[number], observer)?;
+                self.group(clause, clause.group(number), observer)?;
                 let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
-                if number + 1 < clause.groups.len()
+                if number + 1 < clause.group_count()
                     && (lanes.any() || self.clause.mask_updated && self.options.strict)
                 {
                     self.at = At::Group(number + 1);
@@ -851,7 +864,7 @@ impl Wave {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref() } else { Some(&self.code) };
         let op = code.and_then(|code| code.cf(pc).ok()).map(|cf| &cf.op);
         match (self.at, op) {
-            (At::Group(number), Some(CfOp::Alu(clause))) => clause.groups[number].addr,
+            (At::Group(number), Some(CfOp::Alu(clause))) => clause.group(number).addr,
             (At::Fetch(number, _), Some(CfOp::Fetch(_, _, fetches))) => fetches[number].addr,
             _ => pc,
         }
