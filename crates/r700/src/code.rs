@@ -304,11 +304,22 @@ pub enum FetchOp {
     /// From a texture, or about one.
     Texture(TexDword0R700, TexDword1, TexDword2),
     /// From scratch, reduction or scatter memory.
-    Memory(MemRdDword0, MemRdDword1, MemRdDword2),
+    Memory(MemoryRead, MemRdDword0, MemRdDword1, MemRdDword2),
     /// To the local data share.
     DataShareWrite(MemDswDword1),
     /// From the local data share.
     DataShareRead(MemDsrDword0, MemDsrDword1),
+}
+
+/// What a memory fetch reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryRead {
+    /// READ_SCRATCH.
+    Scratch,
+    /// READ_REDUCTION.
+    Reduction,
+    /// READ_SCATTER.
+    Scatter,
 }
 
 /// The second word of a vertex fetch.
@@ -336,6 +347,12 @@ pub enum CodeFault {
         field: &'static str,
         /// Its value.
         number: u32,
+    },
+    /// An instruction that opcode tables name, but whose words no source describes.
+    #[error("{name} is not supported: the layout of its words is not documented")]
+    Undocumented {
+        /// Its name.
+        name: &'static str,
     },
     /// A group has no LAST mark before the clause ends, or its literals lie beyond.
     #[error("the clause ends inside a group")]

@@ -7,7 +7,7 @@ use reconverge_isa::FieldValue;
 use crate::chip::Family;
 use crate::code::{
     AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
-    MemoryExport, Operand, Select, Source, TRANS, VertexFormat, Window,
+    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window,
 };
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{self, Meaning, Opcode, Unit};
@@ -15,7 +15,7 @@ use crate::words::{
     AluDword0, AluDword1Op2R600, AluDword1Op2R700, AluDword1Op3, CfAllocExportDword0,
     CfAllocExportDword1BufR700, CfAllocExportDword1SwizR700, CfAluDword0, CfAluDword1R700, CfDword1R700,
     CfInst, Cond, ExportInst, MemDsrDword0, MemDsrDword1, MemDswDword0, MemDswDword1, MemOp, MemRdDword0,
-    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, VtxDword0,
+    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, TexInst, VtxDword0,
     VtxDword1Gpr, VtxDword1Sem, VtxDword2R700, VtxInst,
 };
 
@@ -435,6 +435,9 @@ impl Reader<'_> {
             return self.memory_fetch(addr, word0, word1, word2);
         }
         let mut low = TexDword0R700::unpack_lenient(word0)?;
+        if low.tex_inst == TexInst::KEEP_GRADIENTS && !r700 {
+            return Err(CodeFault::Unknown { field: "TEX_INST", number });
+        }
         low.alt_const &= r700;
         let high = TexDword1::unpack_lenient(word1)?;
         let third = TexDword2::unpack_lenient(word2)?;
@@ -453,22 +456,11 @@ impl Reader<'_> {
     fn memory_fetch(&self, addr: u32, word0: u32, word1: u32, word2: u32) -> Read<Fetch> {
         let number = word0 >> 8 & 7;
         let unknown = CodeFault::Unknown { field: "MEM_OP", number };
-        match MemOp::from_bits(number, 3).ok_or(unknown.clone())? {
-            MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => {
-                let low = MemRdDword0::unpack_lenient(word0)?;
-                let high = MemRdDword1::unpack_lenient(word1)?;
-                let third = MemRdDword2::unpack_lenient(word2)?;
-                Ok(Fetch {
-                    addr,
-                    op: FetchOp::Memory(low, high, third),
-                    whole_quad: low.fetch_whole_quad,
-                    src_gpr: low.src_gpr,
-                    src_rel: low.src_rel,
-                    dst_gpr: high.dst_gpr,
-                    dst_rel: high.dst_rel,
-                    select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
-                })
-            }
+        let op = MemOp::from_bits(number, 3).ok_or(unknown)?;
+        match op {
+            MemOp::RD_SCRATCH => memory_read(addr, [word0, word1, word2], MemoryRead::Scratch),
+            MemOp::RD_REDUC => memory_read(addr, [word0, word1, word2], MemoryRead::Reduction),
+            MemOp::RD_SCATTER => memory_read(addr, [word0, word1, word2], MemoryRead::Scatter),
             MemOp::LOCAL_DS_WRITE => {
                 let low = MemDswDword0::unpack_lenient(word0)?;
                 let high = MemDswDword1::unpack_lenient(word1)?;
@@ -497,9 +489,27 @@ impl Reader<'_> {
                     select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
                 })
             }
-            MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => Err(unknown),
+            MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
+                Err(CodeFault::Undocumented { name: op.name() })
+            }
         }
     }
+}
+
+fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) -> Read<Fetch> {
+    let low = MemRdDword0::unpack_lenient(word0)?;
+    let high = MemRdDword1::unpack_lenient(word1)?;
+    let third = MemRdDword2::unpack_lenient(word2)?;
+    Ok(Fetch {
+        addr,
+        op: FetchOp::Memory(space, low, high, third),
+        whole_quad: low.fetch_whole_quad,
+        src_gpr: low.src_gpr,
+        src_rel: low.src_rel,
+        dst_gpr: high.dst_gpr,
+        dst_rel: high.dst_rel,
+        select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
+    })
 }
 
 /// MEM_INST of a memory instruction.

@@ -161,7 +161,7 @@ pub enum LoopKind {
 pub struct LoopRegisters {
     /// Which loop it is.
     pub kind: LoopKind,
-    /// Rounds left, this one included; 0 in a DX10 loop.
+    /// Rounds left, this one included; 0 in a DX10 loop without a limit.
     pub trip: u32,
     /// aL, if this loop or one around it has an index.
     pub index: Option<i32>,
@@ -224,6 +224,8 @@ pub struct FlowSetup {
     pub booleans: u32,
     /// The deepest nesting that CALL allows.
     pub call_limit: u32,
+    /// Rounds after which a DX10 loop ends; the hardware has no such limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    pub dx10_loop_limit: Option<u32>,
     /// First instruction of the main program.
     pub start: u32,
     /// First instruction of the fetch program; `None` makes CALL_FS return at once.
@@ -245,6 +247,7 @@ impl FlowSetup {
             loop_constants: [LoopConstant::default(); 32],
             booleans: 0,
             call_limit: Self::CALL_LIMIT,
+            dx10_loop_limit: None,
             start: 0,
             fetch_start: None,
             strict: true,
@@ -655,8 +658,14 @@ impl Flow {
 
     /// 0x06 LOOP_START_DX10: a loop that ends by breaks only ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
-        let registers = LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: self.loop_index(), step: 0 };
-        self.start(control, registers, true)
+        let limit = self.setup.dx10_loop_limit;
+        let registers = LoopRegisters {
+            kind: LoopKind::Dx10,
+            trip: limit.unwrap_or(0),
+            index: self.loop_index(),
+            step: 0,
+        };
+        self.start(control, registers, limit != Some(0))
     }
 
     /// Lanes that do not take part become inactive-break, so that LOOP_END cannot wake them. If nobody takes
@@ -696,7 +705,12 @@ impl Flow {
                     registers.trip = registers.trip.saturating_sub(1);
                     another_round &= registers.trip > 0;
                 }
-                LoopKind::Dx10 => {}
+                LoopKind::Dx10 => {
+                    if let Some(left) = registers.trip.checked_sub(1) {
+                        registers.trip = left;
+                        another_round &= left > 0;
+                    }
+                }
             }
         }
         if another_round {
@@ -998,7 +1012,8 @@ impl FlowView for Flow {
                     StackRow { kind: entry.kind(), pc: None, mask: Some(*active), count: None }
                 }
                 Entry::Loop { states, registers: outer } => {
-                    let trip = registers.filter(|own| own.kind != LoopKind::Dx10).map(|own| own.trip.into());
+                    let counts = |own: &LoopRegisters| own.kind != LoopKind::Dx10 || own.trip > 0;
+                    let trip = registers.filter(counts).map(|own| own.trip.into());
                     registers = *outer;
                     StackRow { kind: entry.kind(), pc: None, mask: Some(states.active), count: trip }
                 }

@@ -6,22 +6,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reconverge_isa::FieldValue;
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Observer, StackRow, Statistics, Step, Trap, Why,
 };
 use thiserror::Error;
 
+use crate::chip::Family;
 use crate::code::{
     AluClause, AluOp, Cf, CfOp, Code, CodeFault, ExportKind, Group, Operand, Source, TRANS, Window,
 };
 use crate::export::{Spaces, Target};
-use crate::flow::{Control, Flow, FlowFault, FlowSetup};
+use crate::flow::{AluForm, Control, Flow, FlowFault, FlowSetup};
 use crate::lane::{self, Predicate};
 use crate::lane64;
 use crate::launch::{Emission, Fidelity, LANES, Launch, Options, Stage, lanes_of};
 use crate::meaning::{Double, Meaning};
-use crate::memory::DataShare;
+use crate::memory::Simd;
 use crate::rules::Rule;
+use crate::texture::Held;
 use crate::words::{CfInst, IndexModeR700, KcacheMode};
 
 /// What a program can do wrong.
@@ -50,9 +53,14 @@ pub enum Cause {
     /// aL is used outside every DX9 loop (strict mode; lenient: 0).
     #[error("aL is used outside every loop that has an index")]
     LoopIndex,
-    /// Global registers.
-    #[error("INDEX_MODE {0} addresses the registers shared by wavefronts, which are not modelled")]
-    GlobalRegisters(&'static str),
+    /// A global register that the launch does not have (strict mode; lenient: reads give R0, writes are dropped).
+    #[error("global register {register} is outside the {declared} of the launch")]
+    GlobalRegister {
+        /// The register, after indexing.
+        register: i32,
+        /// How many there are.
+        declared: usize,
+    },
     /// PV or PS of a slot that the group before did not use (strict mode; lenient: the older value).
     #[error("{0} is read, but the group before left it undefined")]
     Previous(&'static str),
@@ -99,9 +107,6 @@ pub enum Cause {
         /// The lanes.
         lanes: Mask,
     },
-    /// An instruction that is known but not modelled.
-    #[error("{0} is not modelled")]
-    Unsupported(&'static str),
     /// The wavefront has taken more instructions than the watchdog allows.
     #[error("no end after {0} instructions")]
     Watchdog(u64),
@@ -134,6 +139,8 @@ struct ClauseState {
     address_defined: [bool; 4],
     /// The predicate bits.
     predicate: Mask,
+    /// Whether a PRED_SET* of this clause has written them.
+    predicate_written: bool,
     /// Whether a group has updated the execute mask.
     mask_updated: bool,
 }
@@ -146,6 +153,7 @@ impl Default for ClauseState {
             address: [[0; LANES]; 4],
             address_defined: [false; 4],
             predicate: Mask(u64::MAX),
+            predicate_written: false,
             mask_updated: false,
         }
     }
@@ -172,9 +180,10 @@ pub struct Wave {
     registers: Vec<Lanes>,
     clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
-    pub(crate) share: DataShare,
-    /// What SET_GRADIENTS_H and _V of this clause have loaded.
-    pub(crate) set_gradients: [Option<Box<[Lanes; 4]>>; 2],
+    /// What other wavefronts share.
+    pub(crate) simd: Simd,
+    /// What texture instructions of this clause have left for later ones.
+    pub(crate) held: Held,
     pub(crate) exports: BTreeMap<(ExportKind, u16), Target>,
     pub(crate) emissions: Vec<Emission>,
     pub(crate) acknowledges: u32,
@@ -202,6 +211,7 @@ impl Wave {
             loop_constants: launch.resources.loop_constants,
             booleans: launch.resources.booleans,
             call_limit: options.call_limit,
+            dx10_loop_limit: options.dx10_loop_limit,
             start: launch.start,
             fetch_start: launch.fetch_program.as_ref().map(|fetch| fetch.start),
             strict: options.strict,
@@ -227,8 +237,8 @@ impl Wave {
             registers,
             clause: Box::default(),
             spaces: Spaces::new(launch.scratch_dwords, launch.record_dwords),
-            share: DataShare::default(),
-            set_gradients: [None, None],
+            simd: Simd::default(),
+            held: Held::default(),
             exports: BTreeMap::new(),
             emissions: Vec::new(),
             acknowledges: 0,
@@ -238,9 +248,9 @@ impl Wave {
         }
     }
 
-    /// Gives the wavefront the contents of the scatter buffer, which all wavefronts share.
-    pub fn set_scatter(&mut self, dwords: Vec<u32>) {
-        self.spaces.scatter = dwords;
+    /// Gives the wavefront what all wavefronts share, as the one before has left it.
+    pub fn set_simd(&mut self, simd: Simd) {
+        self.simd = simd;
     }
 
     /// The flow state.
@@ -358,15 +368,16 @@ impl Wave {
 
     /// What INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
+        if self.launch.chip.family == Family::R600 && is_global(mode) {
+            return Err(CodeFault::Unknown { field: "INDEX_MODE", number: mode.to_bits() }.into());
+        }
         let chan = match mode {
-            IndexModeR700::AR_X => 0,
+            IndexModeR700::GLOBAL => return Ok([0; LANES]),
+            IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => 0,
             IndexModeR700::AR_Y => 1,
             IndexModeR700::AR_Z => 2,
             IndexModeR700::AR_W => 3,
             IndexModeR700::LOOP => return Ok([self.loop_offset(true)?; LANES]),
-            IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => {
-                return Err(Cause::GlobalRegisters(mode.name()));
-            }
         };
         if !self.clause.address_defined[chan] && self.options.strict {
             return Err(Cause::AddressRegister(b"xyzw"[chan].into()));
@@ -385,16 +396,11 @@ impl Wave {
         let mut values = match source.operand {
             Operand::Value(value) => [value; LANES],
             Operand::Gpr { gpr, chan } if source.rel => {
-                let chan = usize::from(chan);
                 let index = self.index(op.index_mode)?;
                 let mut values = [0; LANES];
                 for lane in lanes.lanes() {
                     let register = i32::from(gpr) + index[lane.index()];
-                    let row = match self.row_for(register, chan, true) {
-                        Some(row) => row,
-                        None => self.outside(register, chan)?,
-                    };
-                    values[lane.index()] = self.registers[row][lane.index()];
+                    values[lane.index()] = self.indexed(op.index_mode, register, chan.into(), lane)?;
                 }
                 values
             }
@@ -422,6 +428,36 @@ impl Wave {
             values = values.map(lane::neg);
         }
         Ok(values)
+    }
+
+    /// What an indexed operand reads: a register of the lane, or a global one
+    /// ([`Rule::GLOBAL_REGISTERS_ARE_COLUMNS`]).
+    fn indexed(&mut self, mode: IndexModeR700, register: i32, chan: usize, lane: Lane) -> Result<u32, Cause> {
+        if is_global(mode) {
+            return match self.global(register)? {
+                Some(global) => Ok(self.simd.global[global][chan][lane.index()]),
+                None => Ok(self.registers[chan][lane.index()]),
+            };
+        }
+        let row = match self.row_for(register, chan, true) {
+            Some(row) => row,
+            None => self.outside(register, chan)?,
+        };
+        Ok(self.registers[row][lane.index()])
+    }
+
+    /// The global register with this number; `None` in lenient mode when there is none.
+    fn global(&mut self, register: i32) -> Result<Option<usize>, Cause> {
+        self.fidelity.rules.insert(Rule::GLOBAL_REGISTERS_ARE_COLUMNS);
+        let declared = self.simd.global.len();
+        let found = usize::try_from(register).ok().filter(|register| *register < declared);
+        if found.is_none() {
+            self.fidelity.rules.insert(Rule::BAD_INDEX_READS_R0);
+            if self.options.strict {
+                return Err(Cause::GlobalRegister { register, declared });
+            }
+        }
+        Ok(found)
     }
 
     fn previous(&self, slot: u8) -> Result<Lanes, Cause> {
@@ -471,6 +507,9 @@ impl Wave {
         let mut write = Writes::default();
         // First every operand of every instruction is read ...
         for (number, op) in group.ops.iter().enumerate() {
+            if op.pred_sel.is_some() && !self.clause.predicate_written {
+                self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
+            }
             running[number] = match op.pred_sel {
                 None => lanes,
                 Some(true) => lanes & self.clause.predicate,
@@ -524,7 +563,14 @@ impl Wave {
         let index = self.index(op.index_mode)?;
         for lane in running.lanes() {
             let register = i32::from(op.dst_gpr) + index[lane.index()];
-            self.write_register(register, op.dst_chan.into(), Mask::only(lane), values, true, observer)?;
+            let chan = usize::from(op.dst_chan);
+            if is_global(op.index_mode) {
+                if let Some(global) = self.global(register)? {
+                    self.simd.global[global][chan][lane.index()] = values[lane.index()];
+                }
+                continue;
+            }
+            self.write_register(register, chan, Mask::only(lane), values, true, observer)?;
         }
         Ok(())
     }
@@ -681,6 +727,7 @@ impl Wave {
             self.fidelity.rules.insert(Rule::PRED_SET_WRITES_ZERO_FOR_TRUE);
             if op.update_pred {
                 state.predicate = (state.predicate - running[number]) | execute;
+                state.predicate_written = true;
             }
             if op.update_execute_mask {
                 let skip = running[number] - execute;
@@ -720,8 +767,11 @@ impl Wave {
         }
         match (self.at, &cf.op) {
             (At::Group(number), CfOp::Alu(clause)) => {
-                if self.clause.mask_updated && self.options.strict {
-                    return Err(Cause::ExecuteMaskNotLast);
+                if self.clause.mask_updated {
+                    if self.options.strict {
+                        return Err(Cause::ExecuteMaskNotLast);
+                    }
+                    self.fidelity.rules.insert(Rule::EXECUTE_MASK_FROM_THE_NEXT_GROUP);
                 }
                 self.group(clause, clause.group(number), observer)?;
                 let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
@@ -760,6 +810,9 @@ impl Wave {
         match &cf.op {
             CfOp::Alu(clause) => {
                 let lanes = self.flow.alu_enter(clause.form, clause.whole_quad_mode)?;
+                if clause.form == AluForm::PushBefore && self.flow.active().is_empty() {
+                    self.fidelity.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
+                }
                 if lanes.any() {
                     *self.clause = ClauseState::default();
                     self.at = At::Group(0);
@@ -770,7 +823,7 @@ impl Wave {
             CfOp::Fetch(_, control, _) => {
                 let lanes = self.flow.test(control)?;
                 if lanes.any() {
-                    self.set_gradients = [None, None];
+                    self.held = Held::default();
                     self.at = At::Fetch(0, lanes);
                     return Ok(());
                 }
@@ -792,6 +845,9 @@ impl Wave {
 
     fn control(&mut self, inst: CfInst, control: &Control) -> Result<(), Cause> {
         self.needs_stage(inst)?;
+        if control.whole_quad_mode {
+            self.fidelity.rules.insert(Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY);
+        }
         let flow = &mut self.flow;
         match inst {
             CfInst::NOP | CfInst::END_PROGRAM => flow.nop(),
@@ -939,6 +995,11 @@ impl Default for Writes {
     }
 }
 
+/// Whether indexed operands are global registers.
+fn is_global(mode: IndexModeR700) -> bool {
+    matches!(mode, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X)
+}
+
 fn each(lanes: Mask, mut act: impl FnMut(usize)) {
     for lane in lanes.lanes() {
         act(lane.index());
@@ -949,6 +1010,7 @@ fn each(lanes: Mask, mut act: impl FnMut(usize)) {
 fn leans_on(inst: CfInst) -> Option<Rule> {
     match inst {
         CfInst::JUMP | CfInst::ELSE => Some(Rule::POP_ONLY_WHEN_JUMPING),
+        CfInst::PUSH => Some(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES),
         CfInst::POP => Some(Rule::POP_KEEPS_BREAKS),
         CfInst::LOOP_START_DX10 => Some(Rule::DX10_LOOP_HAS_NO_COUNT),
         CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE => Some(Rule::PUSH_ELSE_INVERTS),
@@ -962,7 +1024,6 @@ fn leans_on(inst: CfInst) -> Option<Rule> {
         | CfInst::LOOP_START_NO_AL
         | CfInst::LOOP_CONTINUE
         | CfInst::LOOP_BREAK
-        | CfInst::PUSH
         | CfInst::POP_JUMP
         | CfInst::POP_PUSH
         | CfInst::CALL

@@ -365,6 +365,19 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
+/// The weights with which [`sample`] mixes: along x, y and z that of the texel to the upper side, on the larger of the
+/// two levels, then that of the smaller level; 0 where nothing is mixed.
+pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
+    let (number, between) = levels_of(image, sampler, at.lod);
+    let filter = filter_of(sampler, at.lod);
+    let place = resolve(image, sampler, at, number);
+    let along = |axis: usize| match filter == Filter::Linear && axis < place.axes {
+        true => place.neighbours(axis, at.offset[axis]).1,
+        false => 0.0,
+    };
+    [along(0), along(1), along(2), between]
+}
+
 /// The bits of one texel, without filtering whatever the sampler says; for integer images.
 pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     let number = nearest_level(image, sampler, at.lod);
@@ -524,18 +537,25 @@ fn filtered(
     at: &Position,
     value: impl Fn([u32; 4]) -> [f32; 4] + Copy,
 ) -> [f32; 4] {
-    let lod = clamped_lod(sampler, at.lod);
-    let filter = if lod > 0.0 { sampler.min } else { sampler.mag };
+    let filter = filter_of(sampler, at.lod);
     let level = |number| filter_level(image, sampler, at, number, filter, value);
+    let (number, between) = levels_of(image, sampler, at.lod);
+    mix(between, || level(number), || level(number + 1))
+}
+
+fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
+    if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
+}
+
+/// The level to read, and the weight of the next smaller one, below 1; 0 where there is none.
+fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
+    let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
-    if sampler.mip != MipFilter::Linear || lod <= 0.0 {
-        return level(nearest_level(image, sampler, at.lod));
+    if sampler.mip != MipFilter::Linear || clamped <= 0.0 {
+        return (nearest_level(image, sampler, lod), 0.0);
     }
-    let below = lod as usize;
-    if below >= last {
-        return level(last);
-    }
-    mix(lod - libm::floorf(lod), || level(below), || level(below + 1))
+    let below = clamped as usize;
+    if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
 fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
