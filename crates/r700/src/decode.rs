@@ -136,7 +136,9 @@ impl Reader<'_> {
             | CfInst::END_PROGRAM
             | CfInst::WAIT_ACK => CfOp::Control(inst, control),
         };
-        Ok(Cf { op, end_of_program: fields.end_of_program })
+        // END_PROGRAM is reserved in the manual; opcode tables name it, and nothing else it could do.
+        let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
+        Ok(Cf { op, end_of_program })
     }
 
     fn export(&self, inst: ExportInst, word0: u32, word1: u32) -> Read<Cf> {

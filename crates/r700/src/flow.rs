@@ -24,7 +24,7 @@ mod state;
 mod view;
 
 pub use state::{
-    AluForm, Condition, Control, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
+    AluForm, Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
     StackUse, State, States,
 };
 
@@ -143,31 +143,12 @@ impl Flow {
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
     pub fn subentries_an_entry(&self) -> u32 {
-        if self.setup.wave_width <= 32 { 8 } else { 4 }
+        StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
     /// What the stack holds now, in entries and subentries.
-    ///
-    /// A push costs a subentry, in WHOLE_QUAD_MODE an entry; a loop an entry; a call a subentry, two on chips 16
-    /// lanes wide; and two subentries more while any plain push is on the stack (Mesa, LLVM).
     pub fn stack_use(&self) -> StackUse {
-        let call = if self.setup.wave_width == 16 { 2 } else { 1 };
-        let mut used = StackUse::default();
-        let mut pushes = false;
-        for entry in &self.stack {
-            match entry {
-                Entry::Branch { whole_quad: true, .. } | Entry::Loop { .. } => used.full += 1,
-                Entry::Branch { whole_quad: false, .. } => {
-                    used.sub += 1;
-                    pushes = true;
-                }
-                Entry::Return { .. } => used.sub += call,
-            }
-        }
-        if pushes {
-            used.sub += 2;
-        }
-        used
+        StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
     }
 
     /// The most entries the stack has held so far: what STACK_SIZE must be at least.
@@ -245,6 +226,7 @@ impl Flow {
                     full: used.full,
                     sub: used.sub,
                     subentries_an_entry,
+                    program: None,
                 })
             }
             _ => Ok(()),

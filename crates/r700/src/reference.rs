@@ -17,10 +17,11 @@ use reconverge_simt::{
 
 use crate::code::{Cf, CfOp, Code, ExportKind};
 use crate::export::{Spaces, Target};
-use crate::flow::{AluForm, Control, Flow, FlowSetup};
+use crate::flow::{AluForm, Control, Flow, FlowFault, FlowSetup};
 use crate::launch::{Emission, Fidelity, LANES, Launch, Options, Stage, lanes_of};
 use crate::memory::Simd;
 use crate::rules::Rule;
+use crate::stack::stack_needed;
 use crate::texture::Held;
 use crate::words::CfInst;
 use group::ClauseState;
@@ -155,7 +156,7 @@ impl Wave {
         &self.fidelity
     }
 
-    /// Writes that have asked for an acknowledge and that no WAIT_ACK has waited for.
+    /// Writes and fetch clauses that have asked for an acknowledge and that no WAIT_ACK has waited for.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
@@ -323,9 +324,10 @@ impl Wave {
                 }
                 self.flow.alu_leave(clause.form)?;
             }
-            CfOp::Fetch(_, control, _) => {
+            CfOp::Fetch(inst, control, _) => {
                 let lanes = self.flow.test(control)?;
                 if lanes.any() {
+                    self.acknowledges += u32::from(acknowledged(*inst));
                     self.held = Held::default();
                     self.at = At::Fetch(0, lanes);
                     return Ok(());
@@ -474,6 +476,11 @@ impl Snapshot {
     }
 }
 
+/// Whether a fetch clause asks for an acknowledge, which WAIT_ACK can wait for.
+fn acknowledged(inst: CfInst) -> bool {
+    matches!(inst, CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK)
+}
+
 /// The disputed reading that an instruction leans on.
 fn leans_on(inst: CfInst) -> Option<Rule> {
     match inst {
@@ -539,7 +546,11 @@ impl Machine for Wave {
         let pc = self.position();
         let lanes = self.flow.active();
         let before = O::ENABLED.then(|| Snapshot::of(self));
-        if let Err(cause) = self.advance(observer) {
+        if let Err(mut cause) = self.advance(observer) {
+            if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
+                let needed = stack_needed(&self.code, self.launch.start);
+                *program = needed.map(|needed| needed.entries(*subentries_an_entry));
+            }
             if O::ENABLED {
                 observer.event(Event::Trap { mask: lanes });
             }

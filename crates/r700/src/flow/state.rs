@@ -177,7 +177,30 @@ pub enum Entry {
     },
 }
 
+/// What an entry of the stack is as far as its size goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cost {
+    /// A push: a subentry.
+    Push,
+    /// A push in WHOLE_QUAD_MODE: an entry.
+    WholeQuadPush,
+    /// A loop: an entry.
+    Loop,
+    /// A call: a subentry, on chips 16 lanes wide two.
+    Call,
+}
+
 impl Entry {
+    /// How much of the stack it takes.
+    pub const fn cost(&self) -> Cost {
+        match self {
+            Entry::Branch { whole_quad: false, .. } => Cost::Push,
+            Entry::Branch { whole_quad: true, .. } => Cost::WholeQuadPush,
+            Entry::Loop { .. } => Cost::Loop,
+            Entry::Return { .. } => Cost::Call,
+        }
+    }
+
     /// The manual's word for what pushed it.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -284,7 +307,7 @@ pub enum FlowFault {
     /// More stack than STACK_SIZE declares (strict mode).
     #[error(
         "the stack needs {needed} entries here ({full} whole entries and {sub} subentries, {subentries_an_entry} \
-         to an entry), STACK_SIZE declares {declared}"
+         to an entry), STACK_SIZE declares {declared}{}", whole(.program)
     )]
     StackOverflow {
         /// Entries needed.
@@ -297,6 +320,9 @@ pub enum FlowFault {
         sub: u32,
         /// Subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
+        /// Entries that the whole program needs, where that is known. The divergence machine does not see the program:
+        /// its wavefront fills this in.
+        program: Option<u32>,
     },
     /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
     #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
@@ -312,6 +338,10 @@ pub enum FlowFault {
     NestedFetchProgram,
 }
 
+fn whole(program: &Option<u32>) -> String {
+    program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
+}
+
 /// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
@@ -322,6 +352,32 @@ pub struct StackUse {
 }
 
 impl StackUse {
+    /// What a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. To the entries' own costs
+    /// come two subentries while any plain push is among them (Mesa, LLVM).
+    pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
+        let mut used = StackUse::default();
+        let mut pushes = false;
+        for cost in entries {
+            match cost {
+                Cost::WholeQuadPush | Cost::Loop => used.full += 1,
+                Cost::Push => {
+                    used.sub += 1;
+                    pushes = true;
+                }
+                Cost::Call => used.sub += if wave_width == 16 { 2 } else { 1 },
+            }
+        }
+        if pushes {
+            used.sub += 2;
+        }
+        used
+    }
+
+    /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    pub const fn subentries_an_entry(wave_width: u8) -> u32 {
+        if wave_width <= 32 { 8 } else { 4 }
+    }
+
     /// Entries, when one holds `subentries_an_entry` subentries.
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)
