@@ -608,15 +608,20 @@ fn global_registers_hand_values_from_wavefront_to_wavefront() {
 
 #[test]
 fn keep_gradients_serves_explicit_gradients() {
-    // A pixel is two texels wide, so that level 1 is read; the coordinates sampled are the same everywhere.
-    let r2 = [[0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]];
+    // A pixel is two texels wide in one direction, so that level 1 is read; the coordinates sampled are the same
+    // everywhere, and lane 3 is where lane 0 is.
     let sampler = Sampler { mip: MipFilter::Nearest, ..Sampler::default() };
-    let launch = textured(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]], r2, sampler);
     let source = format!(
         "TEX:\n KEEP_GRADIENTS R3.____, R2.xyzw, t0, s0\n SAMPLE_G R1.xyzw, R4.xyzw, t0, s0\n{EXPORT}"
     );
+    let sizes = [[4, 4, 1], [2, 2, 1], [1, 1, 1]];
+    let [origin, right, below] = [[0.0; 4], [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0]];
+    for quad in [[origin, right, origin, origin], [origin, origin, below, origin]] {
+        let launch = textured(Shape::D2, &sizes, quad, sampler);
+        assert_eq!(float_x_of(&strict(&source, &launch)), [100.0; 4]);
+    }
+    let launch = textured(Shape::D2, &sizes, [origin, right, below, origin], sampler);
     let outcome = strict(&source, &launch);
-    assert_eq!(float_x_of(&outcome), [100.0; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::KEEP_GRADIENTS_TAKES_THE_QUADS));
     // They do not outlive the clause.
     assert_eq!(fault(&source.replace("\n SAMPLE_G", "\nTEX:\n SAMPLE_G"), &launch), Cause::Gradients);

@@ -39,6 +39,21 @@ fn a_break_unwinds_the_branches_of_its_loop() {
 }
 
 #[test]
+fn what_a_jump_leaves_behind_is_what_it_takes_along() {
+    // The only way on is the break, which leaves the push behind; then six pushes.
+    let push = "PUSH: ADDR(@stop)\n";
+    let six = push.repeat(6);
+    let source = format!(
+        "LOOP_START_DX10: ADDR(@out)\n{push}LOOP_BREAK: ADDR(@end)\nNOP: END_OF_PROGRAM\n@end:
+         LOOP_END: ADDR(1)\n@out:\n{six}@stop:\nNOP: END_OF_PROGRAM\n"
+    );
+    assert_eq!(needed(&source, Chip::RV770), use_of(0, 8), "more than a loop with a push in it");
+    // A PUSH that jumps has pushed nothing.
+    let source = "PUSH: ADDR(@on)\nNOP: END_OF_PROGRAM\n@on:\nPUSH: ADDR(4)\nNOP: END_OF_PROGRAM\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(needed(source, Chip::RV770), use_of(0, 3));
+}
+
+#[test]
 fn a_call_adds_what_its_subroutine_holds() {
     let source = format!(
         "{PREDICATE}CALL: ADDR(@sub) CALL_CNT(1)\nPOP: POP_CNT(1)\nNOP: END_OF_PROGRAM\n@sub:\n{PREDICATE}POP: POP_CNT(1)\nRETURN:\n"
