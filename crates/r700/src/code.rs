@@ -4,6 +4,8 @@
 //! Only what can be reached from the first instruction is decoded: the gaps between clauses may hold anything.
 //! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
+use std::ops::Range;
+
 use reconverge_isa::WordError;
 use thiserror::Error;
 
@@ -24,6 +26,9 @@ pub struct Code {
     /// For each address, where its instruction stands in `cf`; [`UNREACHED`] if there is none.
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
+    /// The ALU instructions of all clauses; one list is much faster to make than one a clause.
+    ops: Vec<AluOp>,
+    groups: Vec<GroupSpan>,
 }
 
 /// In [`Code::place`]: the program cannot reach this address as control flow.
@@ -64,42 +69,26 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
-    /// The instructions of all groups, in the order of the program.
-    pub(crate) ops: Vec<AluOp>,
-    /// Where each group stands.
-    pub(crate) spans: Vec<GroupSpan>,
-}
-
-/// Where a group stands in its clause.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GroupSpan {
-    /// Address of its first slot.
-    pub(crate) addr: u32,
-    /// Its first instruction in the clause's list.
-    pub(crate) first: u8,
-    /// How many there are, 1 to 5.
-    pub(crate) len: u8,
+    /// Where its groups stand in the program's list of them.
+    pub(crate) groups: Range<u32>,
 }
 
 impl AluClause {
     /// How many groups it has, 1 to 128.
     pub fn group_count(&self) -> usize {
-        self.spans.len()
+        self.groups.len()
     }
+}
 
-    /// Group `number`, counted from 0.
-    ///
-    /// # Panics
-    /// When there are fewer.
-    pub fn group(&self, number: usize) -> Group<'_> {
-        let GroupSpan { addr, first, len } = self.spans[number];
-        Group { addr, ops: &self.ops[usize::from(first)..][..usize::from(len)] }
-    }
-
-    /// The groups in order.
-    pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
-        (0..self.group_count()).map(|number| self.group(number))
-    }
+/// Where a group stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupSpan {
+    /// Address of its first slot.
+    pub(crate) addr: u32,
+    /// Its first instruction in the program's list of them.
+    pub(crate) first: u32,
+    /// How many there are, 1 to 5.
+    pub(crate) len: u8,
 }
 
 /// KCACHE_BANK, KCACHE_ADDR, KCACHE_MODE of one set.
@@ -405,7 +394,8 @@ impl Code {
     /// An instruction without a meaning is kept as what is wrong with it ([`Code::faults`]): it matters when it is
     /// executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
-        let reader = Reader { words, options };
+        let mut reader =
+            Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
         let mut place = vec![UNREACHED; words.len() / 2];
         let mut cf: Vec<Result<Cf, CodeFault>> = Vec::new();
         let mut open = vec![start];
@@ -428,7 +418,22 @@ impl Code {
             *place = cf.len() as u32;
             cf.push(decoded);
         }
-        Code { chip: options.chip, place, cf }
+        Code { chip: options.chip, place, cf, ops: reader.ops, groups: reader.groups }
+    }
+
+    /// Group `number`, counted from 0, of a clause of this program.
+    ///
+    /// # Panics
+    /// When the clause has fewer, or is of another program.
+    pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
+        let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
+        let GroupSpan { addr, first, len } = groups[number];
+        Group { addr, ops: &self.ops[first as usize..][..usize::from(len)] }
+    }
+
+    /// The groups of a clause of this program, in order.
+    pub fn groups<'a>(&'a self, clause: &'a AluClause) -> impl ExactSizeIterator<Item = Group<'a>> {
+        (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
     fn at(&self, addr: u32) -> Option<&Result<Cf, CodeFault>> {

@@ -23,6 +23,10 @@ use crate::words::{
 pub(crate) struct Reader<'a> {
     pub(crate) words: &'a [u32],
     pub(crate) options: CodeOptions,
+    /// The ALU instructions read so far.
+    pub(crate) ops: Vec<AluOp>,
+    /// Their groups.
+    pub(crate) groups: Vec<GroupSpan>,
 }
 
 type Read<T> = Result<T, CodeFault>;
@@ -39,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// The control-flow instruction at `addr`.
-    pub(crate) fn cf(&self, addr: u32) -> Read<Cf> {
+    pub(crate) fn cf(&mut self, addr: u32) -> Read<Cf> {
         let [word0, word1] = self.pair(addr)?;
         if word1 >> 29 & 1 != 0 {
             return Ok(Cf { op: CfOp::Alu(self.alu_clause(word0, word1)?), end_of_program: false });
@@ -204,7 +208,7 @@ impl Reader<'_> {
         Ok(Cf { op, end_of_program: high.end_of_program })
     }
 
-    fn alu_clause(&self, word0: u32, word1: u32) -> Read<AluClause> {
+    fn alu_clause(&mut self, word0: u32, word1: u32) -> Read<AluClause> {
         let low = CfAluDword0::unpack_lenient(word0)?;
         // Bit 25 is USES_WATERFALL on R600, which changes nothing here.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
@@ -220,16 +224,10 @@ impl Reader<'_> {
             _ => return Err(CodeFault::Unknown { field: "CF_INST", number }),
         };
         let end = low.addr + u32::from(high.count) + 1;
-        let slots = usize::from(high.count) + 1;
-        let mut ops = Vec::with_capacity(slots);
-        let mut spans = Vec::with_capacity(slots);
+        let first = self.groups.len() as u32;
         let mut at = low.addr;
         while at < end {
-            let first = ops.len();
-            let next = self.group(at, end, &mut ops)?;
-            // A clause has 128 slots at most, so that both numbers fit.
-            spans.push(GroupSpan { addr: at, first: first as u8, len: (ops.len() - first) as u8 });
-            at = next;
+            at = self.group(at, end)?;
         }
         Ok(AluClause {
             form,
@@ -239,14 +237,12 @@ impl Reader<'_> {
                 Window { bank: low.kcache_bank1, line: high.kcache_addr1, mode: high.kcache_mode1 },
             ],
             alt_const: high.alt_const && self.family() == Family::R700,
-            ops,
-            spans,
+            groups: first..self.groups.len() as u32,
         })
     }
 
-    /// Adds the instructions of the group at `addr`, in a clause that ends before `end`, to `ops`, and says where the
-    /// next group begins.
-    fn group(&self, addr: u32, end: u32, ops: &mut Vec<AluOp>) -> Read<u32> {
+    /// Adds the group at `addr`, in a clause that ends before `end`, and says where the next one begins.
+    fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
         loop {
@@ -273,7 +269,7 @@ impl Reader<'_> {
             literals[pair * 2..][..2].copy_from_slice(&self.pair(at)?);
             at += 1;
         }
-        let first = ops.len();
+        let first = self.ops.len();
         let mut taken = [false; 5];
         let mut spans_slots = false;
         for &words in group {
@@ -292,11 +288,12 @@ impl Reader<'_> {
             }
             taken[slot] = true;
             spans_slots |= op.opcode.meaning.spans_slots();
-            ops.push(op);
+            self.ops.push(op);
         }
         if spans_slots {
-            whole(&ops[first..])?;
+            whole(&self.ops[first..])?;
         }
+        self.groups.push(GroupSpan { addr, first: first as u32, len: count as u8 });
         Ok(at)
     }
 

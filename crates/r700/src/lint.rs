@@ -103,7 +103,7 @@ impl Lint<'_> {
                     self.say(&ALIGNMENT, addr, format!("{} names address {}", inst.name(), control.addr));
                 }
             }
-            CfOp::Alu(clause) => self.alu(clause),
+            CfOp::Alu(clause) => self.alu(code, clause),
             CfOp::Export(control, export) => {
                 self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode);
                 self.export(addr, export);
@@ -177,8 +177,8 @@ impl Lint<'_> {
         }
     }
 
-    fn alu(&mut self, clause: &AluClause) {
-        for (index, group) in clause.groups().enumerate() {
+    fn alu(&mut self, code: &Code, clause: &AluClause) {
+        for (index, group) in code.groups(clause).enumerate() {
             let last = index + 1 == clause.group_count();
             self.group(clause, group, last);
             self.ports(group);

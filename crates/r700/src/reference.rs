@@ -277,7 +277,7 @@ impl Wave {
                     }
                     self.fidelity.rules.insert(Rule::EXECUTE_MASK_FROM_THE_NEXT_GROUP);
                 }
-                self.group(clause, clause.group(number), observer)?;
+                self.group(clause, code.group(clause, number), observer)?;
                 let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
                 if number + 1 < clause.group_count()
                     && (lanes.any() || self.clause.mask_updated && self.options.strict)
@@ -419,18 +419,18 @@ impl Wave {
         }
     }
 
-    /// The control-flow instruction that is next, or whose clause runs.
-    fn op(&self) -> Option<&CfOp> {
+    /// The control-flow instruction that is next, or whose clause runs, and the code it is of.
+    fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
-        code.cf(self.flow.pc()).ok().map(|cf| &cf.op)
+        Some((code, &code.cf(self.flow.pc()).ok()?.op))
     }
 
     /// Where the next instruction stands.
     fn position(&self) -> u32 {
         let pc = self.flow.pc();
         match (self.at, self.op()) {
-            (At::Group(number), Some(CfOp::Alu(clause))) => clause.group(number).addr,
-            (At::Fetch(number, _), Some(CfOp::Fetch(_, _, fetches))) => fetches[number].addr,
+            (At::Group(number), Some((code, CfOp::Alu(clause)))) => code.group(clause, number).addr,
+            (At::Fetch(number, _), Some((_, CfOp::Fetch(_, _, fetches)))) => fetches[number].addr,
             _ => pc,
         }
     }
@@ -521,7 +521,7 @@ impl FlowView for Wave {
         let pc = self.position();
         let mask = match (self.at, self.op()) {
             (At::Fetch(_, lanes), _) => lanes,
-            (At::Group(_), Some(CfOp::Alu(clause))) => self.flow.alu_lanes(clause.whole_quad_mode),
+            (At::Group(_), Some((_, CfOp::Alu(clause)))) => self.flow.alu_lanes(clause.whole_quad_mode),
             (At::Group(_) | At::ControlFlow, _) => issue.mask,
         };
         Some(Issue { pc, mask })
