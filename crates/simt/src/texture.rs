@@ -730,6 +730,30 @@ mod tests {
     }
 
     #[test]
+    fn weights_are_those_that_sample_mixes_with() {
+        let level = |width, value: f32| Level {
+            width,
+            height: 1,
+            depth: 1,
+            texels: vec![bits(value); width as usize],
+        };
+        let image = Image::new(Shape::D2, vec![level(4, 0.0), level(2, 8.0), level(1, 16.0)]).unwrap();
+        let linear = Sampler {
+            mag: Filter::Linear,
+            min: Filter::Linear,
+            mip: MipFilter::Linear,
+            ..Sampler::default()
+        };
+        let at = |lod| Position { coordinates: [0.4375, 0.5, 0.9], lod, ..Position::default() };
+        // Texel coordinate 1.75 of the first level, 0.875 of the second.
+        assert_eq!(weights(&image, &linear, &at(0.0)), [0.25, 0.0, 0.0, 0.0]);
+        assert_eq!(weights(&image, &linear, &at(1.25)), [0.375, 0.0, 0.0, 0.25]);
+        assert_eq!(weights(&image, &linear, &at(9.0))[3], 0.0, "nothing is behind the last level");
+        assert_eq!(f32::from_bits(sample(&image, &linear, &at(1.25))[0]), 8.0 + 0.25 * 8.0);
+        assert_eq!(weights(&image, &Sampler::default(), &at(1.25)), [0.0; 4], "nearest mixes nothing");
+    }
+
+    #[test]
     fn nearest_hits_every_texel_centre() {
         let image = ramp(Shape::D2, 8, 4, 1);
         for y in 0..4 {

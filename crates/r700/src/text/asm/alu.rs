@@ -151,22 +151,25 @@ impl Asm {
         let raw = |selector: u32, rel: bool, chan: Option<u32>| {
             Ok((selector | u32::from(rel) << 9 | chan.unwrap_or(0) << 10 | negative, abs))
         };
+        // No constant begins as a register does.
+        if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S')) {
+            for (prefix, first, count) in
+                [("KC0", 128, 32), ("KC1", 160, 32), ("C", 256, 256), ("R", 0, 128), ("SEL", 0, 512)]
+            {
+                if let Some((number, rel)) = indexed(body, prefix, index) {
+                    if number >= count {
+                        return Err(wrong(token, format!("{prefix} goes from 0 to {}", count - 1)));
+                    }
+                    return raw(first + number, rel, Some(chan.ok_or_else(fault)?));
+                }
+            }
+        }
         let plain = body.strip_prefix('(').and_then(|body| body.strip_suffix(')')).unwrap_or(body);
         if let Some((selector, _)) = INLINE.iter().find(|(_, name)| *name == plain) {
             return raw(*selector, false, chan);
         }
         if body == "PV" {
             return raw(254, false, Some(chan.ok_or_else(fault)?));
-        }
-        for (prefix, first, count) in
-            [("KC0", 128, 32), ("KC1", 160, 32), ("C", 256, 256), ("R", 0, 128), ("SEL", 0, 512)]
-        {
-            if let Some((number, rel)) = indexed(body, prefix, index) {
-                if number >= count {
-                    return Err(wrong(token, format!("{prefix} goes from 0 to {}", count - 1)));
-                }
-                return raw(first + number, rel, Some(chan.ok_or_else(fault)?));
-            }
         }
         let value = literal(plain).ok_or_else(fault)?;
         match chan {

@@ -3,8 +3,6 @@
 use reconverge_isa::source::parse_number;
 use reconverge_isa::{Diagnostic, Span};
 
-use super::super::CHANS;
-
 pub(super) type Parse<T> = Result<T, Diagnostic>;
 
 /// A word of a line: cut at spaces and commas outside of brackets.
@@ -19,22 +17,32 @@ pub(super) struct Token<'a> {
 /// The words of `line`, which begins at byte `offset` of the text, into `found`.
 pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>>) {
     found.clear();
-    let (mut start, mut depth) = (None, 0_i32);
-    for (at, byte) in line.bytes().enumerate().chain([(line.len(), b' ')]) {
-        let cut = at == line.len() || (depth <= 0 && (byte == b',' || byte.is_ascii_whitespace()));
-        if !cut {
-            start = start.or(Some(at));
-            depth += i32::from(matches!(byte, b'(' | b'[')) - i32::from(matches!(byte, b')' | b']'));
-            continue;
-        }
-        if let Some(from) = start.take() {
-            let span = Span::new(offset + from, offset + at);
-            found.push(Token { text: &line[from..at], span, comma: false });
-        }
-        if byte == b','
-            && let Some(token) = found.last_mut()
-        {
-            token.comma = true;
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b',' => {
+                if let Some(token) = found.last_mut() {
+                    token.comma = true;
+                }
+                at += 1;
+            }
+            byte if byte.is_ascii_whitespace() => at += 1,
+            _ => {
+                let (from, mut depth) = (at, 0_i32);
+                while let Some(&byte) = bytes.get(at) {
+                    match byte {
+                        b'(' | b'[' => depth += 1,
+                        b')' | b']' => depth -= 1,
+                        b',' if depth <= 0 => break,
+                        byte if depth <= 0 && byte.is_ascii_whitespace() => break,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                let span = Span::new(offset + from, offset + at);
+                found.push(Token { text: &line[from..at], span, comma: false });
+            }
         }
     }
 }
@@ -52,7 +60,13 @@ pub(super) fn number(token: Token<'_>, max: u32) -> Parse<u32> {
 }
 
 pub(super) fn chan_of(text: &str) -> Option<u32> {
-    (text.len() == 1).then(|| CHANS.find(text)).flatten().map(|at| at as u32)
+    match text.as_bytes() {
+        b"x" => Some(0),
+        b"y" => Some(1),
+        b"z" => Some(2),
+        b"w" => Some(3),
+        _ => None,
+    }
 }
 
 /// `NAME(inner)`, or the name alone.
