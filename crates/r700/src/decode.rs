@@ -515,7 +515,7 @@ fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) ->
 const MEMORY: u32 = 2;
 
 /// The source selector of literals.
-const LITERAL: u16 = 253;
+pub(crate) const LITERAL: u16 = 253;
 
 fn select(sel: Sel) -> Select {
     match sel {

@@ -112,6 +112,10 @@ fn two_instructions_can_run_one_clause_or_its_tail() {
     ";
     // The literal 10 makes the second group two slots.
     assert_eq!(run_four(source, |_| {}), [11 + 11 + 10 + 1; 4]);
+    // A label begins a group, numbered or not.
+    let unnumbered = source.replace("@tail: 1 x:", "@tail: x:");
+    assert_ne!(unnumbered, source);
+    assert_eq!(good(&unnumbered).words, good(source).words);
     let source = "
         TEX:
             @first: PASS R1.xyzw, R0.xyzw, t0, s0
