@@ -40,7 +40,7 @@ fn a_break_unwinds_the_branches_of_its_loop() {
 
 #[test]
 fn what_a_jump_leaves_behind_is_what_it_takes_along() {
-    // The only way on is the break, which leaves the push behind; then six pushes.
+    // The loop is left by its break, which leaves the push behind; then six pushes.
     let push = "PUSH: ADDR(@stop)\n";
     let six = push.repeat(6);
     let source = format!(
