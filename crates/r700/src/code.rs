@@ -4,6 +4,8 @@
 //! Only what can be reached from the first instruction is decoded: the gaps between clauses may hold anything.
 //! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
+use std::ops::Range;
+
 use reconverge_isa::WordError;
 use thiserror::Error;
 
@@ -21,8 +23,16 @@ use crate::words::{
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    cf: Vec<Option<Result<Cf, CodeFault>>>,
+    /// For each address, where its instruction stands in `cf`; [`UNREACHED`] if there is none.
+    place: Vec<u32>,
+    cf: Vec<Result<Cf, CodeFault>>,
+    /// The ALU instructions of all clauses; one list is much faster to make than one a clause.
+    ops: Vec<AluOp>,
+    groups: Vec<GroupSpan>,
 }
+
+/// In [`Code::place`]: the program cannot reach this address as control flow.
+const UNREACHED: u32 = u32::MAX;
 
 /// One control-flow instruction.
 #[derive(Clone, Debug)]
@@ -59,8 +69,26 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
-    /// The groups in order.
-    pub groups: Vec<Group>,
+    /// Where its groups stand in the program's list of them.
+    pub(crate) groups: Range<u32>,
+}
+
+impl AluClause {
+    /// How many groups it has, 1 to 128.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+}
+
+/// Where a group stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupSpan {
+    /// Address of its first slot.
+    pub(crate) addr: u32,
+    /// Its first instruction in the program's list of them.
+    pub(crate) first: u32,
+    /// How many there are, 1 to 5.
+    pub(crate) len: u8,
 }
 
 /// KCACHE_BANK, KCACHE_ADDR, KCACHE_MODE of one set.
@@ -75,30 +103,30 @@ pub struct Window {
 }
 
 /// Instructions that run together.
-#[derive(Clone, Debug)]
-pub struct Group {
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
     /// Address of its first slot.
     pub addr: u32,
     /// Its instructions, at most five, in the order of the program.
-    pub ops: Vec<AluOp>,
+    pub ops: &'a [AluOp],
 }
 
 /// Slot t.
-pub const TRANS: usize = 4;
+pub const TRANS: u8 = 4;
 
 /// One ALU instruction.
 #[derive(Clone, Debug)]
 pub struct AluOp {
     /// The opcode and what it means.
-    pub opcode: Opcode,
+    pub opcode: &'static Opcode,
     /// Where it runs: 0 to 3 are x to w, 4 is t.
-    pub slot: usize,
+    pub slot: u8,
     /// Operands; the first `opcode.sources` are read.
     pub sources: [Source; 3],
     /// DST_GPR.
     pub dst_gpr: u8,
     /// DST_CHAN, 0 to 3.
-    pub dst_chan: usize,
+    pub dst_chan: u8,
     /// DST_REL.
     pub dst_rel: bool,
     /// WRITE_MASK; OP3 always writes.
@@ -138,28 +166,28 @@ pub enum Operand {
         /// Register, before indexing.
         gpr: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// A constant of a locked window.
     Kcache {
         /// Window 0 or 1.
-        set: usize,
+        set: u8,
         /// Constant in the window, 0 to 31.
         index: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// An entry of the constant file (DX9 mode).
     ConstantFile {
         /// Entry, before indexing.
         index: u8,
         /// Component.
-        chan: usize,
+        chan: u8,
     },
     /// An inline constant or a literal.
     Value(u32),
     /// A result of the vector slots of the group before.
-    Previous(usize),
+    Previous(u8),
     /// The result of slot t of the group before.
     PreviousScalar,
 }
@@ -265,11 +293,22 @@ pub enum FetchOp {
     /// From a texture, or about one.
     Texture(TexDword0R700, TexDword1, TexDword2),
     /// From scratch, reduction or scatter memory.
-    Memory(MemRdDword0, MemRdDword1, MemRdDword2),
+    Memory(MemoryRead, MemRdDword0, MemRdDword1, MemRdDword2),
     /// To the local data share.
     DataShareWrite(MemDswDword1),
     /// From the local data share.
     DataShareRead(MemDsrDword0, MemDsrDword1),
+}
+
+/// What a memory fetch reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryRead {
+    /// READ_SCRATCH.
+    Scratch,
+    /// READ_REDUCTION.
+    Reduction,
+    /// READ_SCATTER.
+    Scatter,
 }
 
 /// The second word of a vertex fetch.
@@ -297,6 +336,12 @@ pub enum CodeFault {
         field: &'static str,
         /// Its value.
         number: u32,
+    },
+    /// An instruction that opcode tables name, but whose words no source describes.
+    #[error("{name} is not supported: the layout of its words is not documented")]
+    Undocumented {
+        /// Its name.
+        name: &'static str,
     },
     /// A group has no LAST mark before the clause ends, or its literals lie beyond.
     #[error("the clause ends inside a group")]
@@ -349,11 +394,13 @@ impl Code {
     /// An instruction without a meaning is kept as what is wrong with it ([`Code::faults`]): it matters when it is
     /// executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
-        let reader = Reader { words, options };
-        let mut cf = vec![None; words.len() / 2];
+        let mut reader =
+            Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
+        let mut place = vec![UNREACHED; words.len() / 2];
+        let mut cf: Vec<Result<Cf, CodeFault>> = Vec::new();
         let mut open = vec![start];
         while let Some(addr) = open.pop() {
-            let Some(place @ None) = cf.get_mut(addr as usize) else {
+            let Some(place @ &mut UNREACHED) = place.get_mut(addr as usize) else {
                 continue;
             };
             let decoded = reader.cf(addr);
@@ -368,9 +415,35 @@ impl Code {
                 }
                 open.push(addr + 1);
             }
-            *place = Some(decoded);
+            *place = cf.len() as u32;
+            cf.push(decoded);
         }
-        Code { chip: options.chip, cf }
+        Code { chip: options.chip, place, cf, ops: reader.ops, groups: reader.groups }
+    }
+
+    /// Group `number`, counted from 0, of a clause of this program.
+    ///
+    /// # Panics
+    /// When the clause has fewer, or is of another program.
+    pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
+        let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
+        let GroupSpan { addr, first, len } = groups[number];
+        Group { addr, ops: &self.ops[first as usize..][..usize::from(len)] }
+    }
+
+    /// The groups of a clause of this program, in order.
+    pub fn groups<'a>(&'a self, clause: &'a AluClause) -> impl ExactSizeIterator<Item = Group<'a>> {
+        (0..clause.group_count()).map(|number| self.group(clause, number))
+    }
+
+    fn at(&self, addr: u32) -> Option<&Result<Cf, CodeFault>> {
+        let place = *self.place.get(addr as usize)?;
+        self.cf.get(place as usize)
+    }
+
+    /// What can be reached, with its address, in the order of the addresses.
+    fn reached(&self) -> impl Iterator<Item = (u32, &Result<Cf, CodeFault>)> {
+        (0..).zip(&self.place).filter_map(|(addr, place)| Some((addr, self.cf.get(*place as usize)?)))
     }
 
     /// The control-flow instruction at `addr`.
@@ -378,21 +451,21 @@ impl Code {
     /// # Errors
     /// It has no meaning, or the program cannot reach it.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
-        match self.cf.get(addr as usize) {
-            Some(Some(Ok(cf))) => Ok(cf),
-            Some(Some(Err(fault))) => Err(fault.clone()),
-            Some(None) | None => Err(CodeFault::Cut),
+        match self.at(addr) {
+            Some(Ok(cf)) => Ok(cf),
+            Some(Err(fault)) => Err(fault.clone()),
+            None => Err(CodeFault::Cut),
         }
     }
 
     /// The instructions that can be reached, with their addresses.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, &Cf)> {
-        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().ok()?)))
+        self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().ok()?)))
     }
 
     /// What can be reached but has no meaning, with its address.
     pub fn faults(&self) -> impl Iterator<Item = (u32, &CodeFault)> {
-        (0..).zip(&self.cf).filter_map(|(addr, cf)| Some((addr, cf.as_ref()?.as_ref().err()?)))
+        self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().err()?)))
     }
 
     /// The chip it was decoded for.

@@ -45,14 +45,13 @@ pub fn cf_fidelity(inst: CfInst) -> Exactness {
     }
 }
 
-/// How exact a memory instruction of a fetch clause is.
-pub fn mem_fidelity(op: MemOp) -> Exactness {
+/// How exact a memory instruction of a fetch clause is; `None` for those that no source describes and that do not run.
+pub fn mem_fidelity(op: MemOp) -> Option<Exactness> {
     match op {
-        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Exactness::Specified,
+        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Exactness::Specified),
         // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
-        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ | MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
-            Exactness::Recommended
-        }
+        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Exactness::Recommended),
+        MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }
 }
 
@@ -63,13 +62,14 @@ pub fn tex_fidelity(inst: TexInst) -> Exactness {
         | TexInst::GET_TEXTURE_RESINFO
         | TexInst::GET_NUMBER_OF_SAMPLES
         | TexInst::SET_GRADIENTS_H
-        | TexInst::SET_GRADIENTS_V
-        | TexInst::SET_CUBEMAP_INDEX => Exactness::Specified,
-        TexInst::GET_GRADIENTS_H | TexInst::GET_GRADIENTS_V | TexInst::KEEP_GRADIENTS | TexInst::PASS => {
-            Exactness::Recommended
-        }
-        TexInst::GET_LOD
+        | TexInst::SET_GRADIENTS_V => Exactness::Specified,
+        TexInst::GET_GRADIENTS_H
+        | TexInst::GET_GRADIENTS_V
         | TexInst::GET_LERP
+        | TexInst::KEEP_GRADIENTS
+        | TexInst::SET_CUBEMAP_INDEX
+        | TexInst::PASS => Exactness::Recommended,
+        TexInst::GET_LOD
         | TexInst::FETCH4
         | TexInst::SAMPLE
         | TexInst::SAMPLE_L
@@ -95,7 +95,7 @@ pub fn coverage() -> String {
     let mut text = String::from(
         "# R700 and R600: every instruction\n\nGenerated from the tables of `reconverge-r700`. *Fidelity*: exact equals \
          exact arithmetic; specified is as documented; approximate is within a tolerance; recommended means that \
-         documents are silent. Sections are those of the chapters of the manual and of `rules.rs`.\n",
+         documents are silent; unsupported that the words have no known layout and do not run. Sections are those of the chapters of the manual and of `rules.rs`.\n",
     );
     let family = |name: &str| if R700_ONLY.contains(&name) { "R700" } else { "R600, R700" };
     head(&mut text, "Control flow (CF_INST, 7 bits)");
@@ -170,13 +170,14 @@ fn row(
     families: &str,
     slots: &str,
     source: &str,
-    exactness: Exactness,
+    exactness: impl Into<Option<Exactness>>,
 ) {
-    let fidelity = match exactness {
-        Exactness::Exact => "exact",
-        Exactness::Specified => "specified",
-        Exactness::Approximate => "approximate",
-        Exactness::Recommended => "recommended",
+    let fidelity = match exactness.into() {
+        Some(Exactness::Exact) => "exact",
+        Some(Exactness::Specified) => "specified",
+        Some(Exactness::Approximate) => "approximate",
+        Some(Exactness::Recommended) => "recommended",
+        None => "unsupported",
     };
     let _ = writeln!(text, "| {code:#04x} | {name} | {families} | {slots} | {source} | {fidelity} |");
 }

@@ -6,8 +6,8 @@ use reconverge_isa::FieldValue;
 
 use crate::chip::Family;
 use crate::code::{
-    AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, Group,
-    MemoryExport, Operand, Select, Source, TRANS, VertexFormat, Window,
+    AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
+    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window,
 };
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{self, Meaning, Opcode, Unit};
@@ -15,7 +15,7 @@ use crate::words::{
     AluDword0, AluDword1Op2R600, AluDword1Op2R700, AluDword1Op3, CfAllocExportDword0,
     CfAllocExportDword1BufR700, CfAllocExportDword1SwizR700, CfAluDword0, CfAluDword1R700, CfDword1R700,
     CfInst, Cond, ExportInst, MemDsrDword0, MemDsrDword1, MemDswDword0, MemDswDword1, MemOp, MemRdDword0,
-    MemRdDword1, MemRdDword2, Omod, Op2, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, VtxDword0,
+    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, TexInst, VtxDword0,
     VtxDword1Gpr, VtxDword1Sem, VtxDword2R700, VtxInst,
 };
 
@@ -23,17 +23,13 @@ use crate::words::{
 pub(crate) struct Reader<'a> {
     pub(crate) words: &'a [u32],
     pub(crate) options: CodeOptions,
+    /// The ALU instructions read so far.
+    pub(crate) ops: Vec<AluOp>,
+    /// Their groups.
+    pub(crate) groups: Vec<GroupSpan>,
 }
 
 type Read<T> = Result<T, CodeFault>;
-
-/// An ALU instruction as its words say, before the group gives it a slot.
-struct Raw {
-    dword0: AluDword0,
-    op: AluOp,
-    /// The selectors and components of all source fields, used or not.
-    selectors: [(u16, u8); 3],
-}
 
 impl Reader<'_> {
     fn family(&self) -> Family {
@@ -47,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// The control-flow instruction at `addr`.
-    pub(crate) fn cf(&self, addr: u32) -> Read<Cf> {
+    pub(crate) fn cf(&mut self, addr: u32) -> Read<Cf> {
         let [word0, word1] = self.pair(addr)?;
         if word1 >> 29 & 1 != 0 {
             return Ok(Cf { op: CfOp::Alu(self.alu_clause(word0, word1)?), end_of_program: false });
@@ -144,7 +140,9 @@ impl Reader<'_> {
             | CfInst::END_PROGRAM
             | CfInst::WAIT_ACK => CfOp::Control(inst, control),
         };
-        Ok(Cf { op, end_of_program: fields.end_of_program })
+        // END_PROGRAM is reserved in the manual; opcode tables name it, and nothing else it could do.
+        let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
+        Ok(Cf { op, end_of_program })
     }
 
     fn export(&self, inst: ExportInst, word0: u32, word1: u32) -> Read<Cf> {
@@ -210,7 +208,7 @@ impl Reader<'_> {
         Ok(Cf { op, end_of_program: high.end_of_program })
     }
 
-    fn alu_clause(&self, word0: u32, word1: u32) -> Read<AluClause> {
+    fn alu_clause(&mut self, word0: u32, word1: u32) -> Read<AluClause> {
         let low = CfAluDword0::unpack_lenient(word0)?;
         // Bit 25 is USES_WATERFALL on R600, which changes nothing here.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
@@ -226,12 +224,10 @@ impl Reader<'_> {
             _ => return Err(CodeFault::Unknown { field: "CF_INST", number }),
         };
         let end = low.addr + u32::from(high.count) + 1;
-        let mut groups = Vec::new();
+        let first = self.groups.len() as u32;
         let mut at = low.addr;
         while at < end {
-            let (group, next) = self.group(at, end)?;
-            groups.push(group);
-            at = next;
+            at = self.group(at, end)?;
         }
         Ok(AluClause {
             form,
@@ -241,98 +237,97 @@ impl Reader<'_> {
                 Window { bank: low.kcache_bank1, line: high.kcache_addr1, mode: high.kcache_mode1 },
             ],
             alt_const: high.alt_const && self.family() == Family::R700,
-            groups,
+            groups: first..self.groups.len() as u32,
         })
     }
 
-    /// The group at `addr` in a clause that ends before `end`, and where the next one begins.
-    fn group(&self, addr: u32, end: u32) -> Read<(Group, u32)> {
-        let mut raws: Vec<Raw> = Vec::new();
-        let mut at = addr;
+    /// Adds the group at `addr`, in a clause that ends before `end`, and says where the next one begins.
+    fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
+        let mut group = [[0; 2]; 5];
+        let (mut count, mut at) = (0, addr);
         loop {
             if at >= end {
                 return Err(CodeFault::OpenGroup);
             }
-            if raws.len() == 5 {
+            let Some(place) = group.get_mut(count) else {
                 return Err(CodeFault::LongGroup);
-            }
-            let raw = self.alu(at)?;
+            };
+            *place = self.pair(at)?;
+            count += 1;
             at += 1;
-            let last = raw.dword0.last;
-            raws.push(raw);
-            if last {
+            // LAST
+            if place[0] >> 31 != 0 {
                 break;
             }
         }
-        // A field that holds the literal selector makes the hardware fetch literals even when the opcode does not
-        // read it (MAN p. 70).
-        let highest = raws
-            .iter()
-            .flat_map(|raw| raw.selectors)
-            .filter(|(sel, _)| *sel == LITERAL)
-            .map(|(_, chan)| chan)
-            .max();
-        let pairs = highest.map_or(0, |chan| u32::from(chan) / 2 + 1);
+        let group = &group[..count];
         let mut literals = [0; 4];
-        for pair in 0..pairs {
+        for pair in 0..literal_pairs(group) {
             if at >= end {
                 return Err(CodeFault::OpenGroup);
             }
-            let words = self.pair(at)?;
-            literals[pair as usize * 2..][..2].copy_from_slice(&words);
+            literals[pair * 2..][..2].copy_from_slice(&self.pair(at)?);
             at += 1;
         }
-        let mut ops = Vec::with_capacity(raws.len());
+        let first = self.ops.len();
         let mut taken = [false; 5];
-        for mut raw in raws {
-            for (source, (selector, chan)) in raw.op.sources.iter_mut().zip(raw.selectors) {
-                if selector == LITERAL {
-                    source.operand = Operand::Value(literals[usize::from(chan)]);
-                }
-            }
-            let slot = match raw.op.opcode.unit {
+        let mut spans_slots = false;
+        for &words in group {
+            let mut op = self.alu(words, &literals)?;
+            op.slot = match op.opcode.unit {
                 Unit::Trans => TRANS,
-                Unit::Vector => raw.op.dst_chan,
-                Unit::Either if taken[raw.op.dst_chan] => TRANS,
-                Unit::Either if raw.dword0.last && !self.options.prefer_vector => TRANS,
-                Unit::Either => raw.op.dst_chan,
+                Unit::Vector => op.dst_chan,
+                Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
+                // Without ALU_INST_PREFER_VECTOR the last of a group runs in slot t if it can.
+                Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
+                Unit::Either => op.dst_chan,
             };
+            let slot = usize::from(op.slot);
             if taken[slot] {
                 return Err(CodeFault::SlotTaken { slot: b"xyzwt"[slot].into() });
             }
             taken[slot] = true;
-            raw.op.slot = slot;
-            ops.push(raw.op);
+            spans_slots |= op.opcode.meaning.spans_slots();
+            self.ops.push(op);
         }
-        whole(&ops)?;
-        Ok((Group { addr, ops }, at))
+        if spans_slots {
+            whole(&self.ops[first..])?;
+        }
+        self.groups.push(GroupSpan { addr, first: first as u32, len: count as u8 });
+        Ok(at)
     }
 
-    fn alu(&self, addr: u32) -> Read<Raw> {
-        let [word0, word1] = self.pair(addr)?;
+    /// One ALU instruction, without its slot.
+    fn alu(&self, [word0, word1]: [u32; 2], literals: &[u32; 4]) -> Read<AluOp> {
         let dword0 = AluDword0::unpack_lenient(word0)?;
         let pred_sel = match dword0.pred_sel {
             PredSel::OFF => None,
             PredSel::ZERO => Some(false),
             PredSel::ONE => Some(true),
         };
-        let selectors =
-            |third| [(dword0.src0_sel, dword0.src0_chan), (dword0.src1_sel, dword0.src1_chan), third];
-        if word1 >> 15 & 7 != 0 {
+        let source = |selector, chan, rel, abs, neg, read| {
+            Ok::<_, CodeFault>(Source { operand: operand(selector, chan, literals, read)?, rel, abs, neg })
+        };
+        let first = |abs, read| {
+            source(dword0.src0_sel, dword0.src0_chan, dword0.src0_rel, abs, dword0.src0_neg, read)
+        };
+        let second = |abs, read| {
+            source(dword0.src1_sel, dword0.src1_chan, dword0.src1_rel, abs, dword0.src1_neg, read)
+        };
+        if is_op3(word1) {
             let high = AluDword1Op3::unpack_lenient(word1)?;
-            let opcode = meaning::op3(high.alu_inst);
-            self.has(&opcode, high.alu_inst as u32)?;
-            let selectors = selectors((high.src2_sel, high.src2_chan));
-            let op = AluOp {
+            let number = high.alu_inst as u32;
+            let opcode = self.known(meaning::op3_row(number), number)?;
+            return Ok(AluOp {
                 sources: [
-                    source(selectors[0], dword0.src0_rel, false, dword0.src0_neg, true)?,
-                    source(selectors[1], dword0.src1_rel, false, dword0.src1_neg, true)?,
-                    source(selectors[2], high.src2_rel, false, high.src2_neg, true)?,
+                    first(false, true)?,
+                    second(false, true)?,
+                    source(high.src2_sel, high.src2_chan, high.src2_rel, false, high.src2_neg, true)?,
                 ],
                 opcode,
                 slot: 0,
                 dst_gpr: high.dst_gpr,
-                dst_chan: high.dst_chan.into(),
+                dst_chan: high.dst_chan,
                 dst_rel: high.dst_rel,
                 write: true,
                 omod: 1.0,
@@ -341,26 +336,21 @@ impl Reader<'_> {
                 pred_sel,
                 update_pred: false,
                 update_execute_mask: false,
-            };
-            return Ok(Raw { dword0, op, selectors });
+            });
         }
         let high = self.op2(word1)?;
         let number = u32::from(high.alu_inst);
-        let unknown = CodeFault::Unknown { field: "ALU_INST", number };
-        let opcode =
-            Op2::from_bits(number, 11).and_then(|code| meaning::op2(code, self.family())).ok_or(unknown)?;
-        self.has(&opcode, number)?;
-        let selectors = selectors((0, 0));
-        let op = AluOp {
+        let opcode = self.known(meaning::op2_row(number, self.family()), number)?;
+        Ok(AluOp {
             sources: [
-                source(selectors[0], dword0.src0_rel, high.src0_abs, dword0.src0_neg, opcode.sources > 0)?,
-                source(selectors[1], dword0.src1_rel, high.src1_abs, dword0.src1_neg, opcode.sources > 1)?,
+                first(high.src0_abs, opcode.sources > 0)?,
+                second(high.src1_abs, opcode.sources > 1)?,
                 Source { operand: Operand::Value(0), rel: false, abs: false, neg: false },
             ],
             opcode,
             slot: 0,
             dst_gpr: high.dst_gpr,
-            dst_chan: high.dst_chan.into(),
+            dst_chan: high.dst_chan,
             dst_rel: high.dst_rel,
             write: high.write_mask,
             omod: match high.omod {
@@ -374,8 +364,7 @@ impl Reader<'_> {
             pred_sel,
             update_pred: high.update_pred,
             update_execute_mask: high.update_execute_mask,
-        };
-        Ok(Raw { dword0, op, selectors })
+        })
     }
 
     /// The second word of an OP2 instruction; the families differ from bit 5 to bit 17.
@@ -400,14 +389,10 @@ impl Reader<'_> {
         })
     }
 
-    /// Doubles are not in every chip.
-    fn has(&self, opcode: &Opcode, number: u32) -> Read<()> {
-        match opcode.meaning {
-            Meaning::Double(_) if !self.options.chip.fp64 => {
-                Err(CodeFault::Unknown { field: "ALU_INST", number })
-            }
-            _ => Ok(()),
-        }
+    /// The opcode `number`, if the chip has it; doubles are not in every chip.
+    fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
+        let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
+        opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
     }
 
     fn fetch(&self, addr: u32) -> Read<Fetch> {
@@ -449,6 +434,9 @@ impl Reader<'_> {
             return self.memory_fetch(addr, word0, word1, word2);
         }
         let mut low = TexDword0R700::unpack_lenient(word0)?;
+        if low.tex_inst == TexInst::KEEP_GRADIENTS && !r700 {
+            return Err(CodeFault::Unknown { field: "TEX_INST", number });
+        }
         low.alt_const &= r700;
         let high = TexDword1::unpack_lenient(word1)?;
         let third = TexDword2::unpack_lenient(word2)?;
@@ -467,22 +455,11 @@ impl Reader<'_> {
     fn memory_fetch(&self, addr: u32, word0: u32, word1: u32, word2: u32) -> Read<Fetch> {
         let number = word0 >> 8 & 7;
         let unknown = CodeFault::Unknown { field: "MEM_OP", number };
-        match MemOp::from_bits(number, 3).ok_or(unknown.clone())? {
-            MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => {
-                let low = MemRdDword0::unpack_lenient(word0)?;
-                let high = MemRdDword1::unpack_lenient(word1)?;
-                let third = MemRdDword2::unpack_lenient(word2)?;
-                Ok(Fetch {
-                    addr,
-                    op: FetchOp::Memory(low, high, third),
-                    whole_quad: low.fetch_whole_quad,
-                    src_gpr: low.src_gpr,
-                    src_rel: low.src_rel,
-                    dst_gpr: high.dst_gpr,
-                    dst_rel: high.dst_rel,
-                    select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
-                })
-            }
+        let op = MemOp::from_bits(number, 3).ok_or(unknown)?;
+        match op {
+            MemOp::RD_SCRATCH => memory_read(addr, [word0, word1, word2], MemoryRead::Scratch),
+            MemOp::RD_REDUC => memory_read(addr, [word0, word1, word2], MemoryRead::Reduction),
+            MemOp::RD_SCATTER => memory_read(addr, [word0, word1, word2], MemoryRead::Scatter),
             MemOp::LOCAL_DS_WRITE => {
                 let low = MemDswDword0::unpack_lenient(word0)?;
                 let high = MemDswDword1::unpack_lenient(word1)?;
@@ -511,16 +488,34 @@ impl Reader<'_> {
                     select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
                 })
             }
-            MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => Err(unknown),
+            MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
+                Err(CodeFault::Undocumented { name: op.name() })
+            }
         }
     }
+}
+
+fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) -> Read<Fetch> {
+    let low = MemRdDword0::unpack_lenient(word0)?;
+    let high = MemRdDword1::unpack_lenient(word1)?;
+    let third = MemRdDword2::unpack_lenient(word2)?;
+    Ok(Fetch {
+        addr,
+        op: FetchOp::Memory(space, low, high, third),
+        whole_quad: low.fetch_whole_quad,
+        src_gpr: low.src_gpr,
+        src_rel: low.src_rel,
+        dst_gpr: high.dst_gpr,
+        dst_rel: high.dst_rel,
+        select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
+    })
 }
 
 /// MEM_INST of a memory instruction.
 const MEMORY: u32 = 2;
 
 /// The source selector of literals.
-const LITERAL: u16 = 253;
+pub(crate) const LITERAL: u16 = 253;
 
 fn select(sel: Sel) -> Select {
     match sel {
@@ -534,30 +529,51 @@ fn select(sel: Sel) -> Select {
     }
 }
 
-/// An operand; a reserved selector is an error only where it is `read`. Literals come in with the group.
-fn source((selector, chan): (u16, u8), rel: bool, abs: bool, neg: bool, read: bool) -> Read<Source> {
-    let chan = usize::from(chan);
-    let operand = match selector {
+/// Whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
+pub(crate) const fn is_op3(word1: u32) -> bool {
+    word1 >> 15 & 7 != 0
+}
+
+/// How many pairs of literals follow a group: the highest component any source field with the literal selector
+/// names decides, whether the opcode reads the field or not (MAN p. 70).
+pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
+    let mut pairs = 0;
+    for &[word0, word1] in group {
+        let mut field = |raw: u32| {
+            if raw & 0x1ff == u32::from(LITERAL) {
+                pairs = pairs.max(if raw >> 10 & 3 > 1 { 2 } else { 1 });
+            }
+        };
+        field(word0);
+        field(word0 >> 13);
+        if is_op3(word1) {
+            field(word1);
+        }
+    }
+    pairs
+}
+
+/// Where an operand comes from; a reserved selector is an error only where it is `read`.
+fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Operand> {
+    Ok(match selector {
         0..=127 => Operand::Gpr { gpr: selector as u8, chan },
-        128..=191 => Operand::Kcache {
-            set: usize::from(selector - 128) / 32,
-            index: (selector - 128) as u8 % 32,
-            chan,
-        },
+        128..=191 => {
+            Operand::Kcache { set: (selector - 128) as u8 / 32, index: (selector - 128) as u8 % 32, chan }
+        }
         245 => Operand::Value(0x3ff0_0000),
         247 => Operand::Value(0x3fe0_0000),
-        244 | 246 | 248 | LITERAL => Operand::Value(0),
+        244 | 246 | 248 => Operand::Value(0),
         249 => Operand::Value(0x3f80_0000),
         250 => Operand::Value(1),
         251 => Operand::Value(u32::MAX),
         252 => Operand::Value(0x3f00_0000),
+        LITERAL => Operand::Value(literals[usize::from(chan)]),
         254 => Operand::Previous(chan),
         255 => Operand::PreviousScalar,
         256..=511 => Operand::ConstantFile { index: (selector - 256) as u8, chan },
         _ if read => return Err(CodeFault::Selector { selector }),
         _ => Operand::Value(0),
-    };
-    Ok(Source { operand, rel, abs, neg })
+    })
 }
 
 /// An operation over two or four slots must stand in all of them.
@@ -566,7 +582,17 @@ fn whole(ops: &[AluOp]) -> Read<()> {
         let wanted = match op.opcode.meaning {
             Meaning::Reduce(_) | Meaning::Cube => 4,
             Meaning::Double(double) => double.slots(),
-            _ => continue,
+            Meaning::Nothing
+            | Meaning::Float1(_)
+            | Meaning::Float2(_)
+            | Meaning::Float3(..)
+            | Meaning::Bits1(_)
+            | Meaning::Bits2(_)
+            | Meaning::Bits3(_)
+            | Meaning::PredSet(_)
+            | Meaning::Kill(_)
+            | Meaning::Mova(_)
+            | Meaning::MovaLoop(_) => continue,
         };
         let first = op.slot / wanted * wanted;
         let same = |slot| ops.iter().any(|other| other.slot == slot && other.opcode.name == op.opcode.name);

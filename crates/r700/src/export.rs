@@ -8,7 +8,7 @@ use reconverge_simt::{Event, Lane, Mask, Observer};
 use crate::code::{Export, ExportKind, MemoryExport, Select};
 use crate::flow::Control;
 use crate::launch::{Emission, LANES, Outcome};
-use crate::memory::Private;
+use crate::memory::{Private, Simd};
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
 use crate::words::ExportInst;
@@ -26,14 +26,13 @@ impl Default for Target {
     }
 }
 
-/// The lane-private spaces and the shared one.
+/// The lane-private spaces.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spaces {
     pub(crate) scratch: Private,
     pub(crate) reduction: Private,
     pub(crate) ring: Private,
     pub(crate) streams: [Private; 4],
-    pub(crate) scatter: Vec<u32>,
 }
 
 /// One of the spaces that a memory instruction can reach.
@@ -54,35 +53,27 @@ impl Spaces {
             reduction: record(),
             ring: record(),
             streams: [record(), record(), record(), record()],
-            scatter: Vec::new(),
         }
     }
 
-    /// The dword; 0 where nothing is.
-    pub(crate) fn read(&self, space: Space, lane: Lane, dword: usize) -> u32 {
+    /// The lane-private space; the scatter buffer is none.
+    fn private(&self, space: Space) -> Option<&Private> {
         match space {
-            Space::Scratch => self.scratch.read(lane, dword),
-            Space::Reduction => self.reduction.read(lane, dword),
-            Space::Ring => self.ring.read(lane, dword),
-            Space::Stream(number) => self.streams[number].read(lane, dword),
-            Space::Scatter => self.scatter.get(dword).copied().unwrap_or(0),
+            Space::Scratch => Some(&self.scratch),
+            Space::Reduction => Some(&self.reduction),
+            Space::Ring => Some(&self.ring),
+            Space::Stream(number) => Some(&self.streams[number]),
+            Space::Scatter => None,
         }
     }
 
-    /// Stores a dword; says whether it lies in the space.
-    pub(crate) fn write(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
+    fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {
-            Space::Scratch => self.scratch.write(lane, dword, value),
-            Space::Reduction => self.reduction.write(lane, dword, value),
-            Space::Ring => self.ring.write(lane, dword, value),
-            Space::Stream(number) => self.streams[number].write(lane, dword, value),
-            Space::Scatter => match self.scatter.get_mut(dword) {
-                Some(place) => {
-                    *place = value;
-                    true
-                }
-                None => false,
-            },
+            Space::Scratch => Some(&mut self.scratch),
+            Space::Reduction => Some(&mut self.reduction),
+            Space::Ring => Some(&mut self.ring),
+            Space::Stream(number) => Some(&mut self.streams[number]),
+            Space::Scatter => None,
         }
     }
 }
@@ -102,6 +93,28 @@ fn space(inst: ExportInst) -> Space {
 }
 
 impl Wave {
+    /// The dword of a space; 0 where nothing is.
+    pub(crate) fn load(&self, space: Space, lane: Lane, dword: usize) -> u32 {
+        match self.spaces.private(space) {
+            Some(private) => private.read(lane, dword),
+            None => self.simd.scatter.get(dword).copied().unwrap_or(0),
+        }
+    }
+
+    /// Stores a dword; says whether it lies in the space.
+    fn store(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
+        match self.spaces.private_mut(space) {
+            Some(private) => private.write(lane, dword, value),
+            None => match self.simd.scatter.get_mut(dword) {
+                Some(place) => {
+                    *place = value;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
     /// EXPORT and EXPORT_DONE: register i of the burst goes to target ARRAY_BASE + i.
     ///
     /// Lanes that are not valid run but export nothing (MAN p. 47).
@@ -159,6 +172,9 @@ impl Wave {
         };
         let last = u64::from(export.size);
         self.fidelity.rules.insert(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT);
+        if export.read || export.ack {
+            self.fidelity.rules.insert(Rule::TYPE_2_AND_3_BY_FAMILY);
+        }
         for step in 0..export.burst {
             let register = i32::from(export.gpr) + i32::from(step) + self.loop_offset(export.rel)?;
             for chan in 0..usize::from(export.elem_dwords) {
@@ -177,10 +193,10 @@ impl Wave {
                     let inside = element <= last;
                     let dword = usize::try_from(dword).unwrap_or(usize::MAX);
                     if export.read {
-                        values[lane.index()] = if inside { self.spaces.read(space, lane, dword) } else { 0 };
+                        values[lane.index()] = if inside { self.load(space, lane, dword) } else { 0 };
                         continue;
                     }
-                    if !inside || !self.spaces.write(space, lane, dword, values[lane.index()]) {
+                    if !inside || !self.store(space, lane, dword, values[lane.index()]) {
                         done.set(lane, true);
                         continue;
                     }
@@ -212,9 +228,9 @@ impl Wave {
         Ok(())
     }
 
-    /// Adds what this wavefront left to the launch's outcome. Pixels of lanes that are not valid never reach the
+    /// Adds what this wavefront left to the launch's outcome, and gives what the next one is to have. Pixels of lanes that are not valid never reach the
     /// framebuffer, also when the lane was killed after its export (MAN p. 47).
-    pub fn finish(self, outcome: &mut Outcome) {
+    pub fn finish(self, outcome: &mut Outcome) -> Simd {
         let valid = self.flow.valid();
         let total = self.launch.lanes;
         for ((kind, base), target) in &self.exports {
@@ -254,10 +270,10 @@ impl Wave {
                 records.push(stream.lane(lane));
             }
         }
-        memory.scatter = self.spaces.scatter;
         outcome.emissions.extend(self.emissions);
         outcome.statistics.add(&self.statistics);
         outcome.fidelity.add(&self.fidelity);
         outcome.stack_needed = outcome.stack_needed.max(self.flow.stack_needed());
+        self.simd
     }
 }

@@ -6,7 +6,7 @@
 use reconverge_isa::FieldValue;
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-use crate::code::{Fetch, FetchOp, Select, VertexFormat};
+use crate::code::{Fetch, FetchOp, MemoryRead, Select, VertexFormat};
 use crate::export::Space;
 use crate::format::{self, Number, Swap};
 use crate::launch::LANES;
@@ -15,7 +15,7 @@ use crate::reference::{Cause, Lanes, Wave};
 use crate::rules::Rule;
 use crate::texture::Words;
 use crate::words::{
-    DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp, MemRdDword0,
+    DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
     MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
 
@@ -99,19 +99,23 @@ fn swap_of(endian: Endian) -> Swap {
 pub(crate) type Values = [Lanes; 4];
 
 impl Wave {
-    /// One fetch instruction on `lanes` (before FETCH_WHOLE_QUAD).
+    /// One fetch instruction on `lanes`; with FETCH_WHOLE_QUAD on every lane of a quad that has one, so that what later
+    /// gradients are taken from is there (MAN p. 92).
     pub(crate) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
+        let lanes = if fetch.whole_quad { self.whole_quads(lanes) } else { lanes };
         match &fetch.op {
             FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third, lanes, observer),
             FetchOp::Texture(low, high, third) => {
                 self.texture(fetch, &Words { low, high, third }, lanes, observer)
             }
-            FetchOp::Memory(low, high, third) => self.memory_read(fetch, low, high, third, lanes, observer),
+            FetchOp::Memory(space, low, high, third) => {
+                self.memory_read(fetch, *space, &(*low, *high, *third), lanes, observer)
+            }
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high, lanes),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high, lanes, observer),
         }
@@ -226,19 +230,15 @@ impl Wave {
     fn memory_read<O: Observer>(
         &mut self,
         fetch: &Fetch,
-        low: &MemRdDword0,
-        high: &MemRdDword1,
-        third: &MemRdDword2,
+        space: MemoryRead,
+        (low, high, third): &(MemRdDword0, MemRdDword1, MemRdDword2),
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        let space = match low.mem_op {
-            MemOp::RD_SCRATCH => Space::Scratch,
-            MemOp::RD_REDUC => Space::Reduction,
-            MemOp::RD_SCATTER => Space::Scatter,
-            MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ | MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
-                return Err(Cause::Unsupported(low.mem_op.name()));
-            }
+        let space = match space {
+            MemoryRead::Scratch => Space::Scratch,
+            MemoryRead::Reduction => Space::Reduction,
+            MemoryRead::Scatter => Space::Scatter,
         };
         self.fidelity.count(
             low.mem_op.name(),
@@ -269,7 +269,7 @@ impl Wave {
                 let mut bytes = [0; 16];
                 for (dword, place) in (first..).zip(bytes.chunks_exact_mut(4)).take(elem_dwords as usize) {
                     let dword = usize::try_from(dword).unwrap_or(usize::MAX);
-                    place.copy_from_slice(&self.spaces.read(space, lane, dword).to_le_bytes());
+                    place.copy_from_slice(&self.load(space, lane, dword).to_le_bytes());
                 }
                 format::swap(&mut bytes, swap_of(third.endian_swap));
                 for (value, component) in values.iter_mut().zip(format::convert(layout, numbers, &bytes)) {
@@ -298,7 +298,8 @@ impl Wave {
                         + usize::from(high.dst_index)
                         + 4 * usize::from(step)
                         + chan;
-                    if !self.share.write(thread & 3, dword, values[lane.index()]) && self.options.strict {
+                    if !self.simd.share.write(thread & 3, dword, values[lane.index()]) && self.options.strict
+                    {
                         return Err(Cause::MemoryBounds { what: "LOCAL_DS_WRITE", lanes: Mask::only(lane) });
                     }
                 }
@@ -329,7 +330,7 @@ impl Wave {
         }
         let entry = |lane: usize, chan: usize, aligned: bool| {
             let start = if aligned { dword[lane] & !3 } else { dword[lane] };
-            self.share.read(bank[lane] as usize, start as usize + chan)
+            self.simd.share.read(bank[lane] as usize, start as usize + chan)
         };
         let mut values = [[0; LANES]; 4];
         for lane in written.lanes() {

@@ -20,330 +20,18 @@
 //! Left out: clauses (the interpreter runs them for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name)
 //! and BARRIER, which orders clauses that an in-order machine runs in order anyway.
 
-use std::fmt;
+mod state;
+mod view;
 
-use reconverge_simt::{FlowView, Issue, Lane, Mask, StackRow, Why};
-use thiserror::Error;
+pub use state::{
+    AluForm, Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
+    StackUse, State, States,
+};
+
+use reconverge_simt::{Lane, Mask};
 
 #[cfg(doc)]
 use crate::rules::Rule;
-
-/// Whom a control-flow instruction asks about: the fields COND and CF_CONST. (MAN 3.6.3)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// CF_COND_ACTIVE.
-    Active,
-    /// CF_COND_FALSE.
-    False,
-    /// CF_COND_BOOL with the number of the boolean constant.
-    Bool(u8),
-    /// CF_COND_NOT_BOOL with the number of the boolean constant.
-    NotBool(u8),
-}
-
-/// The fields of a CF word that decide about flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Control {
-    /// ADDR, 64-bit words from the program's start.
-    pub addr: u32,
-    /// POP_COUNT, 0 to 7.
-    pub pop_count: u8,
-    /// COND with CF_CONST.
-    pub cond: Condition,
-    /// CF_CONST as the number of a loop constant, 0 to 31.
-    pub cf_const: u8,
-    /// CALL_COUNT, 0 to 63.
-    pub call_count: u8,
-    /// VALID_PIXEL_MODE.
-    pub valid_pixel_mode: bool,
-    /// WHOLE_QUAD_MODE.
-    pub whole_quad_mode: bool,
-}
-
-impl Control {
-    /// COND = ACTIVE, everything else zero, with this address: what compilers write most.
-    pub const fn to(addr: u32) -> Control {
-        Control {
-            addr,
-            pop_count: 0,
-            cond: Condition::Active,
-            cf_const: 0,
-            call_count: 0,
-            valid_pixel_mode: false,
-            whole_quad_mode: false,
-        }
-    }
-
-    /// The same with POP_COUNT.
-    pub const fn pop(self, pop_count: u8) -> Control {
-        Control { pop_count, ..self }
-    }
-}
-
-/// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AluForm {
-    /// ALU.
-    Alu,
-    /// ALU_PUSH_BEFORE.
-    PushBefore,
-    /// ALU_POP_AFTER.
-    PopAfter,
-    /// ALU_POP2_AFTER.
-    Pop2After,
-    /// ALU_CONTINUE.
-    Continue,
-    /// ALU_BREAK.
-    Break,
-    /// ALU_ELSE_AFTER.
-    ElseAfter,
-}
-
-impl AluForm {
-    /// The manual's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AluForm::Alu => "ALU",
-            AluForm::PushBefore => "ALU_PUSH_BEFORE",
-            AluForm::PopAfter => "ALU_POP_AFTER",
-            AluForm::Pop2After => "ALU_POP2_AFTER",
-            AluForm::Continue => "ALU_CONTINUE",
-            AluForm::Break => "ALU_BREAK",
-            AluForm::ElseAfter => "ALU_ELSE_AFTER",
-        }
-    }
-}
-
-/// The state of a lane (MAN p. 47).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// A.
-    Active,
-    /// IB.
-    InactiveBranch,
-    /// IC.
-    InactiveContinue,
-    /// IX.
-    InactiveBreak,
-}
-
-/// The states of all lanes, as three disjoint sets; a lane in none of them is inactive-branch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct States {
-    /// Lanes in A.
-    pub active: Mask,
-    /// Lanes in IC.
-    pub inactive_continue: Mask,
-    /// Lanes in IX.
-    pub inactive_break: Mask,
-}
-
-impl States {
-    /// Lanes in IC or IX, which only the loop wakes.
-    fn out_of_round(self) -> Mask {
-        self.inactive_continue | self.inactive_break
-    }
-}
-
-/// The three loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoopKind {
-    /// LOOP_START: a count and an index.
-    Dx9,
-    /// LOOP_START_NO_AL: a count; the index stays the outer loop's.
-    Repeat,
-    /// LOOP_START_DX10: ends by breaks only.
-    Dx10,
-}
-
-/// The registers of the innermost loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopRegisters {
-    /// Which loop it is.
-    pub kind: LoopKind,
-    /// Rounds left, this one included; 0 in a DX10 loop.
-    pub trip: u32,
-    /// aL, if this loop or one around it has an index.
-    pub index: Option<i32>,
-    /// What a round adds to aL.
-    pub step: i32,
-}
-
-/// One entry of the stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// PUSH: the lanes that were active.
-    Branch {
-        /// Those lanes.
-        active: Mask,
-        /// Whether it was pushed in WHOLE_QUAD_MODE and takes a whole entry.
-        whole_quad: bool,
-    },
-    /// LOOP_START*: everything as it was before the loop.
-    Loop {
-        /// The lanes' states.
-        states: States,
-        /// The registers of the loop around this one.
-        registers: Option<LoopRegisters>,
-    },
-    /// CALL: where to go on.
-    Return {
-        /// The instruction behind the call.
-        pc: u32,
-        /// What the call added to the depth.
-        calls: u8,
-        /// Whether the call went into the fetch program.
-        into_fetch_program: bool,
-    },
-}
-
-impl Entry {
-    /// The manual's word for what pushed it.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Entry::Branch { .. } => "PUSH",
-            Entry::Loop { .. } => "LOOP",
-            Entry::Return { into_fetch_program: false, .. } => "CALL",
-            Entry::Return { into_fetch_program: true, .. } => "CALL_FS",
-        }
-    }
-}
-
-/// What is known before the first instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlowSetup {
-    /// Lanes of a wavefront: 16, 32 or 64. Decides how much of the stack an entry is.
-    pub wave_width: u8,
-    /// The lanes that are valid at the start.
-    pub valid: Mask,
-    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for no limit.
-    pub stack_size: Option<u32>,
-    /// SQ_LOOP_CONST, by number.
-    pub loop_constants: [LoopConstant; 32],
-    /// SQ_BOOL_CONST of the stage: bit n is boolean n.
-    pub booleans: u32,
-    /// The deepest nesting that CALL allows.
-    pub call_limit: u32,
-    /// First instruction of the main program.
-    pub start: u32,
-    /// First instruction of the fetch program; `None` makes CALL_FS return at once.
-    pub fetch_start: Option<u32>,
-    /// Whether undefined behaviour traps.
-    pub strict: bool,
-}
-
-impl FlowSetup {
-    /// The deepest nesting of calls the manual allows (MAN p. 53).
-    pub const CALL_LIMIT: u32 = 32;
-
-    /// A wavefront of `wave_width` with these valid lanes, constants zero, no limit on the stack, strict.
-    pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
-        FlowSetup {
-            wave_width,
-            valid,
-            stack_size: None,
-            loop_constants: [LoopConstant::default(); 32],
-            booleans: 0,
-            call_limit: Self::CALL_LIMIT,
-            start: 0,
-            fetch_start: None,
-            strict: true,
-        }
-    }
-}
-
-/// A loop constant, SQ_LOOP_CONST: COUNT in bits 11:0, INIT in 23:12, INC in 31:24.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoopConstant(pub u32);
-
-impl LoopConstant {
-    /// Rounds.
-    pub const fn count(self) -> u32 {
-        self.0 & 0xfff
-    }
-
-    /// First value of aL.
-    pub const fn init(self) -> i32 {
-        (self.0 >> 12 & 0xfff) as i32
-    }
-
-    /// What a round adds to aL; signed 8 bit.
-    pub const fn inc(self) -> i32 {
-        self.0 as i32 >> 24
-    }
-}
-
-/// The program's flow is malformed, or leaves what the hardware defines.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FlowFault {
-    /// A pop met an empty stack.
-    #[error("{op} pops an empty stack")]
-    StackEmpty {
-        /// The instruction, in the manual's word.
-        op: &'static str,
-    },
-    /// The top of the stack is not what the instruction takes off.
-    #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
-    WrongEntry {
-        /// The instruction, in the manual's word.
-        op: &'static str,
-        /// What it needs.
-        wanted: &'static str,
-        /// What is there.
-        found: &'static str,
-    },
-    /// LOOP_BREAK or LOOP_CONTINUE with no loop on the stack, or only beyond a call.
-    #[error("{op} stands outside every loop of its subroutine")]
-    OutsideLoop {
-        /// The instruction, in the manual's word.
-        op: &'static str,
-    },
-    /// More stack than STACK_SIZE declares (strict mode).
-    #[error(
-        "the stack needs {needed} entries here ({full} whole entries and {sub} subentries, {subentries_an_entry} \
-         to an entry), STACK_SIZE declares {declared}"
-    )]
-    StackOverflow {
-        /// Entries needed.
-        needed: u32,
-        /// Entries declared.
-        declared: u32,
-        /// Whole entries in use.
-        full: u32,
-        /// Subentries in use.
-        sub: u32,
-        /// Subentries in an entry, 4 or 8.
-        subentries_an_entry: u32,
-    },
-    /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
-    #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
-    BothModes,
-    /// CALL with a POP_COUNT (strict mode; MAN p. 53).
-    #[error("CALL has POP_COUNT {pop_count}; it must be 0")]
-    CallPops {
-        /// The field.
-        pop_count: u8,
-    },
-    /// CALL_FS inside a fetch program.
-    #[error("CALL_FS inside the fetch program")]
-    NestedFetchProgram,
-}
-
-/// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StackUse {
-    /// Whole entries.
-    pub full: u32,
-    /// Subentries.
-    pub sub: u32,
-}
-
-impl StackUse {
-    /// Entries, when one holds `subentries_an_entry` subentries.
-    pub const fn entries(self, subentries_an_entry: u32) -> u32 {
-        self.full + self.sub.div_ceil(subentries_an_entry)
-    }
-}
 
 /// The flow state of one wavefront. A copy is a snapshot.
 #[derive(Clone, Debug, PartialEq)]
@@ -455,31 +143,12 @@ impl Flow {
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
     pub fn subentries_an_entry(&self) -> u32 {
-        if self.setup.wave_width <= 32 { 8 } else { 4 }
+        StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
     /// What the stack holds now, in entries and subentries.
-    ///
-    /// A push costs a subentry, in WHOLE_QUAD_MODE an entry; a loop an entry; a call a subentry, two on chips 16
-    /// lanes wide; and two subentries more while any plain push is on the stack (Mesa, LLVM).
     pub fn stack_use(&self) -> StackUse {
-        let call = if self.setup.wave_width == 16 { 2 } else { 1 };
-        let mut used = StackUse::default();
-        let mut pushes = false;
-        for entry in &self.stack {
-            match entry {
-                Entry::Branch { whole_quad: true, .. } | Entry::Loop { .. } => used.full += 1,
-                Entry::Branch { whole_quad: false, .. } => {
-                    used.sub += 1;
-                    pushes = true;
-                }
-                Entry::Return { .. } => used.sub += call,
-            }
-        }
-        if pushes {
-            used.sub += 2;
-        }
-        used
+        StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
     }
 
     /// The most entries the stack has held so far: what STACK_SIZE must be at least.
@@ -557,6 +226,7 @@ impl Flow {
                     full: used.full,
                     sub: used.sub,
                     subentries_an_entry,
+                    program: None,
                 })
             }
             _ => Ok(()),
@@ -655,8 +325,14 @@ impl Flow {
 
     /// 0x06 LOOP_START_DX10: a loop that ends by breaks only ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
-        let registers = LoopRegisters { kind: LoopKind::Dx10, trip: 0, index: self.loop_index(), step: 0 };
-        self.start(control, registers, true)
+        let limit = self.setup.dx10_loop_limit;
+        let registers = LoopRegisters {
+            kind: LoopKind::Dx10,
+            trip: limit.unwrap_or(0),
+            index: self.loop_index(),
+            step: 0,
+        };
+        self.start(control, registers, limit != Some(0))
     }
 
     /// Lanes that do not take part become inactive-break, so that LOOP_END cannot wake them. If nobody takes
@@ -696,7 +372,12 @@ impl Flow {
                     registers.trip = registers.trip.saturating_sub(1);
                     another_round &= registers.trip > 0;
                 }
-                LoopKind::Dx10 => {}
+                LoopKind::Dx10 => {
+                    if let Some(left) = registers.trip.checked_sub(1) {
+                        registers.trip = left;
+                        another_round &= left > 0;
+                    }
+                }
             }
         }
         if another_round {
@@ -948,76 +629,5 @@ impl Flow {
             AluForm::Alu | AluForm::PushBefore | AluForm::Continue | AluForm::Break => {}
         }
         self.next()
-    }
-}
-
-impl FlowView for Flow {
-    fn issue(&self) -> Option<Issue> {
-        (!self.done).then_some(Issue { pc: self.pc, mask: self.states.active })
-    }
-
-    fn why(&self, lane: Lane) -> Why {
-        if self.done {
-            return Why::Exited;
-        }
-        if self.states.active.has(lane) {
-            return Why::Active;
-        }
-        if !self.setup.valid.has(lane) {
-            return Why::Uncovered;
-        }
-        // From the inside out: the first construct at whose beginning the lane was active switched it off. Until
-        // then `states` are those of the body that the construct is in.
-        let mut states = self.states;
-        for (depth, entry) in self.stack.iter().rev().enumerate() {
-            match entry {
-                Entry::Branch { active, .. } => {
-                    if active.has(lane) && !states.out_of_round().has(lane) {
-                        return Why::Branch { depth: depth as u32 };
-                    }
-                }
-                Entry::Loop { states: before, .. } => {
-                    if before.active.has(lane) {
-                        let left = states.out_of_round().has(lane);
-                        return if left { Why::LoopDone } else { Why::Branch { depth: depth as u32 } };
-                    }
-                    states = *before;
-                }
-                Entry::Return { .. } => {}
-            }
-        }
-        Why::Branch { depth: self.stack.len() as u32 }
-    }
-
-    fn stack(&self) -> Vec<StackRow> {
-        let mut rows = Vec::new();
-        let mut registers = self.registers;
-        for entry in self.stack.iter().rev() {
-            rows.push(match entry {
-                Entry::Branch { active, .. } => {
-                    StackRow { kind: entry.kind(), pc: None, mask: Some(*active), count: None }
-                }
-                Entry::Loop { states, registers: outer } => {
-                    let trip = registers.filter(|own| own.kind != LoopKind::Dx10).map(|own| own.trip.into());
-                    registers = *outer;
-                    StackRow { kind: entry.kind(), pc: None, mask: Some(states.active), count: trip }
-                }
-                Entry::Return { pc, calls, .. } => {
-                    StackRow { kind: entry.kind(), pc: Some(*pc), mask: None, count: Some((*calls).into()) }
-                }
-            });
-        }
-        rows
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            State::Active => "A",
-            State::InactiveBranch => "IB",
-            State::InactiveContinue => "IC",
-            State::InactiveBreak => "IX",
-        })
     }
 }

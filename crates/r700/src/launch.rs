@@ -15,6 +15,7 @@ use crate::code::{Code, CodeOptions, ExportKind};
 use crate::fetch::VertexBuffer;
 use crate::flow::{FlowSetup, LoopConstant};
 use crate::meaning::Exactness;
+use crate::memory::Simd;
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
@@ -113,6 +114,8 @@ pub struct Launch {
     pub record_dwords: usize,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
+    /// Global registers, which all wavefronts share: x to w for each lane position. There are as many as stand here.
+    pub global: Vec<[[u32; LANES]; 4]>,
 }
 
 impl Launch {
@@ -141,6 +144,7 @@ impl Launch {
             scratch_dwords: (8192 + 4096) * 4,
             record_dwords: (8192 + 4096) * 4,
             scatter: Vec::new(),
+            global: Vec::new(),
         }
     }
 
@@ -166,6 +170,8 @@ pub struct Options {
     pub watchdog: u64,
     /// The deepest nesting of calls.
     pub call_limit: u32,
+    /// Rounds after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    pub dx10_loop_limit: Option<u32>,
     /// Whether MULADD_64 keeps its product exact ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
     pub fused_muladd_64: bool,
     /// Whether LDEXP_64 takes the integer as src0, as the manual has it ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
@@ -178,6 +184,7 @@ impl Options {
         strict: true,
         watchdog: 1 << 26,
         call_limit: FlowSetup::CALL_LIMIT,
+        dx10_loop_limit: None,
         fused_muladd_64: true,
         ldexp_64_integer_first: false,
     };
@@ -263,6 +270,8 @@ pub struct MemoryOutcome {
     pub streams: [Vec<Vec<u32>>; 4],
     /// The scatter buffer.
     pub scatter: Vec<u32>,
+    /// The global registers.
+    pub global: Vec<[[u32; LANES]; 4]>,
 }
 
 /// What a run left.
@@ -313,14 +322,16 @@ pub fn run_observed<O: Observer>(
     let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
     let fetch_code = fetch_code(&launch);
     let mut outcome = Outcome { killed: Vec::with_capacity(launch.lanes), ..Outcome::default() };
-    outcome.memory.scatter = launch.scatter.clone();
+    let (scatter, global) = (launch.scatter.clone(), launch.global.clone());
+    let mut simd = Simd { scatter, global, ..Simd::default() };
     let width = usize::from(launch.chip.wave_width);
     for first_lane in (0..launch.lanes).step_by(width) {
         let mut wave = Wave::new(code.clone(), fetch_code.clone(), launch.clone(), *options, first_lane);
-        wave.set_scatter(std::mem::take(&mut outcome.memory.scatter));
+        wave.set_simd(simd);
         while wave.step(observer)? == Step::Running {}
-        wave.finish(&mut outcome);
+        simd = wave.finish(&mut outcome);
     }
+    (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
     Ok(outcome)
 }
 

@@ -10,6 +10,7 @@
 //! * [`words`]: the word formats.
 //! * [`rules`]: where sources disagree, one named rule each, with the reading chosen and why.
 //! * [`flow`]: the divergence machine, pure: masks, states, stack, loops, calls.
+//! * [`stack`]: how much stack a program needs, without running it.
 //! * [`lane`], [`lane64`]: what one lane computes, pure functions.
 //! * [`meaning`]: which function an opcode is, where it runs, how exact it is.
 //! * [`code`]: the program as execution wants it; its slots, literals and clauses resolved.
@@ -50,6 +51,7 @@ pub mod meaning;
 pub mod memory;
 pub mod reference;
 pub mod rules;
+pub mod stack;
 pub mod text;
 pub mod texture;
 pub mod words;

@@ -103,7 +103,7 @@ impl Lint<'_> {
                     self.say(&ALIGNMENT, addr, format!("{} names address {}", inst.name(), control.addr));
                 }
             }
-            CfOp::Alu(clause) => self.alu(clause),
+            CfOp::Alu(clause) => self.alu(code, clause),
             CfOp::Export(control, export) => {
                 self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode);
                 self.export(addr, export);
@@ -177,15 +177,15 @@ impl Lint<'_> {
         }
     }
 
-    fn alu(&mut self, clause: &AluClause) {
-        for (index, group) in clause.groups.iter().enumerate() {
-            let last = index + 1 == clause.groups.len();
+    fn alu(&mut self, code: &Code, clause: &AluClause) {
+        for (index, group) in code.groups(clause).enumerate() {
+            let last = index + 1 == clause.group_count();
             self.group(clause, group, last);
             self.ports(group);
         }
     }
 
-    fn group(&mut self, clause: &AluClause, group: &Group, last: bool) {
+    fn group(&mut self, clause: &AluClause, group: Group<'_>, last: bool) {
         let (mut predicates, mut kills) = (0, 0);
         let mut written = Vec::new();
         let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
@@ -235,7 +235,7 @@ impl Lint<'_> {
                     self.say(
                         &DOUBLE_WRITE,
                         addr,
-                        format!("R{}.{}", op.dst_gpr, ["x", "y", "z", "w"][op.dst_chan & 3]),
+                        format!("R{}.{}", op.dst_gpr, ["x", "y", "z", "w"][usize::from(op.dst_chan & 3)]),
                     );
                 }
                 written.push((op.dst_gpr, op.dst_chan));
@@ -263,7 +263,7 @@ impl Lint<'_> {
             }
             Operand::ConstantFile { .. } => {}
             Operand::Kcache { set, index, .. } => {
-                let locked = match clause.kcache[set].mode {
+                let locked = match clause.kcache[usize::from(set)].mode {
                     KcacheMode::NOP => 0,
                     KcacheMode::LOCK_1 => 16,
                     KcacheMode::LOCK_2 | KcacheMode::LOCK_LOOP_INDEX => 32,
@@ -295,9 +295,9 @@ impl Lint<'_> {
     }
 
     /// The read ports of one group (spec 4.6).
-    fn ports(&mut self, group: &Group) {
+    fn ports(&mut self, group: Group<'_>) {
         let mut port = [[None; 4]; 3];
-        let mut constants: Vec<(usize, u8, usize)> = Vec::new();
+        let mut constants: Vec<(u8, u8, u8)> = Vec::new();
         let limit = if self.chip.family == Family::R700 { 2 } else { 4 };
         for (op, addr) in group.ops.iter().zip(group.addr..) {
             let bank = self.words.get(2 * addr as usize + 1).map_or(0, |word| word >> 18 & 7) as usize;
@@ -307,7 +307,7 @@ impl Lint<'_> {
                 self.say(
                     &BANK_SWIZZLE,
                     addr,
-                    format!("{bank} in slot {}", ["x", "y", "z", "w", "t"][op.slot]),
+                    format!("{bank} in slot {}", ["x", "y", "z", "w", "t"][usize::from(op.slot)]),
                 );
                 continue;
             };
@@ -335,6 +335,7 @@ impl Lint<'_> {
                         if !trans && index == 1 && source.operand == sources[0].operand {
                             continue;
                         }
+                        let chan = usize::from(chan);
                         match port[cycle][chan] {
                             Some(other) if other != gpr => {
                                 let chan = ["x", "y", "z", "w"][chan];
@@ -374,7 +375,7 @@ impl Lint<'_> {
     }
 
     /// What counts as one constant: a component, on R700 a pair of them.
-    fn component(&self, chan: usize) -> usize {
+    fn component(&self, chan: u8) -> u8 {
         match self.chip.family {
             Family::R600 => chan,
             Family::R700 => chan / 2,

@@ -3,6 +3,10 @@
 //! One line an opcode, in the order of the numbers; the match has no catch-all, so an opcode without a meaning does
 //! not compile.
 
+use std::sync::LazyLock;
+
+use reconverge_isa::FieldValue;
+
 use crate::chip::Family;
 use crate::lane::{self, Predicate};
 #[cfg(doc)]
@@ -88,7 +92,7 @@ pub enum Double {
 
 impl Double {
     /// How many slots one operation takes.
-    pub fn slots(self) -> usize {
+    pub fn slots(self) -> u8 {
         match self {
             Double::Mul | Double::MulAdd(_) | Double::Frexp => 4,
             Double::Add
@@ -155,6 +159,22 @@ const fn op(
     rule: Option<Rule>,
 ) -> Opcode {
     Opcode { name, meaning, sources, unit, exactness, rule }
+}
+
+/// The OP2 opcode with this number on chips of `family`, kept for the program's life; `None` where there is none.
+pub fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
+    static ROWS: LazyLock<[[Option<Opcode>; 128]; 2]> = LazyLock::new(|| {
+        [Family::R600, Family::R700]
+            .map(|family| std::array::from_fn(|number| op2(Op2::from_bits(number as u32, 7)?, family)))
+    });
+    ROWS[usize::from(family == Family::R700)].get(number as usize)?.as_ref()
+}
+
+/// The OP3 opcode with this number, kept for the program's life; `None` where there is none.
+pub fn op3_row(number: u32) -> Option<&'static Opcode> {
+    static ROWS: LazyLock<[Option<Opcode>; 32]> =
+        LazyLock::new(|| std::array::from_fn(|number| Op3::from_bits(number as u32, 5).map(op3)));
+    ROWS.get(number as usize)?.as_ref()
 }
 
 /// The meaning of an OP2 opcode on chips of `family`; `None` where the family does not have it.
@@ -270,23 +290,23 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::RECIPSQRT_FF => trans(lane::recipsqrt_ff),
         Op2::RECIPSQRT_IEEE => trans(lane::recipsqrt_ieee),
         Op2::SQRT_IEEE => trans(lane::sqrt_ieee),
-        Op2::FLT_TO_INT => op(name, Bits1(lane::flt_to_int), 1, Trans, Specified, None),
+        Op2::FLT_TO_INT => op(name, Bits1(lane::flt_to_int), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
         Op2::INT_TO_FLT => op(name, Float1(lane::int_to_flt), 1, Trans, Specified, None),
         Op2::UINT_TO_FLT => op(name, Float1(lane::uint_to_flt), 1, Trans, Specified, None),
         Op2::SIN if r600 => op(name, Float1(lane::sin_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
         Op2::COS if r600 => op(name, Float1(lane::cos_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
         Op2::SIN => trans(lane::sin),
         Op2::COS => trans(lane::cos),
-        Op2::ASHR_INT => op(name, Bits2(lane::ashr_int), 2, shift, Exact, None),
-        Op2::LSHR_INT => op(name, Bits2(lane::lshr_int), 2, shift, Exact, None),
-        Op2::LSHL_INT => op(name, Bits2(lane::lshl_int), 2, shift, Exact, None),
+        Op2::ASHR_INT => op(name, Bits2(lane::ashr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
+        Op2::LSHR_INT => op(name, Bits2(lane::lshr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
+        Op2::LSHL_INT => op(name, Bits2(lane::lshl_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
         Op2::MULLO_INT => op(name, Bits2(lane::mullo_int), 2, Trans, Exact, None),
         Op2::MULHI_INT => op(name, Bits2(lane::mulhi_int), 2, Trans, Exact, None),
         Op2::MULLO_UINT => op(name, Bits2(lane::mullo_uint), 2, Trans, Exact, None),
         Op2::MULHI_UINT => op(name, Bits2(lane::mulhi_uint), 2, Trans, Exact, None),
         Op2::RECIP_INT => op(name, Bits1(lane::recip_int), 1, Trans, Recommended, None),
         Op2::RECIP_UINT => op(name, Bits1(lane::recip_uint), 1, Trans, Approximate, None),
-        Op2::FLT_TO_UINT => op(name, Bits1(lane::flt_to_uint), 1, Trans, Specified, None),
+        Op2::FLT_TO_UINT => op(name, Bits1(lane::flt_to_uint), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
         Op2::LDEXP_64 => double(Double::Ldexp, 2, Specified, Some(Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST)),
         Op2::FRACT_64 => double(Double::Fract, 1, Specified, halves),
         Op2::PRED_SETGT_64 => double(Double::PredSet(crate::lane64::greater), 2, Specified, halves),

@@ -1,4 +1,5 @@
-//! The memory a program can reach: per-lane scratch and records, the scatter buffer, the local data share.
+//! The memory a program can reach: per-lane scratch and records; shared by wavefronts the scatter buffer, the global
+//! registers and the local data share.
 //!
 //! Everything counts in dwords. Source: MAN p. 35 (data share) and p. 45 (memory exports). How a lane's private
 //! place is found in the host's buffers is the host's business; here a lane simply has a record of its own.
@@ -48,13 +49,24 @@ impl Private {
     }
 }
 
-/// The local data share of a wavefront: four banks of dwords; the bank is the low two bits of the thread number.
+/// The local data share: four banks of dwords; the bank is the low two bits of the thread number.
 ///
 /// Write-private, read-public: a thread writes its own area only and reads any (MAN p. 35). The size of 16 KB has no
 /// second source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataShare {
     words: Vec<u32>,
+}
+
+/// What outlives a wavefront: the wavefronts of a launch run one after another on one SIMD and hand it on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Simd {
+    /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
+    pub scatter: Vec<u32>,
+    /// Global registers: x to w for each lane position.
+    pub global: Vec<[[u32; LANES]; 4]>,
+    /// The local data share.
+    pub share: DataShare,
 }
 
 /// Dwords of a bank of the local data share.

@@ -3,109 +3,28 @@
 //! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group every operand is
 //! read before anything is written (MAN chapter 4); PV and PS are the results of the group before.
 
+mod cause;
+mod group;
+
+pub use cause::Cause;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Observer, StackRow, Statistics, Step, Trap, Why,
 };
-use thiserror::Error;
 
-use crate::code::{
-    AluClause, AluOp, Cf, CfOp, Code, CodeFault, ExportKind, Group, Operand, Source, TRANS, Window,
-};
+use crate::code::{Cf, CfOp, Code, ExportKind};
 use crate::export::{Spaces, Target};
-use crate::flow::{Control, Flow, FlowFault, FlowSetup};
-use crate::lane::{self, Predicate};
-use crate::lane64;
+use crate::flow::{AluForm, Control, Flow, FlowFault, FlowSetup};
 use crate::launch::{Emission, Fidelity, LANES, Launch, Options, Stage, lanes_of};
-use crate::meaning::{Double, Meaning};
-use crate::memory::DataShare;
+use crate::memory::Simd;
 use crate::rules::Rule;
-use crate::words::{CfInst, IndexModeR700, KcacheMode};
-
-/// What a program can do wrong.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum Cause {
-    /// The words have no meaning.
-    #[error(transparent)]
-    Code(#[from] CodeFault),
-    /// The flow is malformed.
-    #[error(transparent)]
-    Flow(#[from] FlowFault),
-    /// The fetch program is called, but its code is not there.
-    #[error("CALL_FS has no fetch program to go to")]
-    NoFetchProgram,
-    /// A register outside the allocation (strict mode; lenient: reads give R0, writes are dropped).
-    #[error("register {register} is outside the {declared} that NUM_GPRS declares")]
-    Register {
-        /// The register, after indexing.
-        register: i32,
-        /// NUM_GPRS.
-        declared: u8,
-    },
-    /// AR was not written in this clause (strict mode; lenient: 0).
-    #[error("AR.{0} is used, but no MOVA of this clause has written it")]
-    AddressRegister(char),
-    /// aL is used outside every DX9 loop (strict mode; lenient: 0).
-    #[error("aL is used outside every loop that has an index")]
-    LoopIndex,
-    /// Global registers.
-    #[error("INDEX_MODE {0} addresses the registers shared by wavefronts, which are not modelled")]
-    GlobalRegisters(&'static str),
-    /// PV or PS of a slot that the group before did not use (strict mode; lenient: the older value).
-    #[error("{0} is read, but the group before left it undefined")]
-    Previous(&'static str),
-    /// A constant that the clause has not locked (strict mode; lenient: 0).
-    #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
-    NotLocked {
-        /// Set 0 or 1.
-        set: usize,
-        /// The constant, from the window's start.
-        index: u8,
-        /// KCACHE_MODE.
-        mode: KcacheMode,
-    },
-    /// A group follows an UPDATE_EXECUTE_MASK in the same clause (strict mode).
-    #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
-    ExecuteMaskNotLast,
-    /// An instruction of another program kind (strict mode; lenient: it runs).
-    #[error("{name} does not belong into a {stage:?} program")]
-    WrongStage {
-        /// The instruction.
-        name: &'static str,
-        /// The program's kind.
-        stage: Stage,
-    },
-    /// A fetch from a resource that is not bound (strict mode; lenient: zeros).
-    #[error("{what} {id} is not bound")]
-    NoResource {
-        /// What kind.
-        what: &'static str,
-        /// Its number.
-        id: u8,
-    },
-    /// A SAMPLE_*_G without SET_GRADIENTS in its clause (strict mode; lenient: zeros).
-    #[error("gradients are used, but no SET_GRADIENTS of this clause has loaded them")]
-    Gradients,
-    /// A DATA_FORMAT that a buffer fetch cannot convert.
-    #[error("data format {0} has no conversion")]
-    Format(u32),
-    /// A store outside its buffer (strict mode; lenient: dropped).
-    #[error("{what} of lanes {lanes} is outside its buffer")]
-    MemoryBounds {
-        /// The instruction.
-        what: &'static str,
-        /// The lanes.
-        lanes: Mask,
-    },
-    /// An instruction that is known but not modelled.
-    #[error("{0} is not modelled")]
-    Unsupported(&'static str),
-    /// The wavefront has taken more instructions than the watchdog allows.
-    #[error("no end after {0} instructions")]
-    Watchdog(u64),
-}
+use crate::stack::stack_needed;
+use crate::texture::Held;
+use crate::words::CfInst;
+use group::ClauseState;
 
 /// One component of a register for every lane.
 pub(crate) type Lanes = [u32; LANES];
@@ -121,42 +40,13 @@ enum At {
     Fetch(usize, Mask),
 }
 
-/// State that lives inside one ALU clause only.
-#[derive(Clone, Debug, PartialEq)]
-struct ClauseState {
-    /// Results of the five slots of the group before; slot t is PS.
-    previous: [Lanes; 5],
-    /// Which of them that group defined.
-    defined: [bool; 5],
-    /// AR.x to AR.w.
-    address: [[i32; LANES]; 4],
-    /// Which of them a MOVA of this clause has written.
-    address_defined: [bool; 4],
-    /// The predicate bits.
-    predicate: Mask,
-    /// Whether a group has updated the execute mask.
-    mask_updated: bool,
-}
-
-impl Default for ClauseState {
-    fn default() -> Self {
-        ClauseState {
-            previous: [[0; LANES]; 5],
-            defined: [false; 5],
-            address: [[0; LANES]; 4],
-            address_defined: [false; 4],
-            predicate: Mask(u64::MAX),
-            mask_updated: false,
-        }
-    }
-}
-
 /// A wavefront with everything it owns.
 ///
 /// What [`Statistics`] counts: `instructions` is the sum of control-flow instructions, ALU groups and fetch
 /// instructions that were issued; `lane_instructions` sums the lanes that each ran for (for control flow the active
-/// ones); `divergent_branches` counts UPDATE_EXECUTE_MASK results, and CF instructions with a condition, that split
-/// the active lanes.
+/// ones); `divergent_branches` counts the groups whose UPDATE_EXECUTE_MASK split the active lanes. Conditions of
+/// control-flow instructions do not count: a boolean is the same for all lanes, so that only VALID_PIXEL_MODE can
+/// split there, and those lanes are no longer valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     code: Arc<Code>,
@@ -172,9 +62,10 @@ pub struct Wave {
     registers: Vec<Lanes>,
     clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
-    pub(crate) share: DataShare,
-    /// What SET_GRADIENTS_H and _V of this clause have loaded.
-    pub(crate) set_gradients: [Option<Box<[Lanes; 4]>>; 2],
+    /// What other wavefronts share.
+    pub(crate) simd: Simd,
+    /// What texture instructions of this clause have left for later ones.
+    pub(crate) held: Held,
     pub(crate) exports: BTreeMap<(ExportKind, u16), Target>,
     pub(crate) emissions: Vec<Emission>,
     pub(crate) acknowledges: u32,
@@ -202,6 +93,7 @@ impl Wave {
             loop_constants: launch.resources.loop_constants,
             booleans: launch.resources.booleans,
             call_limit: options.call_limit,
+            dx10_loop_limit: options.dx10_loop_limit,
             start: launch.start,
             fetch_start: launch.fetch_program.as_ref().map(|fetch| fetch.start),
             strict: options.strict,
@@ -227,8 +119,8 @@ impl Wave {
             registers,
             clause: Box::default(),
             spaces: Spaces::new(launch.scratch_dwords, launch.record_dwords),
-            share: DataShare::default(),
-            set_gradients: [None, None],
+            simd: Simd::default(),
+            held: Held::default(),
             exports: BTreeMap::new(),
             emissions: Vec::new(),
             acknowledges: 0,
@@ -238,9 +130,9 @@ impl Wave {
         }
     }
 
-    /// Gives the wavefront the contents of the scatter buffer, which all wavefronts share.
-    pub fn set_scatter(&mut self, dwords: Vec<u32>) {
-        self.spaces.scatter = dwords;
+    /// Gives the wavefront what all wavefronts share, as the one before has left it.
+    pub fn set_simd(&mut self, simd: Simd) {
+        self.simd = simd;
     }
 
     /// The flow state.
@@ -264,7 +156,7 @@ impl Wave {
         &self.fidelity
     }
 
-    /// Writes that have asked for an acknowledge and that no WAIT_ACK has waited for.
+    /// Writes and fetch clauses that have asked for an acknowledge and that no WAIT_ACK has waited for.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
@@ -353,334 +245,6 @@ impl Wave {
     pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
         Mask::from_fn(self.launch.chip.wave_width.into(), |lane| lanes.0 >> (lane.0 & !3) & 0xf != 0)
     }
-
-    // Operands.
-
-    /// What INDEX_MODE adds to a relative operand, for each lane.
-    fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
-        let chan = match mode {
-            IndexModeR700::AR_X => 0,
-            IndexModeR700::AR_Y => 1,
-            IndexModeR700::AR_Z => 2,
-            IndexModeR700::AR_W => 3,
-            IndexModeR700::LOOP => return Ok([self.loop_offset(true)?; LANES]),
-            IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => {
-                return Err(Cause::GlobalRegisters(mode.name()));
-            }
-        };
-        if !self.clause.address_defined[chan] && self.options.strict {
-            return Err(Cause::AddressRegister(b"xyzw"[chan].into()));
-        }
-        Ok(self.clause.address[chan])
-    }
-
-    /// One operand for `lanes`, modifiers applied.
-    fn operand(
-        &mut self,
-        clause: &AluClause,
-        op: &AluOp,
-        source: &Source,
-        lanes: Mask,
-    ) -> Result<Lanes, Cause> {
-        let mut values = match source.operand {
-            Operand::Value(value) => [value; LANES],
-            Operand::Gpr { gpr, chan } if source.rel => {
-                let index = self.index(op.index_mode)?;
-                let mut values = [0; LANES];
-                for lane in lanes.lanes() {
-                    let register = i32::from(gpr) + index[lane.index()];
-                    let row = match self.row_for(register, chan, true) {
-                        Some(row) => row,
-                        None => self.outside(register, chan)?,
-                    };
-                    values[lane.index()] = self.registers[row][lane.index()];
-                }
-                values
-            }
-            Operand::Gpr { gpr, chan } => self.read_register(gpr.into(), chan, lanes, false)?,
-            Operand::Kcache { set, index, chan } => [self.constant(clause, set, index, chan)?; LANES],
-            Operand::ConstantFile { index, chan } => {
-                let offset = if source.rel { self.index(op.index_mode)? } else { [0; LANES] };
-                let resources =
-                    if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
-                offset.map(|offset| {
-                    // Outside 0 to 255 a constant is 0.
-                    let entry = usize::try_from(i32::from(index) + offset).ok().filter(|entry| *entry < 256);
-                    entry.and_then(|entry| resources.constant_file.get(entry)).map_or(0, |entry| entry[chan])
-                })
-            }
-            Operand::Previous(chan) => self.previous(chan)?,
-            Operand::PreviousScalar => self.previous(TRANS)?,
-        };
-        if source.abs {
-            values = values.map(lane::abs);
-        }
-        if source.neg {
-            values = values.map(lane::neg);
-        }
-        Ok(values)
-    }
-
-    fn previous(&self, slot: usize) -> Result<Lanes, Cause> {
-        if !self.clause.defined[slot] && self.options.strict {
-            return Err(Cause::Previous(["PV.x", "PV.y", "PV.z", "PV.w", "PS"][slot]));
-        }
-        Ok(self.clause.previous[slot])
-    }
-
-    /// Constant `index` of a locked window (MAN 4, kcache).
-    fn constant(&mut self, clause: &AluClause, set: usize, index: u8, chan: usize) -> Result<u32, Cause> {
-        let Window { bank, line, mode } = clause.kcache[set];
-        let (lines, offset) = match mode {
-            KcacheMode::NOP => (0, 0),
-            KcacheMode::LOCK_1 => (1, 0),
-            KcacheMode::LOCK_2 => (2, 0),
-            KcacheMode::LOCK_LOOP_INDEX => {
-                self.fidelity.rules.insert(Rule::LOCK_LOOP_INDEX_COUNTS_LINES);
-                (2, self.loop_offset(true)?)
-            }
-        };
-        if index >= lines * 16 {
-            if self.options.strict {
-                return Err(Cause::NotLocked { set, index, mode });
-            }
-            return Ok(0);
-        }
-        let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
-        let entry = (i32::from(line) + offset) * 16 + i32::from(index);
-        let dword = usize::try_from(entry).map_or(usize::MAX, |entry| entry * 4 + chan);
-        Ok(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
-    }
-
-    // Groups.
-
-    /// One ALU group.
-    fn group<O: Observer>(
-        &mut self,
-        clause: &AluClause,
-        group: &Group,
-        observer: &mut O,
-    ) -> Result<(), Cause> {
-        let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
-        let mut operands = [[[0; LANES]; 3]; 5];
-        let mut running = [Mask::NONE; 5];
-        let mut write = Writes::default();
-        // First every operand of every instruction is read ...
-        for (number, op) in group.ops.iter().enumerate() {
-            running[number] = match op.pred_sel {
-                None => lanes,
-                Some(true) => lanes & self.clause.predicate,
-                Some(false) => lanes - self.clause.predicate,
-            };
-            for (place, source) in op.sources.iter().take(op.opcode.sources.into()).enumerate() {
-                operands[number][place] = self.operand(clause, op, source, running[number])?;
-            }
-            self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // ... except that the slots behind an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
-            if op.dst_rel && !op.opcode.meaning.spans_slots() {
-                self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
-                self.compute(group, number, op, &operands, running[number], &mut write);
-                self.write_result(op, running[number], &write, observer)?;
-            }
-        }
-        // Then everything is computed, then written.
-        let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
-        for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
-            self.compute(group, number, op, &operands, running[number], &mut write);
-        }
-        for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
-            self.write_result(op, running[number], &write, observer)?;
-        }
-        self.retire(clause, group, &running, write);
-        Ok(())
-    }
-
-    /// Writes the result of one instruction to its register.
-    fn write_result<O: Observer>(
-        &mut self,
-        op: &AluOp,
-        running: Mask,
-        write: &Writes,
-        observer: &mut O,
-    ) -> Result<(), Cause> {
-        if matches!(op.opcode.meaning, Meaning::Nothing) || !op.write {
-            return Ok(());
-        }
-        let values = &write.results[op.slot];
-        if !op.dst_rel {
-            return self.write_register(op.dst_gpr.into(), op.dst_chan, running, values, false, observer);
-        }
-        let index = self.index(op.index_mode)?;
-        for lane in running.lanes() {
-            let register = i32::from(op.dst_gpr) + index[lane.index()];
-            self.write_register(register, op.dst_chan, Mask::only(lane), values, true, observer)?;
-        }
-        Ok(())
-    }
-
-    /// The results of one instruction of a group, into `write`.
-    fn compute(
-        &self,
-        group: &Group,
-        number: usize,
-        op: &AluOp,
-        operands: &[[Lanes; 3]; 5],
-        running: Mask,
-        write: &mut Writes,
-    ) {
-        let [a, b, c] = &operands[number];
-        let result = &mut write.results[op.slot];
-        let finish = |value: u32| {
-            let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
-            if op.clamp { lane::clamp(scaled, self.launch.dx10_clamp) } else { scaled }
-        };
-        // Operands of the four vector slots, for the operations that span them.
-        let across = |place: usize, lane: usize| {
-            [0, 1, 2, 3].map(|slot| {
-                let found = group.ops.iter().position(|other| other.slot == slot);
-                found.map_or(0, |number| operands[number][place][lane])
-            })
-        };
-        match op.opcode.meaning {
-            Meaning::Nothing => {}
-            Meaning::Float1(f) => each(running, |lane| result[lane] = finish(f(a[lane]))),
-            Meaning::Float2(f) => each(running, |lane| result[lane] = finish(f(a[lane], b[lane]))),
-            Meaning::Float3(f, factor) => each(running, |lane| {
-                let value = f(a[lane], b[lane], c[lane]);
-                result[lane] = finish(if factor == 1.0 { value } else { lane::scale(value, factor) });
-            }),
-            Meaning::Bits1(f) => each(running, |lane| result[lane] = f(a[lane])),
-            Meaning::Bits2(f) => each(running, |lane| result[lane] = f(a[lane], b[lane])),
-            Meaning::Bits3(f) => each(running, |lane| result[lane] = f(a[lane], b[lane], c[lane])),
-            Meaning::PredSet(f) => {
-                let mut execute = Mask::NONE;
-                each(running, |lane| {
-                    let predicate = f(a[lane], b[lane]);
-                    execute.set(Lane(lane as u8), predicate.execute);
-                    result[lane] = predicate.value;
-                });
-                write.predicate = Some((number, execute));
-            }
-            Meaning::Kill(f) => each(running, |lane| {
-                let kill = f(a[lane], b[lane]);
-                write.killed.set(Lane(lane as u8), write.killed.has(Lane(lane as u8)) || kill);
-                result[lane] = if kill { lane::ONE } else { 0 };
-            }),
-            Meaning::Mova(f) => {
-                each(running, |lane| {
-                    let value = f(a[lane]);
-                    write.address[op.dst_chan][lane] = value;
-                    result[lane] = value as u32;
-                });
-                write.address_written[op.dst_chan] = running;
-                write.mova[op.dst_chan] = true;
-            }
-            Meaning::MovaLoop(f) => {
-                each(running, |lane| result[lane] = f(a[lane]) as u32);
-                write.loop_index = running.lowest().map(|lane| result[lane.index()] as i32);
-            }
-            Meaning::Reduce(f) => each(running, |lane| {
-                result[lane] = finish(f(across(0, lane), across(1, lane)));
-            }),
-            Meaning::Cube => each(running, |lane| {
-                let value = lane::cube(across(0, lane), across(1, lane))[op.slot];
-                // OMOD and CLAMP do not act on the face number.
-                result[lane] = if op.slot == 3 { value } else { finish(value) };
-            }),
-            Meaning::Double(double) => {
-                let mut execute = Mask::NONE;
-                each(running, |lane| {
-                    let sources = [0, 1, 2].map(|place| across(place, lane));
-                    let (value, predicate) = self.double(double, op.slot, sources);
-                    result[lane] = value;
-                    execute.set(Lane(lane as u8), predicate.is_some_and(|predicate| predicate.execute));
-                });
-                // The lower slot of a pair decides.
-                if matches!(double, Double::PredSet(_)) && op.slot & 1 == 0 {
-                    write.predicate = Some((number, execute));
-                }
-            }
-        }
-    }
-
-    /// What one slot of a double-precision operation gives; `sources[place][slot]` are the operands.
-    ///
-    /// The lower slot of a pair holds the high half of every source; of a four-slot operation x, y, z hold the high
-    /// half and w the low one ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
-    fn double(&self, double: Double, slot: usize, sources: [[u32; 4]; 3]) -> (u32, Option<Predicate>) {
-        let join = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        let pair = slot & !1;
-        let of_pair = |place: usize| join(sources[place][pair], sources[place][pair + 1]);
-        let of_four = |place: usize| join(sources[place][0], sources[place][3]);
-        let half = |value: u64| if slot & 1 == 0 { value as u32 } else { (value >> 32) as u32 };
-        let value = match double {
-            Double::Add => half(lane64::add_64(of_pair(0), of_pair(1))),
-            Double::Mul => half(lane64::mul_64(of_four(0), of_four(1))),
-            Double::MulAdd(factor) => {
-                let fused = self.options.fused_muladd_64;
-                half(lane64::muladd_64(of_four(0), of_four(1), of_four(2), factor, fused))
-            }
-            Double::Frexp => {
-                let (exponent, mantissa) = lane64::frexp_64(join(sources[0][0], sources[0][1]));
-                match slot {
-                    0 => 0,
-                    1 => exponent as u32,
-                    _ => half(mantissa),
-                }
-            }
-            Double::Ldexp => {
-                let (double, integer) = if self.options.ldexp_64_integer_first { (1, 0) } else { (0, 1) };
-                half(lane64::ldexp_64(of_pair(double), sources[integer][pair] as i32))
-            }
-            Double::Fract => half(lane64::fract_64(of_pair(0))),
-            Double::ToFloat if slot & 1 == 0 => lane64::flt64_to_flt32(of_pair(0)),
-            Double::ToFloat => 0,
-            Double::FromFloat => half(lane64::flt32_to_flt64(sources[0][pair])),
-            Double::PredSet(f) => {
-                let predicate = lane::pred_set(f(of_pair(0), of_pair(1)));
-                return (predicate.value, Some(predicate));
-            }
-        };
-        (value, None)
-    }
-
-    /// Makes the results of a group visible to the next: PV, PS, AR, the predicate, the masks.
-    fn retire(&mut self, clause: &AluClause, group: &Group, running: &[Mask; 5], write: Writes) {
-        let state = &mut *self.clause;
-        state.defined = [false; 5];
-        for (number, op) in group.ops.iter().enumerate() {
-            if matches!(op.opcode.meaning, Meaning::Nothing) {
-                continue;
-            }
-            state.defined[op.slot] = true;
-            each(running[number], |lane| state.previous[op.slot][lane] = write.results[op.slot][lane]);
-        }
-        for chan in 0..4 {
-            state.address_defined[chan] |= write.mova[chan];
-            each(write.address_written[chan], |lane| state.address[chan][lane] = write.address[chan][lane]);
-        }
-        if let Some(index) = write.loop_index {
-            self.flow.set_loop_index(index);
-        }
-        self.flow.kill_lanes(write.killed);
-        if let Some((number, execute)) = write.predicate {
-            let op = &group.ops[number];
-            self.fidelity.rules.insert(Rule::PRED_SET_WRITES_ZERO_FOR_TRUE);
-            if op.update_pred {
-                state.predicate = (state.predicate - running[number]) | execute;
-            }
-            if op.update_execute_mask {
-                let skip = running[number] - execute;
-                state.mask_updated = true;
-                let active = self.flow.active();
-                if (skip & active).any() && (execute & active).any() {
-                    self.statistics.divergent_branches += 1;
-                }
-                self.flow.update_execute_mask(clause.form, skip);
-            }
-        }
-    }
-
     // Steps.
 
     /// The code that the wavefront is in: the main program's or the fetch program's.
@@ -707,12 +271,15 @@ impl Wave {
         }
         match (self.at, &cf.op) {
             (At::Group(number), CfOp::Alu(clause)) => {
-                if self.clause.mask_updated && self.options.strict {
-                    return Err(Cause::ExecuteMaskNotLast);
+                if self.clause.mask_updated {
+                    if self.options.strict {
+                        return Err(Cause::ExecuteMaskNotLast);
+                    }
+                    self.fidelity.rules.insert(Rule::EXECUTE_MASK_FROM_THE_NEXT_GROUP);
                 }
-                self.group(clause, &clause.groups[number], observer)?;
+                self.group(clause, code.group(clause, number), observer)?;
                 let lanes = self.flow.alu_lanes(clause.whole_quad_mode);
-                if number + 1 < clause.groups.len()
+                if number + 1 < clause.group_count()
                     && (lanes.any() || self.clause.mask_updated && self.options.strict)
                 {
                     self.at = At::Group(number + 1);
@@ -747,6 +314,9 @@ impl Wave {
         match &cf.op {
             CfOp::Alu(clause) => {
                 let lanes = self.flow.alu_enter(clause.form, clause.whole_quad_mode)?;
+                if clause.form == AluForm::PushBefore && self.flow.active().is_empty() {
+                    self.fidelity.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
+                }
                 if lanes.any() {
                     *self.clause = ClauseState::default();
                     self.at = At::Group(0);
@@ -754,10 +324,11 @@ impl Wave {
                 }
                 self.flow.alu_leave(clause.form)?;
             }
-            CfOp::Fetch(_, control, _) => {
+            CfOp::Fetch(inst, control, _) => {
                 let lanes = self.flow.test(control)?;
                 if lanes.any() {
-                    self.set_gradients = [None, None];
+                    self.acknowledges += u32::from(acknowledged(*inst));
+                    self.held = Held::default();
                     self.at = At::Fetch(0, lanes);
                     return Ok(());
                 }
@@ -779,6 +350,9 @@ impl Wave {
 
     fn control(&mut self, inst: CfInst, control: &Control) -> Result<(), Cause> {
         self.needs_stage(inst)?;
+        if control.whole_quad_mode {
+            self.fidelity.rules.insert(Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY);
+        }
         let flow = &mut self.flow;
         match inst {
             CfInst::NOP | CfInst::END_PROGRAM => flow.nop(),
@@ -845,14 +419,18 @@ impl Wave {
         }
     }
 
+    /// The control-flow instruction that is next, or whose clause runs, and the code it is of.
+    fn op(&self) -> Option<(&Code, &CfOp)> {
+        let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
+        Some((code, &code.cf(self.flow.pc()).ok()?.op))
+    }
+
     /// Where the next instruction stands.
     fn position(&self) -> u32 {
         let pc = self.flow.pc();
-        let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref() } else { Some(&self.code) };
-        let op = code.and_then(|code| code.cf(pc).ok()).map(|cf| &cf.op);
-        match (self.at, op) {
-            (At::Group(number), Some(CfOp::Alu(clause))) => clause.groups[number].addr,
-            (At::Fetch(number, _), Some(CfOp::Fetch(_, _, fetches))) => fetches[number].addr,
+        match (self.at, self.op()) {
+            (At::Group(number), Some((code, CfOp::Alu(clause)))) => code.group(clause, number).addr,
+            (At::Fetch(number, _), Some((_, CfOp::Fetch(_, _, fetches)))) => fetches[number].addr,
             _ => pc,
         }
     }
@@ -898,44 +476,16 @@ impl Snapshot {
     }
 }
 
-/// What a group writes, collected before anything is written.
-struct Writes {
-    /// Results by slot.
-    results: [Lanes; 5],
-    /// New AR by component.
-    address: [[i32; LANES]; 4],
-    address_written: [Mask; 4],
-    mova: [bool; 4],
-    loop_index: Option<i32>,
-    killed: Mask,
-    /// The PRED_SET* by its number in the group, and the lanes that are to execute.
-    predicate: Option<(usize, Mask)>,
-}
-
-impl Default for Writes {
-    fn default() -> Self {
-        Writes {
-            results: [[0; LANES]; 5],
-            address: [[0; LANES]; 4],
-            address_written: [Mask::NONE; 4],
-            mova: [false; 4],
-            loop_index: None,
-            killed: Mask::NONE,
-            predicate: None,
-        }
-    }
-}
-
-fn each(lanes: Mask, mut act: impl FnMut(usize)) {
-    for lane in lanes.lanes() {
-        act(lane.index());
-    }
+/// Whether a fetch clause asks for an acknowledge, which WAIT_ACK can wait for.
+fn acknowledged(inst: CfInst) -> bool {
+    matches!(inst, CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK)
 }
 
 /// The disputed reading that an instruction leans on.
 fn leans_on(inst: CfInst) -> Option<Rule> {
     match inst {
         CfInst::JUMP | CfInst::ELSE => Some(Rule::POP_ONLY_WHEN_JUMPING),
+        CfInst::PUSH => Some(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES),
         CfInst::POP => Some(Rule::POP_KEEPS_BREAKS),
         CfInst::LOOP_START_DX10 => Some(Rule::DX10_LOOP_HAS_NO_COUNT),
         CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE => Some(Rule::PUSH_ELSE_INVERTS),
@@ -949,7 +499,6 @@ fn leans_on(inst: CfInst) -> Option<Rule> {
         | CfInst::LOOP_START_NO_AL
         | CfInst::LOOP_CONTINUE
         | CfInst::LOOP_BREAK
-        | CfInst::PUSH
         | CfInst::POP_JUMP
         | CfInst::POP_PUSH
         | CfInst::CALL
@@ -970,9 +519,10 @@ impl FlowView for Wave {
     fn issue(&self) -> Option<Issue> {
         let issue = self.flow.issue()?;
         let pc = self.position();
-        let mask = match self.at {
-            At::Fetch(_, lanes) => lanes,
-            At::Group(_) | At::ControlFlow => issue.mask,
+        let mask = match (self.at, self.op()) {
+            (At::Fetch(_, lanes), _) => lanes,
+            (At::Group(_), Some((_, CfOp::Alu(clause)))) => self.flow.alu_lanes(clause.whole_quad_mode),
+            (At::Group(_) | At::ControlFlow, _) => issue.mask,
         };
         Some(Issue { pc, mask })
     }
@@ -996,7 +546,11 @@ impl Machine for Wave {
         let pc = self.position();
         let lanes = self.flow.active();
         let before = O::ENABLED.then(|| Snapshot::of(self));
-        if let Err(cause) = self.advance(observer) {
+        if let Err(mut cause) = self.advance(observer) {
+            if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
+                let needed = stack_needed(&self.code, self.launch.start);
+                *program = needed.map(|needed| needed.entries(*subentries_an_entry));
+            }
             if O::ENABLED {
                 observer.event(Event::Trap { mask: lanes });
             }

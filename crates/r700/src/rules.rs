@@ -2,9 +2,9 @@
 //! silent: one named rule each, with the reading this machine follows and why.
 //!
 //! The numbers up to 30 are those of the reference notes this crate was written from ("D1" to "D30"); later ones came
-//! up when compiled programs ran. Readings that only
-//! concern the encoding or the assembler (D2, D8, D9, D19, D29) are listed too, so that the list is whole. A run
-//! reports which rules it leaned on (`Outcome::fidelity`).
+//! up when compiled programs ran, or with instructions that the notes name without saying what exactly they do.
+//! Readings that only concern the encoding or the assembler (D8, D9, D19, D26, D29) are listed too, so that the list
+//! is whole. A run reports which of the others it leaned on (`Outcome::fidelity`).
 //!
 //! Sources by short name: MAN is AMD's "R700-Family Instruction Set Architecture" guide (PDF pages); Mesa is the
 //! r600 driver of Mesa 22.3.6; LLVM is the R600 back end of LLVM 14; DECAF and CEMU read the same instruction
@@ -76,7 +76,7 @@ rules! {
         "MAN p. 49 says the active state is overwritten, but Mesa and LLVM put LOOP_BREAK between PUSH and POP, and a subentry holds one bit a lane.";
     DX10_LOOP_HAS_NO_COUNT = 4, OneSource,
         "Has LOOP_START_DX10 a trip count?",
-        "No; it ends through breaks alone (the watchdog is the only limit).",
+        "No; it ends through breaks alone, or at a limit that the launch sets (`dx10_loop_limit`).",
         "Mesa's loops run past the 4095 that a loop constant could hold.";
     POP_ONLY_WHEN_JUMPING = 5, Compilers,
         "Do JUMP and ELSE pop POP_COUNT entries always, or only when they jump?",
@@ -186,6 +186,22 @@ rules! {
         "Does a group see what one of its own instructions writes through an index?",
         "The instructions behind it do; all other writes are seen by the next group only.",
         "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array behind it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's tells the two readings apart.";
+    GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
+        "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
+        "One file for all wavefronts, a column for each lane position; an operand that is indexed reaches it, the others do not. Without it, or beyond it, the rules of a bad index apply.",
+        "MAN p. 33 says only that global registers are shared by the wavefronts of a SIMD and lie before the clause temporaries.";
+    KEEP_GRADIENTS_TAKES_THE_QUADS = 33, Recommended,
+        "Which gradients does KEEP_GRADIENTS keep?",
+        "The differences of its source vector within the quad; the SAMPLE_*_G of the clause use them as if SET_GRADIENTS_H and _V had loaded them.",
+        "Opcode tables give it one source and no destination; nothing else is said.";
+    GET_LERP_GIVES_FOUR_WEIGHTS = 34, Recommended,
+        "In which order does GET_LERP give the filter's weights?",
+        "Along x, y, z, then between the two levels: each the share of the upper neighbour.",
+        "Only `filter weights` is known.";
+    CUBEMAP_INDEX_IS_THE_ELEMENT = 35, Recommended,
+        "Where does SET_CUBEMAP_INDEX take its index from, and how long does it hold?",
+        "From x of its source, as a float; for the cube fetches behind it in the same clause, in place of the element that the face number carries.",
+        "Opcode tables give it one source and no destination; gradients live in their clause, too.";
 }
 
 impl Rule {
@@ -205,6 +221,6 @@ mod tests {
             assert_eq!(usize::from(info.rule.number()), index + 1, "{}", info.rule.name());
             assert_eq!(info.rule.info(), info);
         }
-        assert_eq!(RULES.len(), 31);
+        assert_eq!(RULES.len(), 35);
     }
 }

@@ -4,12 +4,11 @@
 //! Source: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; where coordinates, layers and
 //! reference values lie in the source register is read off Mesa's `r600_shader.c`. The manual does not describe the
 //! filters' arithmetic: results other than nearest texels are a recommended reading.
-//!
-//! Left out, as instructions that are known but not modelled: GET_LERP, KEEP_GRADIENTS, SET_CUBEMAP_INDEX.
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::{
     Compare, Image, Position, Sampler, Shape, gather, lod_of_gradients, sample, sample_bits, sample_compare,
+    weights,
 };
 use reconverge_simt::{Lane, Mask, Observer};
 
@@ -17,7 +16,7 @@ use crate::code::Fetch;
 use crate::fetch::Values;
 use crate::launch::LANES;
 use crate::meaning::Exactness;
-use crate::reference::{Cause, Wave};
+use crate::reference::{Cause, Lanes, Wave};
 use crate::rules::Rule;
 use crate::words::{CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst};
 
@@ -51,6 +50,15 @@ impl Default for TextureSampler {
     fn default() -> Self {
         TextureSampler { sampler: Sampler::default(), compare: Compare::Never }
     }
+}
+
+/// What texture instructions leave for later ones of the same clause.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    /// What SET_GRADIENTS_H and _V, or KEEP_GRADIENTS, have loaded.
+    gradients: [Option<Box<Values>>; 2],
+    /// What SET_CUBEMAP_INDEX has loaded.
+    cubemap_index: Option<Box<Lanes>>,
 }
 
 /// Where a sample's level of detail comes from.
@@ -133,8 +141,21 @@ impl Wave {
             TexInst::GET_GRADIENTS_V => (self.gradients(&coordinates, lanes, 2), float),
             TexInst::SET_GRADIENTS_H | TexInst::SET_GRADIENTS_V => {
                 let direction = usize::from(inst == TexInst::SET_GRADIENTS_V);
-                self.set_gradients[direction] = Some(Box::new(coordinates));
+                self.held.gradients[direction] = Some(Box::new(coordinates));
                 self.fidelity.count(inst.name(), Exactness::Specified, None);
+                return Ok(());
+            }
+            TexInst::KEEP_GRADIENTS => {
+                self.held.gradients =
+                    [1, 2].map(|step| Some(Box::new(self.gradients(&coordinates, lanes, step))));
+                let rule = Some(Rule::KEEP_GRADIENTS_TAKES_THE_QUADS);
+                self.fidelity.count(inst.name(), Exactness::Recommended, rule);
+                return Ok(());
+            }
+            TexInst::SET_CUBEMAP_INDEX => {
+                self.held.cubemap_index = Some(Box::new(coordinates[0]));
+                let rule = Some(Rule::CUBEMAP_INDEX_IS_THE_ELEMENT);
+                self.fidelity.count(inst.name(), Exactness::Recommended, rule);
                 return Ok(());
             }
             TexInst::PASS => (coordinates, float),
@@ -142,6 +163,7 @@ impl Wave {
             // No resource here has more than one sample.
             TexInst::GET_NUMBER_OF_SAMPLES => ([[1; LANES]; 4], 1),
             TexInst::GET_LOD
+            | TexInst::GET_LERP
             | TexInst::FETCH4
             | TexInst::LD
             | TexInst::SAMPLE
@@ -160,9 +182,6 @@ impl Wave {
             | TexInst::SAMPLE_C_G_L
             | TexInst::SAMPLE_C_G_LB
             | TexInst::SAMPLE_C_G_LZ => (self.read_texture(words, &coordinates, lanes)?, float),
-            TexInst::GET_LERP | TexInst::KEEP_GRADIENTS | TexInst::SET_CUBEMAP_INDEX => {
-                return Err(Cause::Unsupported(inst.name()));
-            }
         };
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
@@ -287,7 +306,13 @@ impl Wave {
         let unnormalised = words.high.coord_type_x == CoordType::UNNORMALIZED;
         let sampler = Sampler { unnormalised, ..state.sampler };
         let kind = sample_kind(inst).unwrap_or(SampleKind { lod: Lod::Quad, biased: false, compare: false });
-        self.fidelity.count(inst.name(), exactness(&sampler, image), Some(Rule::LOD_BIAS_IN_EIGHTHS));
+        if inst == TexInst::GET_LERP {
+            let rule = Some(Rule::GET_LERP_GIVES_FOUR_WEIGHTS);
+            self.fidelity.count(inst.name(), Exactness::Recommended, rule);
+        } else {
+            let rule = Some(Rule::LOD_BIAS_IN_EIGHTHS);
+            self.fidelity.count(inst.name(), exactness(&sampler, image), rule);
+        }
         let gradients = match kind.lod {
             Lod::Gradients => Some(self.loaded_gradients()?),
             Lod::Quad => {
@@ -296,6 +321,7 @@ impl Wave {
             }
             Lod::Register | Lod::Zero => None,
         };
+        let index = self.held.cubemap_index.as_deref();
         let bias = sign_extend(words.high.lod_bias.into(), 7) as f32 / 8.0;
         for lane in lanes.lanes().map(Lane::index) {
             let coordinate = |axis: usize, lane: usize| f32::from_bits(coordinates[axis][lane]);
@@ -314,13 +340,15 @@ impl Wave {
                 (None, Lod::Quad | Lod::Gradients) => lod_of_gradients(image, &sampler, across(1), across(2)),
             };
             let lod = lod + bias + if kind.biased { own[3] } else { 0.0 };
-            let position = position(image, own, offset, lod);
+            let position = position(image, own, offset, lod, index.map(|index| f32::from_bits(index[lane])));
             let texel = if inst == TexInst::GET_LOD {
                 let clamped = (lod + sampler.lod_bias)
                     .max(sampler.min_lod)
                     .min(sampler.max_lod)
                     .clamp(0.0, image.levels().len() as f32 - 1.0);
                 [clamped.to_bits(), lod.to_bits(), 0, 0]
+            } else if inst == TexInst::GET_LERP {
+                weights(image, &sampler, &position).map(f32::to_bits)
             } else if inst == TexInst::FETCH4 {
                 gather(image, &sampler, &position).map(|texel| texel[0])
             } else if kind.compare {
@@ -341,7 +369,7 @@ impl Wave {
     /// What SET_GRADIENTS_H and _V of this clause have loaded.
     fn loaded_gradients(&self) -> Result<[Values; 2], Cause> {
         let mut both = [[[0; LANES]; 4]; 2];
-        for (values, loaded) in both.iter_mut().zip(&self.set_gradients) {
+        for (values, loaded) in both.iter_mut().zip(&self.held.gradients) {
             match loaded {
                 Some(loaded) => *values = **loaded,
                 None if self.options.strict => return Err(Cause::Gradients),
@@ -365,8 +393,15 @@ fn offsets(third: &TexDword2) -> [i32; 3] {
 }
 
 /// Where to sample: the layer of an array is in z; a cube's coordinates are those that CUBE and the usual
-/// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element.
-fn position(image: &Image, [x, y, z, _]: [f32; 4], offset: [i32; 3], lod: f32) -> Position {
+/// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element; `index` is the element
+/// that SET_CUBEMAP_INDEX has set.
+fn position(
+    image: &Image,
+    [x, y, z, _]: [f32; 4],
+    offset: [i32; 3],
+    lod: f32,
+    index: Option<f32>,
+) -> Position {
     let plain = Position { coordinates: [x, y, z], layer: z, offset, lod };
     match image.shape() {
         Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => plain,
@@ -381,7 +416,7 @@ fn position(image: &Image, [x, y, z, _]: [f32; 4], offset: [i32; 3], lod: f32) -
                 4 => [sc, -tc, 1.0],
                 _ => [-sc, -tc, -1.0],
             };
-            Position { coordinates, layer: (number / 8) as f32, ..plain }
+            Position { coordinates, layer: index.unwrap_or((number / 8) as f32), ..plain }
         }
     }
 }

@@ -365,6 +365,19 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
+/// The weights with which [`sample`] mixes: along x, y and z that of the texel to the upper side, on the larger of the
+/// two levels, then that of the smaller level; 0 where nothing is mixed.
+pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
+    let (number, between) = levels_of(image, sampler, at.lod);
+    let filter = filter_of(sampler, at.lod);
+    let place = resolve(image, sampler, at, number);
+    let along = |axis: usize| match filter == Filter::Linear && axis < place.axes {
+        true => place.neighbours(axis, at.offset[axis]).1,
+        false => 0.0,
+    };
+    [along(0), along(1), along(2), between]
+}
+
 /// The bits of one texel, without filtering whatever the sampler says; for integer images.
 pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     let number = nearest_level(image, sampler, at.lod);
@@ -524,18 +537,25 @@ fn filtered(
     at: &Position,
     value: impl Fn([u32; 4]) -> [f32; 4] + Copy,
 ) -> [f32; 4] {
-    let lod = clamped_lod(sampler, at.lod);
-    let filter = if lod > 0.0 { sampler.min } else { sampler.mag };
+    let filter = filter_of(sampler, at.lod);
     let level = |number| filter_level(image, sampler, at, number, filter, value);
+    let (number, between) = levels_of(image, sampler, at.lod);
+    mix(between, || level(number), || level(number + 1))
+}
+
+fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
+    if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
+}
+
+/// The level to read, and the weight of the next smaller one, below 1; 0 where there is none.
+fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
+    let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
-    if sampler.mip != MipFilter::Linear || lod <= 0.0 {
-        return level(nearest_level(image, sampler, at.lod));
+    if sampler.mip != MipFilter::Linear || clamped <= 0.0 {
+        return (nearest_level(image, sampler, lod), 0.0);
     }
-    let below = lod as usize;
-    if below >= last {
-        return level(last);
-    }
-    mix(lod - libm::floorf(lod), || level(below), || level(below + 1))
+    let below = clamped as usize;
+    if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
 /// Which level a level of detail reads: a whole number, or one between two levels where they are mixed.
@@ -719,6 +739,30 @@ mod tests {
         assert!(matches!(Image::new(Shape::D2, vec![]), Err(ImageError::Empty { .. })));
         let huge = level(u32::MAX, u32::MAX, u32::MAX / 8, 0);
         assert!(Image::new(Shape::D3, vec![huge]).is_err());
+    }
+
+    #[test]
+    fn weights_are_those_that_sample_mixes_with() {
+        let level = |width, value: f32| Level {
+            width,
+            height: 1,
+            depth: 1,
+            texels: vec![bits(value); width as usize],
+        };
+        let image = Image::new(Shape::D2, vec![level(4, 0.0), level(2, 8.0), level(1, 16.0)]).unwrap();
+        let linear = Sampler {
+            mag: Filter::Linear,
+            min: Filter::Linear,
+            mip: MipFilter::Linear,
+            ..Sampler::default()
+        };
+        let at = |lod| Position { coordinates: [0.4375, 0.5, 0.9], lod, ..Position::default() };
+        // Texel coordinate 1.75 of the first level, 0.875 of the second.
+        assert_eq!(weights(&image, &linear, &at(0.0)), [0.25, 0.0, 0.0, 0.0]);
+        assert_eq!(weights(&image, &linear, &at(1.25)), [0.375, 0.0, 0.0, 0.25]);
+        assert_eq!(weights(&image, &linear, &at(9.0))[3], 0.0, "nothing is behind the last level");
+        assert_eq!(f32::from_bits(sample(&image, &linear, &at(1.25))[0]), 8.0 + 0.25 * 8.0);
+        assert_eq!(weights(&image, &Sampler::default(), &at(1.25)), [0.0; 4], "nearest mixes nothing");
     }
 
     #[test]

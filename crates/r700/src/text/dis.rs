@@ -136,10 +136,11 @@ impl Dis<'_> {
                 if let Some(start) = self.clause(pair).and_then(|clause| starts.get_mut(clause.addr)) {
                     *start = true;
                 }
-                if !alu && CfInst::from_bits(pair[1] >> 23 & 0x7f, 7).is_some_and(jumps) {
+                let inst = CfInst::from_bits(pair[1] >> 23 & 0x7f, 7).filter(|_| !alu);
+                if inst.is_some_and(jumps) {
                     open.push(pair[0] as usize);
                 }
-                if !alu && pair[1] >> 21 & 1 != 0 {
+                if inst == Some(CfInst::END_PROGRAM) || (!alu && pair[1] >> 21 & 1 != 0) {
                     break;
                 }
                 addr += 1;

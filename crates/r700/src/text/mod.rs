@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 use reconverge_isa::FieldValue;
 
 use crate::chip::Family;
+use crate::decode::{self, is_op3, literal_pairs};
 use crate::meaning::{self, Unit};
 use crate::words::{Op2, Op3};
 
@@ -72,7 +73,7 @@ const SELECTS: &str = "xyzw016_";
 /// INDEX_MODE as it stands beside a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
 /// LITERAL among the source selectors.
-const LITERAL: u32 = 253;
+const LITERAL: u32 = decode::LITERAL as u32;
 
 /// Inline constants and the two selectors without a component of their own, by selector.
 const INLINE: [(u32, &str); 10] = [
@@ -88,11 +89,6 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// Whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
-const fn is_op3(word1: u32) -> bool {
-    word1 >> 15 & 7 != 0
-}
-
 /// What is known of the opcode of an ALU word pair; `None` for an unassigned number.
 fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
     if is_op3(word1) {
@@ -101,25 +97,6 @@ fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
         let number = (word1 & 0x3ffff) >> op2_shift(family);
         op2_rows(family).get(number as usize).copied().flatten()
     }
-}
-
-/// How many pairs of literals follow a group: the highest component any source field with the literal selector
-/// names decides, whether the opcode reads the field or not (MAN p. 70).
-fn literal_pairs(group: &[[u32; 2]]) -> usize {
-    let mut pairs = 0;
-    for &[word0, word1] in group {
-        let mut field = |raw: u32| {
-            if raw & 0x1ff == LITERAL {
-                pairs = pairs.max(if raw >> 10 & 3 > 1 { 2 } else { 1 });
-            }
-        };
-        field(word0);
-        field(word0 >> 13);
-        if is_op3(word1) {
-            field(word1);
-        }
-    }
-    pairs
 }
 
 /// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (spec 4.2, vector

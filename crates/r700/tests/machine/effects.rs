@@ -347,6 +347,24 @@ fn the_data_share_is_written_by_its_owner_and_read_by_all() {
 }
 
 #[test]
+fn the_data_share_of_a_group_goes_from_wavefront_to_wavefront() {
+    // WAVE_REL: lane n of the launch writes entry n / 4 of bank n & 3; everybody reads lane 0's.
+    let source = "TEX:\n LOCAL_DS_WRITE R0 DST_STRIDE(4) WAVE_REL\n LOCAL_DS_READ R1.xyzw, R2.x SRC_Y(Y)
+                  EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
+    let program = |source: &str| {
+        Program::from_words(reconverge_r700::text::assemble(source, Chip::RV770).expect("it assembles").words)
+    };
+    let mut launch = launch();
+    launch.lanes = 65;
+    launch.inputs[0].values = (0..65).map(|lane| [100 + lane; 4]).collect();
+    let outcome = strict(&program(source), &launch).unwrap();
+    assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 100));
+    // Counted within the wavefront, the second one writes over the first one's entry.
+    let outcome = strict(&program(&source.replace(" WAVE_REL", "")), &launch).unwrap();
+    assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 164));
+}
+
+#[test]
 fn more_stack_than_declared_traps_with_what_is_needed() {
     let push = |_| Ok([1, 0x8580_0000]);
     let cf: Vec<_> = (0..3).map(push).chain([Ok(END)]).collect();

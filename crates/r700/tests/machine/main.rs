@@ -3,6 +3,7 @@
 //! Words marked "tool" were printed by LLVM or by the XF86 driver's macros; the others are built from the fields.
 
 mod clauses;
+mod control;
 mod effects;
 mod wave;
 

@@ -1,0 +1,396 @@
+//! What the divergence machine is made of: conditions, states of lanes, loops, entries of the stack, faults.
+
+use std::fmt;
+
+use reconverge_simt::Mask;
+use thiserror::Error;
+
+#[cfg(doc)]
+use crate::rules::Rule;
+
+/// Whom a control-flow instruction asks about: the fields COND and CF_CONST. (MAN 3.6.3)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// CF_COND_ACTIVE.
+    Active,
+    /// CF_COND_FALSE.
+    False,
+    /// CF_COND_BOOL with the number of the boolean constant.
+    Bool(u8),
+    /// CF_COND_NOT_BOOL with the number of the boolean constant.
+    NotBool(u8),
+}
+
+/// The fields of a CF word that decide about flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// ADDR, 64-bit words from the program's start.
+    pub addr: u32,
+    /// POP_COUNT, 0 to 7.
+    pub pop_count: u8,
+    /// COND with CF_CONST.
+    pub cond: Condition,
+    /// CF_CONST as the number of a loop constant, 0 to 31.
+    pub cf_const: u8,
+    /// CALL_COUNT, 0 to 63.
+    pub call_count: u8,
+    /// VALID_PIXEL_MODE.
+    pub valid_pixel_mode: bool,
+    /// WHOLE_QUAD_MODE.
+    pub whole_quad_mode: bool,
+}
+
+impl Control {
+    /// COND = ACTIVE, everything else zero, with this address: what compilers write most.
+    pub const fn to(addr: u32) -> Control {
+        Control {
+            addr,
+            pop_count: 0,
+            cond: Condition::Active,
+            cf_const: 0,
+            call_count: 0,
+            valid_pixel_mode: false,
+            whole_quad_mode: false,
+        }
+    }
+
+    /// The same with POP_COUNT.
+    pub const fn pop(self, pop_count: u8) -> Control {
+        Control { pop_count, ..self }
+    }
+}
+
+/// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AluForm {
+    /// ALU.
+    Alu,
+    /// ALU_PUSH_BEFORE.
+    PushBefore,
+    /// ALU_POP_AFTER.
+    PopAfter,
+    /// ALU_POP2_AFTER.
+    Pop2After,
+    /// ALU_CONTINUE.
+    Continue,
+    /// ALU_BREAK.
+    Break,
+    /// ALU_ELSE_AFTER.
+    ElseAfter,
+}
+
+impl AluForm {
+    /// The manual's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AluForm::Alu => "ALU",
+            AluForm::PushBefore => "ALU_PUSH_BEFORE",
+            AluForm::PopAfter => "ALU_POP_AFTER",
+            AluForm::Pop2After => "ALU_POP2_AFTER",
+            AluForm::Continue => "ALU_CONTINUE",
+            AluForm::Break => "ALU_BREAK",
+            AluForm::ElseAfter => "ALU_ELSE_AFTER",
+        }
+    }
+}
+
+/// The state of a lane (MAN p. 47).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A.
+    Active,
+    /// IB.
+    InactiveBranch,
+    /// IC.
+    InactiveContinue,
+    /// IX.
+    InactiveBreak,
+}
+
+/// The states of all lanes, as three disjoint sets; a lane in none of them is inactive-branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    /// Lanes in A.
+    pub active: Mask,
+    /// Lanes in IC.
+    pub inactive_continue: Mask,
+    /// Lanes in IX.
+    pub inactive_break: Mask,
+}
+
+impl States {
+    /// Lanes in IC or IX, which only the loop wakes.
+    pub(super) fn out_of_round(self) -> Mask {
+        self.inactive_continue | self.inactive_break
+    }
+}
+
+/// The three loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopKind {
+    /// LOOP_START: a count and an index.
+    Dx9,
+    /// LOOP_START_NO_AL: a count; the index stays the outer loop's.
+    Repeat,
+    /// LOOP_START_DX10: ends by breaks only.
+    Dx10,
+}
+
+/// The registers of the innermost loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopRegisters {
+    /// Which loop it is.
+    pub kind: LoopKind,
+    /// Rounds left, this one included; 0 in a DX10 loop without a limit.
+    pub trip: u32,
+    /// aL, if this loop or one around it has an index.
+    pub index: Option<i32>,
+    /// What a round adds to aL.
+    pub step: i32,
+}
+
+/// One entry of the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// PUSH: the lanes that were active.
+    Branch {
+        /// Those lanes.
+        active: Mask,
+        /// Whether it was pushed in WHOLE_QUAD_MODE and takes a whole entry.
+        whole_quad: bool,
+    },
+    /// LOOP_START*: everything as it was before the loop.
+    Loop {
+        /// The lanes' states.
+        states: States,
+        /// The registers of the loop around this one.
+        registers: Option<LoopRegisters>,
+    },
+    /// CALL: where to go on.
+    Return {
+        /// The instruction behind the call.
+        pc: u32,
+        /// What the call added to the depth.
+        calls: u8,
+        /// Whether the call went into the fetch program.
+        into_fetch_program: bool,
+    },
+}
+
+/// What an entry of the stack is as far as its size goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cost {
+    /// A push: a subentry.
+    Push,
+    /// A push in WHOLE_QUAD_MODE: an entry.
+    WholeQuadPush,
+    /// A loop: an entry.
+    Loop,
+    /// A call: a subentry, on chips 16 lanes wide two.
+    Call,
+}
+
+impl Entry {
+    /// How much of the stack it takes.
+    pub const fn cost(&self) -> Cost {
+        match self {
+            Entry::Branch { whole_quad: false, .. } => Cost::Push,
+            Entry::Branch { whole_quad: true, .. } => Cost::WholeQuadPush,
+            Entry::Loop { .. } => Cost::Loop,
+            Entry::Return { .. } => Cost::Call,
+        }
+    }
+
+    /// The manual's word for what pushed it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Entry::Branch { .. } => "PUSH",
+            Entry::Loop { .. } => "LOOP",
+            Entry::Return { into_fetch_program: false, .. } => "CALL",
+            Entry::Return { into_fetch_program: true, .. } => "CALL_FS",
+        }
+    }
+}
+
+/// What is known before the first instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSetup {
+    /// Lanes of a wavefront: 16, 32 or 64. Decides how much of the stack an entry is.
+    pub wave_width: u8,
+    /// The lanes that are valid at the start.
+    pub valid: Mask,
+    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for no limit.
+    pub stack_size: Option<u32>,
+    /// SQ_LOOP_CONST, by number.
+    pub loop_constants: [LoopConstant; 32],
+    /// SQ_BOOL_CONST of the stage: bit n is boolean n.
+    pub booleans: u32,
+    /// The deepest nesting that CALL allows.
+    pub call_limit: u32,
+    /// Rounds after which a DX10 loop ends; the hardware has no such limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    pub dx10_loop_limit: Option<u32>,
+    /// First instruction of the main program.
+    pub start: u32,
+    /// First instruction of the fetch program; `None` makes CALL_FS return at once.
+    pub fetch_start: Option<u32>,
+    /// Whether undefined behaviour traps.
+    pub strict: bool,
+}
+
+impl FlowSetup {
+    /// The deepest nesting of calls the manual allows (MAN p. 53).
+    pub const CALL_LIMIT: u32 = 32;
+
+    /// A wavefront of `wave_width` with these valid lanes, constants zero, no limit on the stack, strict.
+    pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
+        FlowSetup {
+            wave_width,
+            valid,
+            stack_size: None,
+            loop_constants: [LoopConstant::default(); 32],
+            booleans: 0,
+            call_limit: Self::CALL_LIMIT,
+            dx10_loop_limit: None,
+            start: 0,
+            fetch_start: None,
+            strict: true,
+        }
+    }
+}
+
+/// A loop constant, SQ_LOOP_CONST: COUNT in bits 11:0, INIT in 23:12, INC in 31:24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoopConstant(pub u32);
+
+impl LoopConstant {
+    /// Rounds.
+    pub const fn count(self) -> u32 {
+        self.0 & 0xfff
+    }
+
+    /// First value of aL.
+    pub const fn init(self) -> i32 {
+        (self.0 >> 12 & 0xfff) as i32
+    }
+
+    /// What a round adds to aL; signed 8 bit.
+    pub const fn inc(self) -> i32 {
+        self.0 as i32 >> 24
+    }
+}
+
+/// The program's flow is malformed, or leaves what the hardware defines.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FlowFault {
+    /// A pop met an empty stack.
+    #[error("{op} pops an empty stack")]
+    StackEmpty {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+    },
+    /// The top of the stack is not what the instruction takes off.
+    #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
+    WrongEntry {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+        /// What it needs.
+        wanted: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// LOOP_BREAK or LOOP_CONTINUE with no loop on the stack, or only beyond a call.
+    #[error("{op} stands outside every loop of its subroutine")]
+    OutsideLoop {
+        /// The instruction, in the manual's word.
+        op: &'static str,
+    },
+    /// More stack than STACK_SIZE declares (strict mode).
+    #[error(
+        "the stack needs {needed} entries here ({full} whole entries and {sub} subentries, {subentries_an_entry} \
+         to an entry), STACK_SIZE declares {declared}{}", whole(.program)
+    )]
+    StackOverflow {
+        /// Entries needed.
+        needed: u32,
+        /// Entries declared.
+        declared: u32,
+        /// Whole entries in use.
+        full: u32,
+        /// Subentries in use.
+        sub: u32,
+        /// Subentries in an entry, 4 or 8.
+        subentries_an_entry: u32,
+        /// Entries that the whole program needs, where that is known. The divergence machine does not see the program:
+        /// its wavefront fills this in.
+        program: Option<u32>,
+    },
+    /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
+    #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
+    BothModes,
+    /// CALL with a POP_COUNT (strict mode; MAN p. 53).
+    #[error("CALL has POP_COUNT {pop_count}; it must be 0")]
+    CallPops {
+        /// The field.
+        pop_count: u8,
+    },
+    /// CALL_FS inside a fetch program.
+    #[error("CALL_FS inside the fetch program")]
+    NestedFetchProgram,
+}
+
+fn whole(program: &Option<u32>) -> String {
+    program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
+}
+
+/// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackUse {
+    /// Whole entries.
+    pub full: u32,
+    /// Subentries.
+    pub sub: u32,
+}
+
+impl StackUse {
+    /// What a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. To the entries' own costs
+    /// come two subentries while any plain push is among them (Mesa, LLVM).
+    pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
+        let mut used = StackUse::default();
+        let mut pushes = false;
+        for cost in entries {
+            match cost {
+                Cost::WholeQuadPush | Cost::Loop => used.full += 1,
+                Cost::Push => {
+                    used.sub += 1;
+                    pushes = true;
+                }
+                Cost::Call => used.sub += if wave_width == 16 { 2 } else { 1 },
+            }
+        }
+        if pushes {
+            used.sub += 2;
+        }
+        used
+    }
+
+    /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    pub const fn subentries_an_entry(wave_width: u8) -> u32 {
+        if wave_width <= 32 { 8 } else { 4 }
+    }
+
+    /// Entries, when one holds `subentries_an_entry` subentries.
+    pub const fn entries(self, subentries_an_entry: u32) -> u32 {
+        self.full + self.sub.div_ceil(subentries_an_entry)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Active => "A",
+            State::InactiveBranch => "IB",
+            State::InactiveContinue => "IC",
+            State::InactiveBreak => "IX",
+        })
+    }
+}

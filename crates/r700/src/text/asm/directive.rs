@@ -1,0 +1,252 @@
+//! Lines that begin with a point: the chip, what is true before the first instruction, words as they are.
+//!
+//! A directive takes exactly the operands that its row names; everything else is told with its place.
+
+use reconverge_isa::source::suggest;
+
+use super::lex::{Parse, Token, chan_of, number, wrong};
+use super::operand::literal;
+use super::{Asm, LIMIT};
+use crate::chip::{CHIPS, Chip};
+
+/// Every directive, with its operands for messages.
+const DIRECTIVES: [(&str, &str); 16] = [
+    ("isa", "r700"),
+    ("chip", "NAME"),
+    ("stage", "ps|vs|gs|es|fs|dc"),
+    ("gprs", "n"),
+    ("stack", "entries"),
+    ("start", "n or @label"),
+    ("const", "buffer first word…"),
+    ("loop", "n value"),
+    ("bool", "value"),
+    ("state", "REGISTER value"),
+    ("org", "n"),
+    ("word", "w0, w1"),
+    ("zero", "n"),
+    ("dword", "w"),
+    ("slot", "w0, w1"),
+    ("literal", "component, w"),
+];
+
+/// Kinds of programs (MAN p. 37).
+const STAGES: [&str; 6] = ["ps", "vs", "gs", "es", "fs", "dc"];
+
+/// Registers that containers and drivers set for a program. (Mesa `r600d.h`)
+const REGISTERS: [&str; 33] = [
+    "SQ_PGM_START_PS",
+    "SQ_PGM_START_VS",
+    "SQ_PGM_START_GS",
+    "SQ_PGM_START_ES",
+    "SQ_PGM_START_FS",
+    "SQ_PGM_RESOURCES_PS",
+    "SQ_PGM_RESOURCES_VS",
+    "SQ_PGM_RESOURCES_GS",
+    "SQ_PGM_RESOURCES_ES",
+    "SQ_PGM_RESOURCES_FS",
+    "SQ_PGM_EXPORTS_PS",
+    "SQ_CONFIG",
+    "SQ_GPR_RESOURCE_MGMT_1",
+    "SQ_GPR_RESOURCE_MGMT_2",
+    "SQ_LDS_ALLOC",
+    "SQ_GS_VERT_ITEMSIZE",
+    "SQ_VTX_SEMANTIC_CLEAR",
+    "SPI_VS_OUT_CONFIG",
+    "SPI_PS_IN_CONTROL_0",
+    "SPI_PS_IN_CONTROL_1",
+    "SPI_INPUT_Z",
+    "CB_SHADER_MASK",
+    "CB_SHADER_CONTROL",
+    "DB_SHADER_CONTROL",
+    "PA_CL_VS_OUT_CNTL",
+    "VGT_PRIMITIVEID_EN",
+    "VGT_STRMOUT_BUFFER_EN",
+    "VGT_VERTEX_REUSE_BLOCK_CNTL",
+    "VGT_HOS_REUSE_DEPTH",
+    "VGT_GS_OUT_PRIM_TYPE",
+    "VGT_GS_MODE",
+    "VGT_STRMOUT_EN",
+    "SPI_INTERP_CONTROL_0",
+];
+
+/// Registers that there are several of, `NAME_0` and so on, with how many.
+const COUNTED: [(&str, u32); 5] = [
+    ("SPI_VS_OUT_ID_", 10),
+    ("SQ_VTX_SEMANTIC_", 32),
+    ("SPI_PS_INPUT_CNTL_", 32),
+    ("SQ_LOOP_CONST_", 192),
+    ("SQ_BOOL_CONST_", 6),
+];
+
+/// Dwords of a constant buffer: 4096 vectors of four.
+const BUFFER_DWORDS: u32 = 4096 * 4;
+
+impl Asm {
+    pub(super) fn directive(&mut self, name: &str, at: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
+        let Some((_, shape)) = DIRECTIVES.iter().find(|(known, _)| *known == name) else {
+            let known = DIRECTIVES.iter().map(|(known, _)| *known);
+            return Err(wrong(at, "unknown directive").help(suggest(name, known)));
+        };
+        let usage = || format!("as in `.{name} {shape}`");
+        let arg = |index: usize| {
+            rest.get(index)
+                .copied()
+                .ok_or_else(|| wrong(at, format!(".{name} needs more operands")).help(usage()))
+        };
+        let only = |count: usize| match rest.get(count) {
+            Some(token) => Err(wrong(*token, format!(".{name} has no such operand")).help(usage())),
+            None => Ok(()),
+        };
+        match name {
+            "isa" => {
+                let isa = arg(0)?;
+                if !isa.text.eq_ignore_ascii_case("r700") {
+                    return Err(
+                        wrong(isa, "another machine").help("`r700` fits here; .chip names R600 chips")
+                    );
+                }
+                only(1)?;
+            }
+            "chip" => {
+                let chip = arg(0)?;
+                if !self.cf.is_empty() || !self.data.is_empty() {
+                    return Err(wrong(at, ".chip must stand before the first instruction"));
+                }
+                self.chip = Chip::named(chip.text).ok_or_else(|| {
+                    wrong(chip, "unknown chip").help(suggest(chip.text, CHIPS.iter().map(|chip| chip.name)))
+                })?;
+                only(1)?;
+            }
+            "stage" => {
+                let stage = arg(0)?;
+                if !STAGES.contains(&stage.text) {
+                    return Err(wrong(stage, "unknown kind of program").help(suggest(stage.text, STAGES)));
+                }
+                only(1)?;
+                self.set_state(at, format!("stage {}", stage.text), Vec::new())?;
+            }
+            "gprs" | "stack" | "bool" => {
+                let most = match name {
+                    "gprs" => 128,
+                    "stack" => 255,
+                    _ => u32::MAX,
+                };
+                let value = number(arg(0)?, most)?;
+                only(1)?;
+                self.set_state(at, name.to_owned(), vec![value])?;
+            }
+            "start" => {
+                let target = arg(0)?;
+                only(1)?;
+                match target.text.strip_prefix('@') {
+                    Some(label) => self.start = Some((label.to_owned(), target.span)),
+                    None => {
+                        let value = number(target, LIMIT as u32 - 1)?;
+                        self.set_state(at, name.to_owned(), vec![value])?;
+                    }
+                }
+            }
+            "const" => {
+                let mut values = vec![number(arg(0)?, 15)?, number(arg(1)?, BUFFER_DWORDS - 1)?];
+                arg(2)?;
+                for token in &rest[2..] {
+                    let fault = || wrong(*token, "a word was expected").help("as in 0x3f800000, 1.0 or 42");
+                    values.push(constant(token.text).ok_or_else(fault)?);
+                }
+                if values[1] + rest.len() as u32 - 2 > BUFFER_DWORDS {
+                    return Err(wrong(at, format!("a constant buffer has {BUFFER_DWORDS} words")));
+                }
+                self.state.push((name.to_owned(), values));
+            }
+            "loop" => {
+                let values = vec![number(arg(0)?, 31)?, number(arg(1)?, u32::MAX)?];
+                only(2)?;
+                if self.state.iter().any(|(key, known)| key == name && known[0] == values[0]) {
+                    return Err(wrong(at, format!("loop constant {} is set twice", values[0])));
+                }
+                self.state.push((name.to_owned(), values));
+            }
+            "state" => {
+                let register = arg(0)?;
+                if !is_register(register.text) {
+                    return Err(wrong(register, "unknown register")
+                        .help(format!("{}, or its address as 0x…", suggest(register.text, REGISTERS))));
+                }
+                let value = number(arg(1)?, u32::MAX)?;
+                only(2)?;
+                self.set_state(at, format!("state {}", register.text), vec![value])?;
+            }
+            "org" => {
+                self.at = number(arg(0)?, LIMIT as u32)? as usize;
+                only(1)?;
+            }
+            "word" => {
+                let words = [number(arg(0)?, u32::MAX)?, number(arg(1)?, u32::MAX)?];
+                only(2)?;
+                self.data.push((self.at, words, at.span));
+                self.at += 1;
+            }
+            "zero" => {
+                let count = number(arg(0)?, LIMIT as u32)? as usize;
+                only(1)?;
+                if self.at + count > LIMIT {
+                    return Err(wrong(at, "the address is beyond any program"));
+                }
+                for _ in 0..count {
+                    self.data.push((self.at, [0, 0], at.span));
+                    self.at += 1;
+                }
+            }
+            "dword" => {
+                self.tail = Some(number(arg(0)?, u32::MAX)?);
+                only(1)?;
+            }
+            "slot" => {
+                let words = [number(arg(0)?, u32::MAX)?, number(arg(1)?, u32::MAX)?];
+                only(2)?;
+                self.close_group()?;
+                self.body(at, true)?.extend(words);
+            }
+            _ => {
+                // literal
+                let chan = arg(0)?;
+                let chan =
+                    chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;
+                let value = number(arg(1)?, u32::MAX)?;
+                only(2)?;
+                self.group.literals[chan as usize] = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes state that can be set once.
+    fn set_state(&mut self, at: Token<'_>, key: String, values: Vec<u32>) -> Parse<()> {
+        let kind = |key: &str| key.strip_prefix("stage ").map_or(key.to_owned(), |_| "stage".to_owned());
+        if self.state.iter().any(|(known, _)| kind(known) == kind(&key)) {
+            return Err(wrong(at, format!("{} is set twice", kind(&key))));
+        }
+        self.state.push((key, values));
+        Ok(())
+    }
+}
+
+/// A word of a constant buffer: bits, an integer with or without sign, or a float.
+fn constant(text: &str) -> Option<u32> {
+    match text.strip_prefix('-') {
+        None => literal(text),
+        Some(rest) if rest.bytes().all(|byte| byte.is_ascii_digit()) => {
+            text.parse::<i32>().ok().map(|value| value as u32)
+        }
+        Some(rest) => literal(rest).map(|bits| bits ^ 1 << 31),
+    }
+}
+
+fn is_register(name: &str) -> bool {
+    let counted = COUNTED.iter().any(|(prefix, count)| {
+        let number = name.strip_prefix(prefix).and_then(|number| number.parse::<u32>().ok());
+        number.is_some_and(|number| number < *count)
+    });
+    let address = name.strip_prefix("0x").is_some_and(|digits| u32::from_str_radix(digits, 16).is_ok());
+    counted || address || REGISTERS.contains(&name)
+}

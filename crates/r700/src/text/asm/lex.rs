@@ -1,0 +1,82 @@
+//! Words of a line, with their places.
+
+use reconverge_isa::source::parse_number;
+use reconverge_isa::{Diagnostic, Span};
+
+pub(super) type Parse<T> = Result<T, Diagnostic>;
+
+/// A word of a line: cut at spaces and commas outside of brackets.
+#[derive(Clone, Copy)]
+pub(super) struct Token<'a> {
+    pub(super) text: &'a str,
+    pub(super) span: Span,
+    /// Whether a comma follows.
+    pub(super) comma: bool,
+}
+
+/// The words of `line`, which begins at byte `offset` of the text, into `found`.
+pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>>) {
+    found.clear();
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b',' => {
+                if let Some(token) = found.last_mut() {
+                    token.comma = true;
+                }
+                at += 1;
+            }
+            byte if byte.is_ascii_whitespace() => at += 1,
+            _ => {
+                let (from, mut depth) = (at, 0_i32);
+                while let Some(&byte) = bytes.get(at) {
+                    match byte {
+                        b'(' | b'[' => depth += 1,
+                        b')' | b']' => depth -= 1,
+                        b',' if depth <= 0 => break,
+                        byte if depth <= 0 && byte.is_ascii_whitespace() => break,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                let span = Span::new(offset + from, offset + at);
+                found.push(Token { text: &line[from..at], span, comma: false });
+            }
+        }
+    }
+}
+
+pub(super) fn wrong(token: Token<'_>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(token.span, message).label(format!("found `{}`", token.text))
+}
+
+pub(super) fn number(token: Token<'_>, max: u32) -> Parse<u32> {
+    match parse_number(token.text) {
+        Some(value) if value <= u64::from(max) => Ok(value as u32),
+        Some(_) => Err(wrong(token, format!("the number is larger than {max}"))),
+        None => Err(wrong(token, "a number was expected").help(format!("0 to {max} fits here"))),
+    }
+}
+
+pub(super) fn chan_of(text: &str) -> Option<u32> {
+    match text.as_bytes() {
+        b"x" => Some(0),
+        b"y" => Some(1),
+        b"z" => Some(2),
+        b"w" => Some(3),
+        _ => None,
+    }
+}
+
+/// `NAME(inner)`, or the name alone.
+pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
+    match token.text.split_once('(') {
+        Some((name, rest)) => {
+            let start = token.span.start + name.len() + 1;
+            let inner = rest.strip_suffix(')').unwrap_or(rest);
+            (name, Some(Token { text: inner, span: Span::new(start, start + inner.len()), comma: false }))
+        }
+        None => (token.text, None),
+    }
+}

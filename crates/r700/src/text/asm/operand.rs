@@ -1,0 +1,102 @@
+//! What the instructions of every kind share: register names, components, selects, literals, attributes.
+
+use reconverge_isa::source::{parse_number, suggest};
+
+use super::super::attr::Attr;
+use super::super::{INDEXES, SELECTS};
+use super::lex::{Parse, Token, call, chan_of, number, wrong};
+
+/// `name.c`.
+pub(super) fn split_chan(token: Token<'_>) -> Parse<(&str, u32)> {
+    let split = token.text.rsplit_once('.').and_then(|(name, chan)| Some((name, chan_of(chan)?)));
+    split.ok_or_else(|| wrong(token, "a component was expected").help("as in R0.x"))
+}
+
+/// `prefix` and a number, `prefix[n]` or `prefix[n+index]`: the number, and whether an index is added.
+pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
+    let rest = text.strip_prefix(prefix)?;
+    let plain = |text: &str| parse_number(text).and_then(|value| u32::try_from(value).ok());
+    let Some(inner) = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return Some((plain(rest)?, false));
+    };
+    match inner.split_once('+') {
+        None => Some((plain(inner)?, false)),
+        Some((base, by)) => {
+            let mode = INDEXES.iter().position(|known| *known == by)? as u32;
+            if index.is_some_and(|known| known != mode) {
+                return None;
+            }
+            *index = Some(mode);
+            Some((plain(base)?, true))
+        }
+    }
+}
+
+/// Four selects as a twelve-bit field.
+pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
+    let fault =
+        || wrong(token, "four selects were expected").help("of x, y, z, w, 0, 1 and _, as in R0.xyz1");
+    if text.chars().count() != 4 {
+        return Err(fault());
+    }
+    let mut raw = 0;
+    for (at, letter) in text.chars().enumerate() {
+        raw |= (SELECTS.find(letter).ok_or_else(fault)? as u32) << (3 * at);
+    }
+    Ok(raw)
+}
+
+/// `0xbits, float`, bits alone, an integer or a float: its 32 bits.
+pub(super) fn literal(text: &str) -> Option<u32> {
+    let text = text.split(',').next()?.trim();
+    if let Some(bits) = parse_number(text) {
+        return u32::try_from(bits).ok();
+    }
+    let digits = text.strip_suffix('f').unwrap_or(text);
+    digits
+        .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then(|| digits.parse::<f32>().ok())
+        .flatten()
+        .map(f32::to_bits)
+}
+
+/// The inline constant −1, with or without a component, as opposed to a minus sign.
+pub(super) fn is_minus_one(text: &str) -> bool {
+    text.strip_prefix("-1.").is_some_and(|rest| chan_of(rest).is_some())
+}
+
+/// Every attribute as it is when nothing is written.
+pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
+    for attr in tables.iter().copied().flatten() {
+        words[attr.word] |= attr.usual << attr.lo;
+    }
+}
+
+/// Reads one attribute, or BITS, into `words`.
+pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
+    let (name, inner) = call(token);
+    if let ("BITS", Some(inner)) = (name, inner) {
+        for (word, part) in words.iter_mut().zip(inner.text.split(',')) {
+            *word |= number(Token { text: part.trim(), ..inner }, u32::MAX)?;
+        }
+        return Ok(());
+    }
+    let Some(attr) = tables.iter().copied().flatten().find(|attr| attr.name == name) else {
+        let known: Vec<&str> =
+            tables.iter().copied().flatten().map(|attr| attr.name).chain(also.iter().copied()).collect();
+        return Err(wrong(token, "unknown attribute").help(suggest(name, known)));
+    };
+    let value = match inner {
+        None if attr.bits == 1 => 1 - attr.usual,
+        None => return Err(wrong(token, format!("{name} needs a value: {name}(…)"))),
+        Some(inner) => match attr.names.iter().position(|known| *known == inner.text && !known.is_empty()) {
+            Some(value) => value as u32,
+            None => match number(inner, attr.max() + attr.add)?.checked_sub(attr.add) {
+                Some(value) => value,
+                None => return Err(wrong(inner, "a count is at least 1")),
+            },
+        },
+    };
+    words[attr.word] = words[attr.word] & !attr.mask() | value << attr.lo;
+    Ok(())
+}

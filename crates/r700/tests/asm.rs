@@ -1,0 +1,247 @@
+//! Programs as a person writes them: labels instead of addresses, literals folded, mistakes told.
+
+use reconverge_isa::{Diagnostic, Program};
+use reconverge_r700::chip::Chip;
+use reconverge_r700::code::ExportKind;
+use reconverge_r700::fetch::VertexBuffer;
+use reconverge_r700::flow::LoopConstant;
+use reconverge_r700::launch::{Input, Launch, Options, Stage, run};
+use reconverge_r700::text::{self, Assembled, assemble, disassemble};
+use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_simt::texture::Image;
+
+fn good(source: &str) -> Assembled {
+    assemble(source, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0]))
+}
+
+fn bad(source: &str) -> Vec<Diagnostic> {
+    assemble(source, Chip::RV770).expect_err(source)
+}
+
+/// What the first message points at, its sentence and its help.
+fn first(source: &str) -> (&str, String, String) {
+    let fault = bad(source).swap_remove(0);
+    (&source[fault.span.start..fault.span.end], fault.message, fault.help.unwrap_or_default())
+}
+
+/// R1.x of four lanes whose R0.x is 0 to 3 (float), with a strict run.
+fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
+    let assembled = good(source);
+    let mut launch = Launch::new(assembled.chip, Stage::Pixel, 4);
+    launch.num_gprs = 8;
+    launch
+        .inputs
+        .push(Input { gpr: 0, values: (0..4).map(|lane| [(lane as f32).to_bits(), lane, 0, 0]).collect() });
+    change(&mut launch);
+    let outcome = run(&Program::from_words(assembled.words), &launch, &Options::STRICT);
+    let outcome = outcome.unwrap_or_else(|trap| panic!("{trap}"));
+    outcome.export(ExportKind::Pixel, 0).expect("pixel 0").values.iter().map(|value| value[0]).collect()
+}
+
+#[test]
+fn a_whole_program_is_written_without_counting_words() {
+    // Loops, an if with else, a subroutine, a texture and a vertex clause; addresses, counts and literals left out.
+    let source = "
+        .isa r700
+        .stage ps
+        CALL: ADDR(@fetch) CALL_CNT(1)
+        LOOP_START: ADDR(@out) CF_CONST(3)
+        @again: ALU_PUSH_BEFORE:
+            0 x: PRED_SETGT _.x, 2.0f, R0.x UPDATE_EXEC_MASK
+        JUMP: ADDR(@else)
+        ALU:
+            0 x: ADD_INT R1.x, R1.x, 100
+              y: MOV R2.y, 7.5f
+        @else: ELSE: ADDR(@endif) POP_CNT(1)
+        ALU_POP_AFTER:
+            0 x: ADD_INT R1.x, R1.x, R3.x
+        @endif:
+        LOOP_END: ADDR(@again) CF_CONST(3)
+        @out:
+        EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM
+        @fetch:
+        VTX: ; 3 elements of one dword
+            FETCH R3.x000, R0.y, b0 FORMAT(32) NUM(INT) NO_STRIDE OFFSET(4)
+        TEX:
+            LD R4.xyzw, R0.0000, t0, s0
+        ALU:
+            0 x: MOV R1.x, R4.x
+        RETURN:
+    ";
+    let x = run_four(source, |launch| {
+        launch.resources.loop_constants[3] = LoopConstant(2);
+        launch.resources.vertex_buffers.insert(0, VertexBuffer::constants(&[5, 10, 15]));
+        launch.resources.textures.insert(0, Texture::floats(Image::flat(1, 1, vec![[1000; 4]]).unwrap()));
+        launch.resources.samplers.insert(0, TextureSampler::default());
+    });
+    assert_eq!(x, [1200, 1200, 1020, 1020]);
+    let words = good(source).words;
+    assert_eq!(good(&disassemble(&words, Chip::RV770, text::Options::default()).text).words, words);
+}
+
+#[test]
+fn a_label_may_stand_on_the_line_it_names_or_before_it() {
+    let apart = "JUMP: ADDR(@end)\n@end:\nNOP: END_OF_PROGRAM\n";
+    let together = "JUMP: ADDR(@end)\n@end: NOP: END_OF_PROGRAM\n";
+    let numbered = "00 JUMP: ADDR(1)\n01 NOP: END_OF_PROGRAM\n";
+    let two = "JUMP: ADDR(@also)\n@end:\n@also: NOP: END_OF_PROGRAM\n";
+    for source in [apart, together, two] {
+        assert_eq!(good(source).words, good(numbered).words, "{source}");
+    }
+}
+
+#[test]
+fn clauses_are_laid_out_behind_control_flow_and_fetches_at_even_addresses() {
+    let source = "ALU:\n 0 x: MOV R1.x, 1\nTEX:\n SAMPLE R1.xyzw, R1.xyzw, t0, s0\nALU:\n 0 x: MOV R1.x, 2.5f\nNOP: END_OF_PROGRAM\n";
+    let words = good(source).words;
+    let addr = |number: usize| words[2 * number] & 0x3f_ffff;
+    assert_eq!([addr(0), addr(1), addr(2)], [4, 6, 8], "one slot, a gap, two words of 64 bits, two slots");
+    assert_eq!(words.len(), 2 * 10);
+}
+
+#[test]
+fn two_instructions_can_run_one_clause_or_its_tail() {
+    let source = "
+        ALU:
+            @all: 0 x: ADD_INT R1.x, R1.x, 1
+            @tail: 1 x: ADD_INT R1.x, R1.x, 10
+        ALU: ADDR(@all)
+        ALU: ADDR(@tail)
+        ALU: ADDR(@all) CNT(1)
+        EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM
+    ";
+    // The literal 10 makes the second group two slots.
+    assert_eq!(run_four(source, |_| {}), [11 + 11 + 10 + 1; 4]);
+    // A label begins a group, numbered or not.
+    let unnumbered = source.replace("@tail: 1 x:", "@tail: x:");
+    assert_ne!(unnumbered, source);
+    assert_eq!(good(&unnumbered).words, good(source).words);
+    let source = "
+        TEX:
+            @first: PASS R1.xyzw, R0.xyzw, t0, s0
+            @second: PASS R1.xyzw, R0.yxzw, t0, s0
+        TEX: ADDR(@first) CNT(1)
+        TEX: ADDR(@second)
+        EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM
+    ";
+    assert_eq!(run_four(source, |_| {}), [0, 1, 2, 3]);
+}
+
+#[test]
+fn equal_literals_share_a_dword_and_four_fit() {
+    let five = "ALU:\n 0 x: ADD R1.x, 2.5f, 3.5f\n y: ADD R1.y, 3.5f, 2.5f\n z: ADD R1.z, 4.5f, 5.5f\n w: MOV R1.w, 6.5f\n";
+    let (at, message, _) = first(five);
+    assert_eq!((at, message.as_str()), ("6.5f", "a group has four literals at most"));
+    let four = five.replace("6.5f", "2.5f") + "NOP: END_OF_PROGRAM\n";
+    let words = good(&four).words;
+    assert_eq!(words[2 * (2 + 4)..], [2.5f32, 3.5, 4.5, 5.5].map(f32::to_bits));
+    let one = good("ALU:\n 0 x: MOV R1.x, 0x40200000\n y: MOV R1.y, 2.5f\nNOP: END_OF_PROGRAM\n").words;
+    assert_eq!(one[2 * (2 + 2)..], [2.5f32.to_bits(), 0]);
+}
+
+#[test]
+fn labels_that_do_not_fit_are_told_with_their_place() {
+    let end = "NOP: END_OF_PROGRAM\n";
+    let cases = [
+        (format!("JUMP: ADDR(@lop)\n@loop: {end}"), "@lop", "no label `@lop`", "`loop`"),
+        (format!("@a: NOP:\n@a: {end}"), "@a:", "label `@a` is defined twice", ""),
+        (format!("{end}@a:\n"), "@a:", "label `@a` names nothing: the text ends here", ""),
+        (
+            format!("ALU: ADDR(@a) CNT(1)\n@a: {end}"),
+            "@a",
+            "`@a` names control flow, but this launches a clause",
+            "clause",
+        ),
+        (
+            format!("JUMP: ADDR(@a)\nALU:\n@a: 0 x: MOV R1.x, 1\n{end}"),
+            "@a",
+            "`@a` names a line of a clause, but this goes on in control flow",
+            "control-flow",
+        ),
+        (
+            format!("TEX: ADDR(@a) CNT(1)\nALU:\n@a: 0 x: MOV R1.x, 1\n{end}"),
+            "@a",
+            "the label names a line of a clause of another kind",
+            "",
+        ),
+        (format!(".start @man\n@main: {end}"), "@man", "no label `@man`", "`main`"),
+    ];
+    for (source, at, message, help) in &cases {
+        let found = first(source);
+        assert_eq!((found.0, found.1.as_str()), (*at, *message), "{source}");
+        assert!(found.2.contains(help), "{source}: {}", found.2);
+    }
+}
+
+#[test]
+fn state_is_checked_and_kept_in_order() {
+    let source = ".isa r700\n.chip rv740\n.stage vs\n.gprs 12\n.stack 3\n.start @main\n.const 2 4 1.0 -2.5 -7 0x10\n.loop 5 0x01000fff\n\
+                  .bool 0x8\n.state SQ_PGM_RESOURCES_VS 0x103\n.state SPI_PS_INPUT_CNTL_31 1\n.state 0x2880c 2\nNOP:\n@main: NOP: END_OF_PROGRAM\n";
+    let assembled = good(source);
+    assert_eq!(assembled.chip.name, "rv740");
+    let state: Vec<_> =
+        assembled.state.iter().map(|(key, values)| (key.as_str(), values.as_slice())).collect();
+    let wanted: [(&str, &[u32]); 10] = [
+        ("stage vs", &[]),
+        ("gprs", &[12]),
+        ("stack", &[3]),
+        ("const", &[2, 4, 0x3f80_0000, 0xc020_0000, -7_i32 as u32, 0x10]),
+        ("loop", &[5, 0x0100_0fff]),
+        ("bool", &[8]),
+        ("state SQ_PGM_RESOURCES_VS", &[0x103]),
+        ("state SPI_PS_INPUT_CNTL_31", &[1]),
+        ("state 0x2880c", &[2]),
+        ("start", &[1]),
+    ];
+    assert_eq!(state, wanted);
+}
+
+#[test]
+fn each_directive_tells_what_does_not_fit() {
+    let cases = [
+        (".stag ps", ".stag", "unknown directive", "did you mean `stage`?"),
+        (".stage px", "px", "unknown kind of program", "did you mean `ps`?"),
+        (".stage", ".stage", ".stage needs more operands", ".stage ps|vs"),
+        (".stage ps 1", "1", ".stage has no such operand", ".stage ps|vs"),
+        (".isa r500", "r500", "another machine", "`r700`"),
+        (".chip rv77", "rv77", "unknown chip", "did you mean `rv770`?"),
+        (".gprs 129", "129", "the number is larger than 128", ""),
+        (".gprs many", "many", "a number was expected", "0 to 128"),
+        (".stack 256", "256", "the number is larger than 255", ""),
+        (".stack 1\n.stack 1", ".stack", "stack is set twice", ""),
+        (".stage ps\n.stage vs", ".stage", "stage is set twice", ""),
+        (".start 0x400000", "0x400000", "the number is larger than 4194303", ""),
+        (".const 16 0 1", "16", "the number is larger than 15", ""),
+        (".const 0 0", ".const", ".const needs more operands", "buffer first word"),
+        (".const 0 16383 1 2", ".const", "a constant buffer has 16384 words", ""),
+        (".const 0 0 one", "one", "a word was expected", "1.0"),
+        (".loop 32 1", "32", "the number is larger than 31", ""),
+        (".loop 1 1\n.loop 1 2", ".loop", "loop constant 1 is set twice", ""),
+        (".bool yes", "yes", "a number was expected", ""),
+        (".state SQ_PGM_RESOURCE_PS 1", "SQ_PGM_RESOURCE_PS", "unknown register", "`SQ_PGM_RESOURCES_PS`"),
+        (".state SQ_VTX_SEMANTIC_32 1", "SQ_VTX_SEMANTIC_32", "unknown register", "0x"),
+        (".state SQ_CONFIG", ".state", ".state needs more operands", "REGISTER value"),
+        (".word 1", ".word", ".word needs more operands", ".word w0, w1"),
+        (".org 1 2", "2", ".org has no such operand", ".org n"),
+        ("NOP:\n.chip r600", ".chip", ".chip must stand before the first instruction", ""),
+        ("ALU:\n 0 x: MOV R1.x, 1\n.literal q, 1", "q", "a component x, y, z or w was expected", ""),
+    ];
+    for (source, at, message, help) in cases {
+        let found = first(source);
+        assert_eq!((found.0, found.1.as_str()), (at, message), "{source}");
+        assert!(found.2.contains(help), "{source}: {}", found.2);
+    }
+}
+
+#[test]
+fn a_clause_of_the_wrong_size_or_kind_is_told() {
+    let many = "ALU:\n".to_owned() + &" 0 x: MOV R1.x, 1\n".repeat(129) + "NOP: END_OF_PROGRAM\n";
+    assert_eq!(first(&many).1, "the clause has 129 instructions or slots; 1 to 128 fit");
+    let many = "TEX:\n".to_owned() + &" PASS R1.xyzw, R0.xyzw, t0, s0\n".repeat(17) + "NOP: END_OF_PROGRAM\n";
+    assert_eq!(first(&many).1, "the clause has 17 instructions or slots; 1 to 16 fit");
+    let r600 = assemble(&many.replacen("TEX", ".chip r600\nTEX", 1), Chip::RV770).unwrap_err();
+    assert_eq!(r600[0].message, "the clause has 17 instructions or slots; 1 to 8 fit");
+    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this stands in an ALU clause only");
+    assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
+    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction stands before this");
+}
