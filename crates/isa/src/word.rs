@@ -321,7 +321,7 @@ macro_rules! word {
                     };
                     <$ty as $crate::word::FieldValue>::from_bits(FIELD.get(raw), FIELD.width()).ok_or(
                         $crate::word::WordError::Unassigned {
-                            word: $manual, field: $crate::word::plain_name(stringify!($name)), value: FIELD.get(raw),
+                            word: $manual, field: FIELD.name, value: FIELD.get(raw),
                         })?
                 } ),* })
             }

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::chip::Chip;
 use crate::decode::Reader;
-use crate::flow::{AluForm, Control};
+use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::Opcode;
 use crate::words::{
     CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
@@ -413,7 +413,9 @@ impl Code {
                     | CfOp::Export(..)
                     | CfOp::Memory(..) => {}
                 }
-                open.push(addr + 1);
+                if !always_returns(op) {
+                    open.push(addr + 1);
+                }
             }
             *place = cf.len() as u32;
             cf.push(decoded);
@@ -472,6 +474,12 @@ impl Code {
     pub fn chip(&self) -> Chip {
         self.chip
     }
+}
+
+/// Whether it never goes on at the next instruction: a RETURN whose condition every active lane passes.
+fn always_returns(op: &CfOp) -> bool {
+    matches!(op, CfOp::Control(CfInst::RETURN, control)
+        if control.cond == Condition::Active && !control.valid_pixel_mode)
 }
 
 /// Whether the instruction can go on at ADDR.

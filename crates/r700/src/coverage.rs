@@ -4,17 +4,19 @@ use std::fmt::Write;
 
 use crate::chip::Family;
 use crate::explain::{Place, formats};
-use crate::meaning::{self, Exactness, Opcode, Unit};
+use reconverge_simt::Fidelity;
+
+use crate::meaning::{self, Opcode, Unit};
 use crate::words::{AluForm4, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
 
 /// Instructions that R600 does not have.
 const R700_ONLY: &[&str] = &["WAIT_ACK", "TEX_ACK", "VTX_ACK", "VTX_TC_ACK", "MEM_EXPORT", "KEEP_GRADIENTS"];
 
 /// How exact a control-flow instruction is.
-pub fn cf_fidelity(inst: CfInst) -> Exactness {
+pub fn cf_fidelity(inst: CfInst) -> Fidelity {
     match inst {
         CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE | CfInst::END_PROGRAM | CfInst::KILL => {
-            Exactness::Recommended
+            Fidelity::Recommended
         }
         CfInst::NOP
         | CfInst::TEX
@@ -41,34 +43,34 @@ pub fn cf_fidelity(inst: CfInst) -> Exactness {
         | CfInst::WAIT_ACK
         | CfInst::TEX_ACK
         | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => Exactness::Specified,
+        | CfInst::VTX_TC_ACK => Fidelity::Specified,
     }
 }
 
 /// How exact a memory instruction of a fetch clause is; `None` for those that no source describes and that do not run.
-pub fn mem_fidelity(op: MemOp) -> Option<Exactness> {
+pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
-        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Exactness::Specified),
+        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
         // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
-        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Exactness::Recommended),
+        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }
 }
 
 /// How exact a texture instruction is.
-pub fn tex_fidelity(inst: TexInst) -> Exactness {
+pub fn tex_fidelity(inst: TexInst) -> Fidelity {
     match inst {
         TexInst::LD
         | TexInst::GET_TEXTURE_RESINFO
         | TexInst::GET_NUMBER_OF_SAMPLES
         | TexInst::SET_GRADIENTS_H
-        | TexInst::SET_GRADIENTS_V => Exactness::Specified,
+        | TexInst::SET_GRADIENTS_V => Fidelity::Specified,
         TexInst::GET_GRADIENTS_H
         | TexInst::GET_GRADIENTS_V
         | TexInst::GET_LERP
         | TexInst::KEEP_GRADIENTS
         | TexInst::SET_CUBEMAP_INDEX
-        | TexInst::PASS => Exactness::Recommended,
+        | TexInst::PASS => Fidelity::Recommended,
         TexInst::GET_LOD
         | TexInst::FETCH4
         | TexInst::SAMPLE
@@ -86,7 +88,7 @@ pub fn tex_fidelity(inst: TexInst) -> Exactness {
         | TexInst::SAMPLE_C_G
         | TexInst::SAMPLE_C_G_L
         | TexInst::SAMPLE_C_G_LB
-        | TexInst::SAMPLE_C_G_LZ => Exactness::Approximate,
+        | TexInst::SAMPLE_C_G_LZ => Fidelity::Approximate,
     }
 }
 
@@ -104,7 +106,7 @@ pub fn coverage() -> String {
     }
     head(&mut text, "ALU clauses (CF_INST, 4 bits)");
     for &form in AluForm4::ALL {
-        row(&mut text, form as u32, form.name(), "R600, R700", "-", "MAN 3", Exactness::Specified);
+        row(&mut text, form as u32, form.name(), "R600, R700", "-", "MAN 3", Fidelity::Specified);
     }
     head(&mut text, "Exports and memory writes (CF_INST, 7 bits)");
     for &inst in ExportInst::ALL {
@@ -115,7 +117,7 @@ pub fn coverage() -> String {
             family(inst.name()),
             "-",
             "MAN 3, p. 45",
-            Exactness::Specified,
+            Fidelity::Specified,
         );
     }
     head(&mut text, "ALU, up to two operands (OP2)");
@@ -141,7 +143,7 @@ pub fn coverage() -> String {
     }
     head(&mut text, "Vertex fetches (VTX_INST)");
     for &inst in VtxInst::ALL {
-        row(&mut text, inst as u32, inst.name(), "R600, R700", "-", "MAN 5", Exactness::Specified);
+        row(&mut text, inst as u32, inst.name(), "R600, R700", "-", "MAN 5", Fidelity::Specified);
     }
     head(&mut text, "Texture fetches (TEX_INST)");
     for &inst in TexInst::ALL {
@@ -170,15 +172,9 @@ fn row(
     families: &str,
     slots: &str,
     source: &str,
-    exactness: impl Into<Option<Exactness>>,
+    exactness: impl Into<Option<Fidelity>>,
 ) {
-    let fidelity = match exactness.into() {
-        Some(Exactness::Exact) => "exact",
-        Some(Exactness::Specified) => "specified",
-        Some(Exactness::Approximate) => "approximate",
-        Some(Exactness::Recommended) => "recommended",
-        None => "unsupported",
-    };
+    let fidelity = exactness.into().map_or("unsupported", Fidelity::name);
     let _ = writeln!(text, "| {code:#04x} | {name} | {families} | {slots} | {source} | {fidelity} |");
 }
 

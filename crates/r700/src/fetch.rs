@@ -10,7 +10,6 @@ use crate::code::{Fetch, FetchOp, MemoryRead, Select, VertexFormat};
 use crate::export::Space;
 use crate::format::{self, Number, Swap};
 use crate::launch::LANES;
-use crate::meaning::Exactness;
 use crate::reference::{Cause, Lanes, Wave};
 use crate::rules::Rule;
 use crate::texture::Words;
@@ -18,6 +17,7 @@ use crate::words::{
     DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
     MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
+use reconverge_simt::Fidelity;
 
 /// A buffer that vertex fetches read: a vertex resource with its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ impl Wave {
                 )
             }
         };
-        self.fidelity.count("VTX", Exactness::Specified, None);
+        self.fidelity.count("VTX", Fidelity::Specified, None);
         let base = match low.fetch_type {
             VtxFetchType::VERTEX_DATA => self.launch.base_vertex,
             VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
@@ -242,7 +242,7 @@ impl Wave {
         };
         self.fidelity.count(
             low.mem_op.name(),
-            Exactness::Specified,
+            Fidelity::Specified,
             Some(Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT),
         );
         let index = match low.indexed {
@@ -287,7 +287,7 @@ impl Wave {
 
     /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3` from `(thread >> 2) * stride + index` on. (MAN p. 35)
     fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1, lanes: Mask) -> Result<(), Cause> {
-        self.fidelity.count("LOCAL_DS_WRITE", Exactness::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
+        self.fidelity.count("LOCAL_DS_WRITE", Fidelity::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
         for step in 0..=high.burst_count {
             let register = self.source_register(fetch)? + i32::from(step);
             for chan in 0..4 {
@@ -317,7 +317,7 @@ impl Wave {
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        self.fidelity.count("LOCAL_DS_READ", Exactness::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
+        self.fidelity.count("LOCAL_DS_READ", Fidelity::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
         let register = self.source_register(fetch)?;
         let source = if high.broadcast { lanes } else { self.whole_quads(lanes) };
         let mut bank = self.read_register(register, component(low.src_sel_x), source, fetch.src_rel)?;

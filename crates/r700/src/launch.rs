@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::{Lane, Machine, Mask, Observer, Silent, Statistics, Step, Trap};
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Fidelity, Lane, Machine, Mask, Observer, Silent, Statistics, Step, Trap};
 
 use crate::chip::Chip;
 use crate::code::{Code, CodeOptions, ExportKind};
 use crate::fetch::VertexBuffer;
 use crate::flow::{FlowSetup, LoopConstant};
-use crate::meaning::Exactness;
 use crate::memory::Simd;
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
@@ -199,34 +199,24 @@ impl Default for Options {
     }
 }
 
-/// How exact a run was: what kinds of instructions it executed and which disputed readings it leaned on.
+/// How exact a run was: what it executed, and which disputed readings it leaned on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fidelity {
-    /// ALU and fetch instructions by kind of result, wave-wide executions.
-    pub counts: BTreeMap<Exactness, u64>,
-    /// Instructions that were not exact, by name and kind.
-    pub inexact: BTreeMap<(&'static str, Exactness), u64>,
+pub struct Executed {
+    /// ALU and fetch instructions by name, wave-wide executions.
+    pub report: Report,
     /// Rules that decided something.
     pub rules: BTreeSet<Rule>,
 }
 
-impl Fidelity {
-    pub(crate) fn count(&mut self, name: &'static str, exactness: Exactness, rule: Option<Rule>) {
-        *self.counts.entry(exactness).or_default() += 1;
-        if exactness != Exactness::Exact {
-            *self.inexact.entry((name, exactness)).or_default() += 1;
-        }
+impl Executed {
+    pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
+        self.report.count(name, fidelity, 1);
         self.rules.extend(rule);
     }
 
     /// Adds another wavefront's.
-    pub fn add(&mut self, other: &Fidelity) {
-        for (kind, count) in &other.counts {
-            *self.counts.entry(*kind).or_default() += count;
-        }
-        for (name, count) in &other.inexact {
-            *self.inexact.entry(*name).or_default() += count;
-        }
+    pub fn add(&mut self, other: &Executed) {
+        self.report.add(&other.report);
         self.rules.extend(&other.rules);
     }
 }
@@ -288,7 +278,7 @@ pub struct Outcome {
     /// Counts: see [`Wave`] for what is counted.
     pub statistics: Statistics,
     /// How exact it was.
-    pub fidelity: Fidelity,
+    pub fidelity: Executed,
     /// Stack entries that the deepest wavefront needed.
     pub stack_needed: u32,
 }

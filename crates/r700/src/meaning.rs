@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use reconverge_isa::FieldValue;
 
+use reconverge_simt::Fidelity;
+
 use crate::chip::Family;
 use crate::lane::{self, Predicate};
 #[cfg(doc)]
@@ -105,19 +107,6 @@ impl Double {
     }
 }
 
-/// How a result relates to the hardware's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Exactness {
-    /// Equal to exact arithmetic: integers, choices, moves, comparisons.
-    Exact,
-    /// As documented, not validated against hardware.
-    Specified,
-    /// Within a tolerance of the hardware's value.
-    Approximate,
-    /// Documents are silent; a reading is recommended.
-    Recommended,
-}
-
 /// An opcode with its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Opcode {
@@ -130,7 +119,7 @@ pub struct Opcode {
     /// Where it can run.
     pub unit: Unit,
     /// How exact it is.
-    pub exactness: Exactness,
+    pub exactness: Fidelity,
     /// The disputed reading it leans on, if any.
     pub rule: Option<Rule>,
 }
@@ -146,7 +135,7 @@ pub enum Unit {
     Either,
 }
 
-use Exactness::{Approximate, Exact, Recommended, Specified};
+use Fidelity::{Approximate, Exact, Recommended, Specified};
 use Meaning::{Bits1, Bits2, Bits3, Float1, Float2, Float3, Kill, Mova, PredSet, Reduce};
 use Unit::{Either, Trans, Vector};
 
@@ -155,7 +144,7 @@ const fn op(
     meaning: Meaning,
     sources: u8,
     unit: Unit,
-    exactness: Exactness,
+    exactness: Fidelity,
     rule: Option<Rule>,
 ) -> Opcode {
     Opcode { name, meaning, sources, unit, exactness, rule }

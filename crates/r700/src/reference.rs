@@ -18,7 +18,7 @@ use reconverge_simt::{
 use crate::code::{Cf, CfOp, Code, ExportKind};
 use crate::export::{Spaces, Target};
 use crate::flow::{AluForm, Control, Flow, FlowFault, FlowSetup};
-use crate::launch::{Emission, Fidelity, LANES, Launch, Options, Stage, lanes_of};
+use crate::launch::{Emission, Executed, LANES, Launch, Options, Stage, lanes_of};
 use crate::memory::Simd;
 use crate::rules::Rule;
 use crate::stack::stack_needed;
@@ -70,7 +70,7 @@ pub struct Wave {
     pub(crate) emissions: Vec<Emission>,
     pub(crate) acknowledges: u32,
     pub(crate) statistics: Statistics,
-    pub(crate) fidelity: Fidelity,
+    pub(crate) fidelity: Executed,
 }
 
 impl Wave {
@@ -125,7 +125,7 @@ impl Wave {
             emissions: Vec::new(),
             acknowledges: 0,
             statistics: Statistics::default(),
-            fidelity: Fidelity::default(),
+            fidelity: Executed::default(),
             launch,
         }
     }
@@ -152,7 +152,7 @@ impl Wave {
     }
 
     /// How exact the run has been so far.
-    pub fn fidelity(&self) -> &Fidelity {
+    pub fn fidelity(&self) -> &Executed {
         &self.fidelity
     }
 

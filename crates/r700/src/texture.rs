@@ -15,10 +15,10 @@ use reconverge_simt::{Lane, Mask, Observer};
 use crate::code::Fetch;
 use crate::fetch::Values;
 use crate::launch::LANES;
-use crate::meaning::Exactness;
 use crate::reference::{Cause, Lanes, Wave};
 use crate::rules::Rule;
 use crate::words::{CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst};
+use reconverge_simt::Fidelity;
 
 /// A texture resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,20 +142,20 @@ impl Wave {
             TexInst::SET_GRADIENTS_H | TexInst::SET_GRADIENTS_V => {
                 let direction = usize::from(inst == TexInst::SET_GRADIENTS_V);
                 self.held.gradients[direction] = Some(Box::new(coordinates));
-                self.fidelity.count(inst.name(), Exactness::Specified, None);
+                self.fidelity.count(inst.name(), Fidelity::Specified, None);
                 return Ok(());
             }
             TexInst::KEEP_GRADIENTS => {
                 self.held.gradients =
                     [1, 2].map(|step| Some(Box::new(self.gradients(&coordinates, lanes, step))));
                 let rule = Some(Rule::KEEP_GRADIENTS_TAKES_THE_QUADS);
-                self.fidelity.count(inst.name(), Exactness::Recommended, rule);
+                self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
                 return Ok(());
             }
             TexInst::SET_CUBEMAP_INDEX => {
                 self.held.cubemap_index = Some(Box::new(coordinates[0]));
                 let rule = Some(Rule::CUBEMAP_INDEX_IS_THE_ELEMENT);
-                self.fidelity.count(inst.name(), Exactness::Recommended, rule);
+                self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
                 return Ok(());
             }
             TexInst::PASS => (coordinates, float),
@@ -212,7 +212,7 @@ impl Wave {
 
     /// Differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` less lane 0.
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
-        self.fidelity.count("GET_GRADIENTS", Exactness::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
+        self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];
         for (result, value) in out.iter_mut().zip(values) {
             for lane in lanes.lanes() {
@@ -245,7 +245,7 @@ impl Wave {
         coordinates: &Values,
         lanes: Mask,
     ) -> Result<Values, Cause> {
-        self.fidelity.count("GET_TEXTURE_RESINFO", Exactness::Specified, None);
+        self.fidelity.count("GET_TEXTURE_RESINFO", Fidelity::Specified, None);
         let mut values = [[0; LANES]; 4];
         let launch = self.launch.clone();
         let Some(texture) = self.bound(&launch, words)? else { return Ok(values) };
@@ -281,7 +281,7 @@ impl Wave {
             }
         };
         if inst == TexInst::LD {
-            self.fidelity.count(inst.name(), Exactness::Specified, None);
+            self.fidelity.count(inst.name(), Fidelity::Specified, None);
             for lane in lanes.lanes().map(Lane::index) {
                 let at = |axis: usize| i64::from(coordinates[axis][lane] as i32) + i64::from(offset[axis]);
                 let (y, z) = match image.shape() {
@@ -308,7 +308,7 @@ impl Wave {
         let kind = sample_kind(inst).unwrap_or(SampleKind { lod: Lod::Quad, biased: false, compare: false });
         if inst == TexInst::GET_LERP {
             let rule = Some(Rule::GET_LERP_GIVES_FOUR_WEIGHTS);
-            self.fidelity.count(inst.name(), Exactness::Recommended, rule);
+            self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
         } else {
             let rule = Some(Rule::LOD_BIAS_IN_EIGHTHS);
             self.fidelity.count(inst.name(), exactness(&sampler, image), rule);
@@ -381,10 +381,10 @@ impl Wave {
 }
 
 /// Nearest texels are as documented; what is filtered is our reading of the filter.
-fn exactness(sampler: &Sampler, image: &Image) -> Exactness {
+fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
     let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest;
-    if nearest && image.levels().len() == 1 { Exactness::Specified } else { Exactness::Recommended }
+    if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
 /// OFFSET_X to OFFSET_Z in whole texels; they count halves, and compilers write even numbers.

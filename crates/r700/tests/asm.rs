@@ -182,7 +182,7 @@ fn state_is_checked_and_kept_in_order() {
     let state: Vec<_> =
         assembled.state.iter().map(|(key, values)| (key.as_str(), values.as_slice())).collect();
     let wanted: [(&str, &[u32]); 10] = [
-        ("stage vs", &[]),
+        ("stage vertex", &[]),
         ("gprs", &[12]),
         ("stack", &[3]),
         ("const", &[2, 4, 0x3f80_0000, 0xc020_0000, -7_i32 as u32, 0x10]),

@@ -6,10 +6,8 @@ use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Outcome, Stage};
-use reconverge_r700::meaning::Exactness;
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Fidelity, Mode};
+use reconverge_simt::Mode;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -201,29 +199,13 @@ pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<Ru
     let mut result = RunResult {
         outputs: outputs(&outcome, launch.lanes, dtype),
         statistics: outcome.statistics,
-        report: report(&outcome),
+        report: outcome.fidelity.report.clone(),
         mismatches: Vec::new(),
     };
     for expected in &file.expect {
         result.compare(expected, files)?;
     }
     Ok(result)
-}
-
-fn report(outcome: &Outcome) -> Report {
-    let grade = |exactness: &Exactness| match exactness {
-        Exactness::Exact => Fidelity::Exact,
-        Exactness::Specified => Fidelity::Specified,
-        Exactness::Approximate => Fidelity::Approximate,
-        Exactness::Recommended => Fidelity::Recommended,
-    };
-    let mut report = Report::default();
-    let exact = outcome.fidelity.counts.get(&Exactness::Exact).copied().unwrap_or(0);
-    report.count("all others", Fidelity::Exact, exact);
-    for ((name, exactness), times) in &outcome.fidelity.inexact {
-        report.count(name, grade(exactness), *times);
-    }
-    report
 }
 
 fn stage(file: &LaunchFile, program: &Program) -> Result<Stage, Error> {

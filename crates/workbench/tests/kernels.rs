@@ -40,7 +40,8 @@ fn evaluation(kernel: &Kernel) -> fn(u32) -> u32 {
 fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
     let prepared = kernel.prepare(lanes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let KernelRun { counts, statistics } = prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let KernelRun { counts, statistics } =
+        prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
     let lane = evaluation(kernel);
     let wrong = (0..lanes).find(|&at| counts[at as usize] != lane(at));
     assert_eq!(wrong.map(|at| (at, counts[at as usize], lane(at))), None, "{what}: lane, found, expected");

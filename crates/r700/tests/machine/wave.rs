@@ -5,9 +5,9 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_r700::code::Code;
 use reconverge_r700::launch::{Options, run, run_observed};
-use reconverge_r700::meaning::Exactness;
 use reconverge_r700::reference::{Cause, Wave};
 use reconverge_r700::words::Op2;
+use reconverge_simt::Fidelity;
 use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Recorder, Silent, Step, Why};
 
 use crate::*;
@@ -167,10 +167,9 @@ fn the_fidelity_report_counts_by_exactness() {
         alu(Op2::RECIP_IEEE).to(0, 0).a(ONE, 0).last().words(),
         alu(Op2::MOV).to(0, 1).a(PS, 0).last().words(),
     ];
-    let fidelity = strict(&one_clause(&slots), &launch()).unwrap().fidelity;
-    assert_eq!(fidelity.counts[&Exactness::Approximate], 1);
-    assert_eq!(fidelity.counts[&Exactness::Exact], 1);
-    assert_eq!(fidelity.inexact[&("RECIP_IEEE", Exactness::Approximate)], 1);
+    let report = strict(&one_clause(&slots), &launch()).unwrap().fidelity.report;
+    assert_eq!(report.operations["RECIP_IEEE"], (Fidelity::Approximate, 1));
+    assert_eq!(report.operations["MOV"], (Fidelity::Exact, 1));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! A directive takes exactly the operands that its row names; everything else is told with its place.
 
+use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 
 use super::lex::{Parse, Token, chan_of, number, wrong};
@@ -13,7 +14,7 @@ use crate::chip::{CHIPS, Chip};
 const DIRECTIVES: [(&str, &str); 16] = [
     ("isa", "r700"),
     ("chip", "NAME"),
-    ("stage", "ps|vs|gs|es|fs|dc"),
+    ("stage", "ps|vs|gs|es|fs|dc, pixel|vertex|…"),
     ("gprs", "n"),
     ("stack", "entries"),
     ("start", "n or @label"),
@@ -30,7 +31,20 @@ const DIRECTIVES: [(&str, &str); 16] = [
 ];
 
 /// Kinds of programs (MAN p. 37).
-const STAGES: [&str; 6] = ["ps", "vs", "gs", "es", "fs", "dc"];
+const STAGES: [(&str, Stage); 6] = [
+    ("ps", Stage::Pixel),
+    ("vs", Stage::Vertex),
+    ("gs", Stage::Geometry),
+    ("es", Stage::Vertex),
+    ("fs", Stage::Fetch),
+    ("dc", Stage::GsCopy),
+];
+
+/// A kind of program by the manual's letters or by its name in full.
+fn stage_named(text: &str) -> Option<Stage> {
+    let letters = STAGES.iter().find(|(letters, _)| *letters == text).map(|(_, stage)| *stage);
+    letters.or_else(|| STAGES.iter().map(|(_, stage)| *stage).find(|stage| stage.name() == text))
+}
 
 /// Registers that containers and drivers set for a program. (Mesa `r600d.h`)
 const REGISTERS: [&str; 33] = [
@@ -119,11 +133,12 @@ impl Asm {
             }
             "stage" => {
                 let stage = arg(0)?;
-                if !STAGES.contains(&stage.text) {
-                    return Err(wrong(stage, "unknown kind of program").help(suggest(stage.text, STAGES)));
-                }
+                let named = stage_named(stage.text).ok_or_else(|| {
+                    let names = STAGES.iter().flat_map(|(letters, stage)| [*letters, stage.name()]);
+                    wrong(stage, "unknown kind of program").help(suggest(stage.text, names))
+                })?;
                 only(1)?;
-                self.set_state(at, format!("stage {}", stage.text), Vec::new())?;
+                self.set_state(at, format!("stage {named}"), Vec::new())?;
             }
             "gprs" | "stack" | "bool" => {
                 let most = match name {
