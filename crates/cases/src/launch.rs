@@ -35,12 +35,18 @@ impl Files for Loaded {
 
 /// The case of a launch file; `None` when the bytes are no such file.
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder) -> Option<Result<Vec<Case>, ReadError>> {
-    let text = std::str::from_utf8(bytes).ok().filter(|_| path.ends_with(".toml"))?;
-    let table: toml::Table = text.parse().ok()?;
-    if !table.contains_key("program") || !table.contains_key("isa") {
-        return None;
-    }
-    Some(read_launch(path, text, folder))
+    let text = std::str::from_utf8(bytes).ok()?;
+    let is_launch = if path.ends_with(".toml") {
+        let table: toml::Table = text.parse().ok()?;
+        table.contains_key("program") && table.contains_key("isa")
+    } else if text.trim_start().starts_with('{') {
+        let value: serde_json::Value = serde_json::from_str(text).ok()?;
+        let object = value.as_object()?;
+        object.get("program").is_some_and(serde_json::Value::is_string) && object.contains_key("isa")
+    } else {
+        false
+    };
+    is_launch.then(|| read_launch(path, text, folder))
 }
 
 fn read_launch(path: &str, text: &str, folder: &dyn Folder) -> Result<Vec<Case>, ReadError> {

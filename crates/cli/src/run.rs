@@ -20,11 +20,11 @@ use crate::{Answer, TargetArgs, files};
 /// Run a program, a launch file or a run manifest
 ///
 /// VALUES is a file (.npy, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or 0..1..0.125, each
-/// with :TYPE behind it if need be, or zeros f32[64]. A .toml file is a launch file and a .json file a run manifest,
+/// with :TYPE behind it if need be, or zeros f32[64]. A .toml or .json file is a launch file or a run manifest,
 /// which say everything themselves.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml) or a run manifest (.json)
+    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json) or a run manifest (.json)
     file: PathBuf,
     /// The program of this name, where the file has several
     #[arg(long)]
@@ -135,16 +135,16 @@ enum Prepared {
 fn prepare(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
     match args.file.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => from_launch_file(args),
-        Some("json") => from_manifest(args),
+        Some("json") => match Manifest::parse(&files::read(&args.file)?) {
+            Some(manifest) => from_manifest(args, manifest),
+            None => from_launch_file(args),
+        },
         _ => from_arguments(args, matches),
     }
 }
 
-fn from_manifest(args: &Run) -> Result<Prepared> {
+fn from_manifest(args: &Run, manifest: Result<Manifest, String>) -> Result<Prepared> {
     let name = args.file.display().to_string();
-    let manifest = Manifest::parse(&files::read(&args.file)?).ok_or_else(|| {
-        anyhow!("{name}: not a run manifest: an object with binary, launches and buffers is expected")
-    })?;
     let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
     let beside = Beside::file(&args.file);
     let mut path = beside.path(&format!("../{}", manifest.binary));

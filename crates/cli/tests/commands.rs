@@ -380,3 +380,33 @@ fn a_run_manifest_is_judged_by_bytes_and_counts() {
     folder.write("out.bin", bytes(3)).write("run.json", manifest(13));
     assert!(folder.answers("check run.json", 1).contains("12 thread instructions, expected 13"));
 }
+
+#[test]
+fn a_launch_file_may_be_json() {
+    let folder = Folder::new("r700-json");
+    folder.write("add.s", ".isa r700\n.chip RV770\nALU:\n  0 x: ADD_INT R0.x, R0.x, 1\nEXPORT_DONE: PIXEL[0], R0.x___ END_OF_PROGRAM\n");
+    let launch = |expected: u32| {
+        format!(
+            r#"{{"isa": "r700", "program": "add.s", "output_type": "u32", "input": [{{"gpr": 0, "values": [[5], [6]]}}],
+                "expect": [{{"output": "pixel0", "values": [[6, 0, 0, 0], [{expected}, 0, 0, 0]]}}]}}"#
+        )
+    };
+    folder.write("add.json", launch(7));
+    assert!(
+        folder
+            .answers("run add.json", 0)
+            .starts_with("pixel0: u32 [2, 4]\n     0  6 0 0 0\n     1  7 0 0 0\n")
+    );
+    assert!(folder.answers("check add.json", 0).contains("1 cases: 1 passed"));
+    folder.write("add.json", launch(8));
+    assert!(folder.answers("check add.json", 1).contains("expect pixel0: element 4: expected 8, found 7"));
+}
+
+#[test]
+fn a_malformed_program_is_a_finding_beside_its_round_trip() {
+    let folder = Folder::new("r700-malformed");
+    // A clause whose last group has no LAST.
+    folder.write("bad.hex", "00000002\na0000000\n00000000\n80200000\n001f0000\n00001910\n");
+    let printed = folder.answers("check bad.hex --isa r700", 0);
+    assert!(printed.contains("finding  bad.hex : at 0: the clause ends inside a group"), "{printed}");
+}

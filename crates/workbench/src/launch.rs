@@ -1,12 +1,22 @@
 //! Launch files, whatever the machine: parsed, asked, run.
 
+use reconverge_isa::program::UnknownIsa;
 use reconverge_isa::{Image, Isa, Program};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::request::Error;
 use crate::result::RunResult;
 use crate::values::Files;
 use crate::{r500, r700, tesla};
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.trim_start().starts_with('{') {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    } else {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+}
 
 /// A launch of one of the machines.
 #[derive(Clone, Debug)]
@@ -20,7 +30,7 @@ pub enum LaunchFile {
 }
 
 impl LaunchFile {
-    /// Reads a launch file.
+    /// Reads a launch file: TOML, or JSON with the same names when the text begins with a brace.
     ///
     /// # Errors
     /// What is wrong with the text, for people.
@@ -29,17 +39,15 @@ impl LaunchFile {
         struct Header {
             isa: Option<String>,
         }
-        let header: Header = toml::from_str(text).map_err(|error| error.to_string())?;
-        let isa = header.isa.ok_or_else(|| {
-            "the launch file names no machine: add a line such as isa = \"r500\"".to_owned()
-        })?;
-        let isa: Isa = isa.parse().map_err(|error: reconverge_isa::program::UnknownIsa| error.to_string())?;
-        match isa {
-            Isa::R500 => toml::from_str(text).map(LaunchFile::R500),
-            Isa::R700 => toml::from_str(text).map(|file| LaunchFile::R700(Box::new(file))),
-            Isa::Tesla => toml::from_str(text).map(LaunchFile::Tesla),
-        }
-        .map_err(|error| error.to_string())
+        let header: Header = read(text)?;
+        let missing = || "the launch file names no machine: add a line such as isa = \"r500\"".to_owned();
+        let isa: Isa =
+            header.isa.ok_or_else(missing)?.parse().map_err(|unknown: UnknownIsa| unknown.to_string())?;
+        Ok(match isa {
+            Isa::R500 => LaunchFile::R500(read(text)?),
+            Isa::R700 => LaunchFile::R700(Box::new(read(text)?)),
+            Isa::Tesla => LaunchFile::Tesla(read(text)?),
+        })
     }
 
     /// The machine.
