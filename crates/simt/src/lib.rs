@@ -3,14 +3,18 @@
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: how a front end issues and looks: [`FlowView`], [`Machine`], traps.
 //! * [`observe`]: events, and observers that cost nothing when nobody looks.
+//! * [`engine`]: which of a machine's engines runs.
 //! * [`registers`]: lane-major register files.
+//! * [`lanes`]: sets of lanes spread out for whole-row operations, and what the host's processor can do.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
+pub mod engine;
 pub mod fidelity;
 pub mod float;
+pub mod lanes;
 pub mod machine;
 pub mod mask;
 pub mod memory;
@@ -18,7 +22,9 @@ pub mod observe;
 pub mod registers;
 pub mod texture;
 
+pub use engine::Engine;
 pub use fidelity::Fidelity;
+pub use lanes::Level;
 pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, Observer, Recorder, Silent, Statistics};

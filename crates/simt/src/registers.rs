@@ -12,43 +12,64 @@ impl<const W: usize> Row<W> {
     pub const ZERO: Self = Row([0; W]);
 }
 
-/// The registers of a group of `W` lanes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The registers of a group of `W` lanes, and behind them, when an engine wants it, room of its own.
+#[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
+    /// The registers, then the room.
     rows: Vec<Row<W>>,
+    count: usize,
 }
+
+/// The registers only: what stands in the room is an engine's own matter.
+impl<const W: usize> PartialEq for Registers<W> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows() == other.rows()
+    }
+}
+
+impl<const W: usize> Eq for Registers<W> {}
 
 impl<const W: usize> Registers<W> {
     /// `count` registers, all zero.
     pub fn zero(count: usize) -> Self {
-        Registers { rows: vec![Row::ZERO; count] }
+        Registers { rows: vec![Row::ZERO; count], count }
     }
 
     /// How many registers there are.
     pub fn count(&self) -> usize {
-        self.rows.len()
+        self.count
+    }
+
+    /// Adds rows behind the registers, as an engine's own room: constants, intermediate results.
+    pub fn add_room(&mut self, rows: &[Row<W>]) {
+        self.rows.extend_from_slice(rows);
+    }
+
+    /// The registers and behind them the room, for engines that keep both under one numbering.
+    pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
+        &mut self.rows
     }
 
     /// The register's row; `None` when the file has no such register.
     #[inline]
     pub fn row(&self, register: usize) -> Option<&Row<W>> {
-        self.rows.get(register)
+        self.rows().get(register)
     }
 
     /// The register's row for writing; `None` when the file has no such register.
     #[inline]
     pub fn row_mut(&mut self, register: usize) -> Option<&mut Row<W>> {
-        self.rows.get_mut(register)
+        self.rows_mut().get_mut(register)
     }
 
     /// All rows, lowest register first.
     pub fn rows(&self) -> &[Row<W>] {
-        &self.rows
+        &self.rows[..self.count]
     }
 
     /// All rows for writing, lowest register first.
     pub fn rows_mut(&mut self) -> &mut [Row<W>] {
-        &mut self.rows
+        &mut self.rows[..self.count]
     }
 }
 
@@ -57,20 +78,30 @@ impl<const W: usize> Index<usize> for Registers<W> {
     type Output = [u32; W];
     #[inline]
     fn index(&self, register: usize) -> &[u32; W] {
-        &self.rows[register].0
+        &self.rows()[register].0
     }
 }
 
 impl<const W: usize> IndexMut<usize> for Registers<W> {
     #[inline]
     fn index_mut(&mut self, register: usize) -> &mut [u32; W] {
-        &mut self.rows[register].0
+        &mut self.rows_mut()[register].0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_is_behind_the_registers_and_not_among_them() {
+        let mut file = Registers::<32>::zero(2);
+        let before = file.clone();
+        file.add_room(&[Row([5; 32])]);
+        assert_eq!((file.count(), file.rows().len(), file.row(2)), (2, 2, None));
+        assert_eq!(file.with_room_mut()[2], Row([5; 32]));
+        assert_eq!(file, before);
+    }
 
     #[test]
     fn registers_start_at_zero_and_end_where_they_were_told_to() {
