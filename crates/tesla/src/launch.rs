@@ -26,12 +26,14 @@ use reconverge_simt::fidelity::Report;
 use reconverge_simt::memory::{Buffer, Committed, LayoutError, Memory, Tracked};
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step, Trap, Why,
+    Engine, FlowView, Issue, Lane, Level, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step,
+    Trap, Why,
 };
 use thiserror::Error;
 
 use crate::block::Block;
 use crate::code::Code;
+use crate::fast::Fast;
 use crate::fidelity;
 use crate::flow::{Flow, Limits, WARP, whole_quads};
 use crate::inst::{Chip, Stage};
@@ -68,11 +70,22 @@ pub struct Options {
     pub watchdog: u64,
     /// Whether to use the threads of the rayon pool in which [`run`] is called. The result does not depend on it.
     pub parallel: bool,
+    /// Which engine executes. The result does not depend on it.
+    pub engine: Engine,
+    /// The vector instructions that the fast engine uses; `None` is the best that the processor has. The result does
+    /// not depend on it.
+    pub level: Option<Level>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mode: Mode::Strict, watchdog: 1 << 28, parallel: true }
+        Options {
+            mode: Mode::Strict,
+            watchdog: 1 << 28,
+            parallel: true,
+            engine: Engine::Reference,
+            level: None,
+        }
     }
 }
 
@@ -440,6 +453,8 @@ pub struct Context {
     pub mode: Mode,
     /// Instructions a block may issue.
     pub watchdog: u64,
+    /// The program lowered for the fast engine, when that executes.
+    pub fast: Option<Fast>,
     launch: Launch,
     local_bytes: u32,
 }
@@ -468,7 +483,8 @@ impl Context {
             }
         };
         let setup = launch.setup();
-        let context = Context {
+        let (registers, shared_bytes) = (setup.registers as usize, shared_bytes(&launch));
+        let mut context = Context {
             code: Code::new(&program.words, setup.code_base, stage, setup.chip),
             stage,
             chip: setup.chip,
@@ -480,8 +496,16 @@ impl Context {
             vertices,
             mode: options.mode,
             watchdog: options.watchdog,
+            fast: None,
             local_bytes,
             launch,
+        };
+        context.fast = match options.engine {
+            Engine::Reference => None,
+            Engine::Fast | Engine::Lockstep => {
+                let level = options.level.unwrap_or_else(Level::best);
+                Some(Fast::new(&context, registers, shared_bytes, level))
+            }
         };
         Ok((context, memory))
     }
@@ -524,7 +548,17 @@ impl Context {
     }
 
     fn graphics_block(&self, number: usize, warp: Warp) -> Block {
-        Block::new([number as u32, 0], Shared::default(), vec![warp], self.code.slots().len())
+        self.finish_block([number as u32, 0], Shared::default(), vec![warp])
+    }
+
+    /// The block with what its engine needs.
+    fn finish_block(&self, index: [u32; 2], shared: Shared, mut warps: Vec<Warp>) -> Block {
+        if let Some(fast) = &self.fast {
+            warps.iter_mut().for_each(|warp| fast.prepare(warp));
+        }
+        let mut block = Block::new(index, shared, warps, self.code.slots().len());
+        block.common.runs = vec![0; self.fast.as_ref().map_or(0, Fast::blocks)];
+        block
     }
 
     /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
@@ -548,7 +582,7 @@ impl Context {
             }
             warp
         });
-        Block::new(index, shared, warps.collect(), self.code.slots().len())
+        self.finish_block(index, shared, warps.collect())
     }
 
     fn fragment_warp(&self, fragment: &Fragment, number: usize) -> Warp {
@@ -612,6 +646,14 @@ fn shared_size(compute: &Compute) -> u64 {
             (u64::from(bytes).max(least) + u64::from(compute.dynamic_shared)).next_multiple_of(0x40)
         }
         None => u64::from(MOST_SHARED).max(least),
+    }
+}
+
+/// Bytes of s[] of a block; graphics stages have none.
+fn shared_bytes(launch: &Launch) -> usize {
+    match launch {
+        Launch::Compute(compute) => shared_size(compute) as usize,
+        Launch::Fragment(_) | Launch::Vertex(_) | Launch::Geometry(_) => 0,
     }
 }
 

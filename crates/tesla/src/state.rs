@@ -73,6 +73,17 @@ pub struct Warp {
     pub emitted: Vec<Vec<Emitted>>,
 }
 
+/// The registers of a warp, for engines that work on whole rows.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// The general registers and behind them what [`Warp::add_room`] added.
+    pub rows: &'a mut [Row<WARP>],
+    /// `$a1` to `$a4`
+    pub a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+    /// `$c0` to `$c3`; only the low four bits of each lane may be set.
+    pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+}
+
 impl Warp {
     /// A warp with `registers` general registers and `local_bytes` of l[] a lane, all zero.
     ///
@@ -100,6 +111,16 @@ impl Warp {
     /// The same for writing.
     pub fn file_mut(&mut self) -> &mut Registers<WARP> {
         &mut self.r
+    }
+
+    /// Adds rows behind the general registers, as an engine's own room. They are no registers: nothing else sees them.
+    pub fn add_room(&mut self, rows: &[Row<WARP>]) {
+        self.r.add_room(rows);
+    }
+
+    /// What whole-row engines work on, each apart from the others.
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts { rows: self.r.with_room_mut(), a: &mut self.a, c: &mut self.c }
     }
 
     /// Whether `$r<register>` is among those the program declared. Writes to others, and instructions whose

@@ -1,0 +1,661 @@
+//! From instructions to blocks of operations, once a program.
+//!
+//! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
+//! end that may. Everything that is known before the program runs is settled here: which registers there are, what
+//! stands in constants, which function with which modifiers. An instruction that nothing here knows ends its block
+//! and is executed by the reference interpreter, so that every program runs.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Level, Mode};
+
+use super::bodies::{FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
+use super::kernels::{self, Shape};
+use super::lanes::{ACTIVE, Handler, Operation, PREDICATED, Place, Tables, handler};
+use super::memory::Transfer;
+use crate::access::extended;
+use crate::flow::WARP;
+use crate::inst::{Base, Dst, End, Guard, Inst, Mem, Op, Operand, Space, Special};
+use crate::lane::Width;
+use crate::launch::Context;
+use crate::spaces::aligned;
+
+/// The instruction at the end of a block.
+#[derive(Clone, Debug)]
+pub(super) enum Last {
+    /// None: the next one begins another block.
+    Next,
+    /// Executed by the reference interpreter.
+    Reference,
+    /// A load or store, then operations with what was loaded.
+    Memory {
+        /// What moves.
+        transfer: Box<Transfer>,
+        /// Of the operations of the program.
+        after: Range<usize>,
+    },
+    /// To a byte address.
+    Bra { target: u32, guard: Guard },
+    /// Pushes a byte address.
+    Joinat { target: u32 },
+    /// Pushes a byte address.
+    Breakaddr { target: u32 },
+    /// To a byte address, without limit.
+    Call { target: u32 },
+    /// Back.
+    Ret { guard: Guard },
+    /// Out of a loop.
+    Break { guard: Guard },
+}
+
+/// Instructions that run together.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// The first instruction joins.
+    pub(super) join: bool,
+    /// All operations but those of `last`.
+    pub(super) operations: Range<usize>,
+    /// For each instruction but `last`, where its operations end.
+    pub(super) ends: Vec<usize>,
+    /// For each instruction, `last` included, its place in the code.
+    pub(super) places: Vec<usize>,
+    pub(super) last: Last,
+    /// All active lanes end behind it.
+    pub(super) exit: bool,
+    /// Byte address of what follows.
+    pub(super) next: u32,
+}
+
+/// What lowering gives.
+#[derive(Clone, Debug)]
+pub(super) struct Lowered {
+    pub(super) operations: Vec<(Handler, Operation)>,
+    pub(super) blocks: Vec<Block>,
+    /// For every word of the code, the block and the number of the instruction in it that starts there.
+    pub(super) entries: Vec<Option<(u32, u32)>>,
+    pub(super) tables: Tables,
+    /// The rows behind the registers, before the first instruction.
+    pub(super) room: Vec<Row<WARP>>,
+}
+
+/// Intermediate rows: one for each source, one for a result on its way.
+const TEMPORARIES: usize = 4;
+
+/// What an instruction becomes.
+enum Lowering {
+    /// Operations that cannot fail.
+    Straight,
+    /// The end of a block.
+    Last(Last),
+}
+
+pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, level: Level) -> Lowered {
+    let mut lower = Lower {
+        context,
+        level,
+        registers,
+        shared_bytes,
+        operations: Vec::new(),
+        insts: Vec::new(),
+        constants: Vec::new(),
+        constant_places: HashMap::new(),
+    };
+    let slots = context.code.slots();
+    let leaders = leaders(context);
+    let mut entries = vec![None; slots.len()];
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut place = 0;
+    while place < slots.len() {
+        let first = lower.operations.len();
+        let mut block = Block {
+            join: false,
+            operations: first..first,
+            ends: Vec::new(),
+            places: Vec::new(),
+            last: Last::Next,
+            exit: false,
+            next: 0,
+        };
+        loop {
+            let Some(Ok(inst)) = slots.get(place) else {
+                // Whoever comes here is the reference interpreter's: it traps.
+                place += 1;
+                break;
+            };
+            entries[place] = Some((blocks.len() as u32, block.places.len() as u32));
+            block.join |= block.places.is_empty() && inst.end == End::Join;
+            block.places.push(place);
+            place += inst.form.words() as usize;
+            block.next = context.code.base() + 4 * place as u32;
+            let before = lower.operations.len();
+            match lower.instruction(inst) {
+                Some(Lowering::Straight) => {
+                    block.operations.end = lower.operations.len();
+                    block.ends.push(lower.operations.len());
+                    block.exit = inst.end == End::Exit;
+                }
+                Some(Lowering::Last(last)) => {
+                    if let Last::Memory { after, .. } = &last {
+                        block.operations.end = after.start;
+                    }
+                    block.last = last;
+                    block.exit = inst.end == End::Exit;
+                    break;
+                }
+                None => {
+                    lower.operations.truncate(before);
+                    block.last = Last::Reference;
+                    break;
+                }
+            }
+            if block.exit || leaders.get(place).copied().unwrap_or(true) {
+                break;
+            }
+        }
+        if !block.places.is_empty() {
+            blocks.push(block);
+        }
+    }
+    let mut room = vec![Row::ZERO; 2 + TEMPORARIES];
+    room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
+    let tables =
+        Tables { insts: lower.insts, chip: context.chip, modes: context.modes, rows: registers + room.len() };
+    Lowered { operations: lower.operations, blocks, entries, tables, room }
+}
+
+/// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
+fn leaders(context: &Context) -> Vec<bool> {
+    let slots = context.code.slots();
+    let mut leaders = vec![false; slots.len()];
+    for (place, inst) in slots.iter().enumerate() {
+        let Ok(inst) = inst else { continue };
+        leaders[place] |= inst.end == End::Join;
+        let target = match inst.op {
+            Op::Bra { target }
+            | Op::Call { target, .. }
+            | Op::Preret { target, .. }
+            | Op::Breakaddr { target }
+            | Op::Joinat { target } => target,
+            _ => continue,
+        };
+        if let Some(target) = context.code.place(target) {
+            leaders[target] = true;
+        }
+    }
+    leaders
+}
+
+struct Lower<'a> {
+    context: &'a Context,
+    level: Level,
+    registers: usize,
+    shared_bytes: usize,
+    operations: Vec<(Handler, Operation)>,
+    insts: Vec<Inst>,
+    constants: Vec<u32>,
+    constant_places: HashMap<u32, Place>,
+}
+
+impl Lower<'_> {
+    /// A row of zeros: what absent registers and operands read.
+    fn zero(&self) -> Place {
+        self.registers as Place
+    }
+
+    /// A row that nobody reads.
+    fn sink(&self) -> Place {
+        self.registers as Place + 1
+    }
+
+    fn temporary(&self, number: usize) -> Place {
+        self.registers as Place + 2 + number as Place
+    }
+
+    /// A row of a value; `None` when there are too many to number.
+    fn constant(&mut self, value: u32) -> Option<Place> {
+        if value == 0 {
+            return Some(self.zero());
+        }
+        if let Some(place) = self.constant_places.get(&value) {
+            return Some(*place);
+        }
+        let place = Place::try_from(self.registers + 2 + TEMPORARIES + self.constants.len()).ok()?;
+        self.constants.push(value);
+        self.constant_places.insert(value, place);
+        Some(place)
+    }
+
+    /// A register for reading: those beyond the count read 0. (1.4)
+    fn register(&self, register: u8) -> Place {
+        if usize::from(register) < self.registers { register.into() } else { self.zero() }
+    }
+
+    /// A register for writing: those beyond the count swallow writes. (1.4)
+    fn target(&self, register: u8) -> Place {
+        if usize::from(register) < self.registers { register.into() } else { self.sink() }
+    }
+
+    fn push(&mut self, handler: Handler, operation: Operation) {
+        self.operations.push((handler, operation));
+    }
+
+    /// `None`: the reference interpreter's.
+    fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
+        let guard = inst.guard;
+        let control = match inst.op {
+            Op::Bra { target } => Last::Bra { target, guard },
+            Op::Joinat { target } => Last::Joinat { target },
+            Op::Breakaddr { target } => Last::Breakaddr { target },
+            Op::Call { target, lim: false } => Last::Call { target },
+            Op::Ret => Last::Ret { guard },
+            Op::Break => Last::Break { guard },
+            _ => return self.ordinary(inst),
+        };
+        Some(Lowering::Last(control))
+    }
+
+    fn ordinary(&mut self, inst: &Inst) -> Option<Lowering> {
+        if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
+            return Some(Lowering::Straight); // It vanishes. (1.4)
+        }
+        let masked = self.predicate(inst);
+        match inst.op {
+            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Some(Lowering::Straight),
+            Op::Ld => self.load(inst, masked),
+            Op::St => self.store(inst, masked).map(Lowering::Last),
+            Op::Mov { .. }
+            | Op::MovFromC
+            | Op::MovToC
+            | Op::MovFromA
+            | Op::MovFromSpecial
+            | Op::ShlA
+            | Op::AddA
+            | Op::Add { .. }
+            | Op::Mul { .. }
+            | Op::Mad { .. }
+            | Op::Sad { .. }
+            | Op::Min { .. }
+            | Op::Max { .. }
+            | Op::Set { .. }
+            | Op::Logic { .. }
+            | Op::Shl { .. }
+            | Op::Shr { .. }
+            | Op::FAdd { .. }
+            | Op::FMul { .. }
+            | Op::FMad { .. }
+            | Op::FMin
+            | Op::FMax
+            | Op::FSet { .. }
+            | Op::Slct
+            | Op::I2I { .. }
+            | Op::I2F32 { .. }
+            | Op::I2F16 { .. }
+            | Op::F2I { .. }
+            | Op::F2F32 { .. }
+            | Op::F2F16 { .. }
+            | Op::I2F64 { .. }
+            | Op::I64ToF32 { .. }
+            | Op::F64ToI { .. }
+            | Op::F32ToI64 { .. }
+            | Op::F64ToF32 { .. }
+            | Op::F32ToF64
+            | Op::F64ToF64 { .. }
+            | Op::DAdd { .. }
+            | Op::DMul { .. }
+            | Op::DFma { .. }
+            | Op::DMin
+            | Op::DMax
+            | Op::DSet { .. }
+            | Op::Rcp
+            | Op::Rsqrt
+            | Op::Lg2
+            | Op::Sin
+            | Op::Cos
+            | Op::Ex2 { .. }
+            | Op::PreSin
+            | Op::PreEx2 => self.arithmetic(inst, masked),
+            Op::LdLock
+            | Op::StUnlock
+            | Op::Quadop { .. }
+            | Op::Interp { .. }
+            | Op::Tex(_)
+            | Op::Emit { .. }
+            | Op::Atom { .. }
+            | Op::Atom64 { .. }
+            | Op::Red { .. }
+            | Op::Red64 { .. }
+            | Op::Vote { .. }
+            | Op::Discard
+            | Op::Bra { .. }
+            | Op::BraIndirect { .. }
+            | Op::Call { .. }
+            | Op::Preret { .. }
+            | Op::Ret
+            | Op::Breakaddr { .. }
+            | Op::Break
+            | Op::Joinat { .. }
+            | Op::Quadon
+            | Op::Quadpop
+            | Op::Bar { .. }
+            | Op::Trap => None,
+        }
+    }
+
+    /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
+    fn predicate(&mut self, inst: &Inst) -> u8 {
+        if inst.guard.is_always() && inst.lanes & 15 == 15 {
+            return ACTIVE;
+        }
+        let mut operation = Operation::on(self.sink());
+        operation.c = inst.guard.c;
+        operation.number = inst.guard.condition.code().into();
+        operation.shift[0] = inst.lanes;
+        self.push(handler::<Predicate>(self.level), operation);
+        PREDICATED
+    }
+
+    fn arithmetic(&mut self, inst: &Inst, masked: u8) -> Option<Lowering> {
+        let mut operation = Operation::on(self.sink());
+        operation.masked = masked;
+        operation.c = inst.guard.c;
+        operation.src = [self.zero(); 3];
+        operation.src_high = [self.zero(); 3];
+        let transfer = self.sources(inst, &mut operation, masked)?;
+        let after = self.operations.len();
+        self.result(inst, operation)?;
+        Some(match transfer {
+            None => Lowering::Straight,
+            Some(transfer) => {
+                let transfer = Box::new(transfer);
+                Lowering::Last(Last::Memory { transfer, after: after..self.operations.len() })
+            }
+        })
+    }
+
+    /// Puts the sources' places into the operation; the load of the one source that is not the same for all lanes.
+    fn sources(&mut self, inst: &Inst, operation: &mut Operation, masked: u8) -> Option<Option<Transfer>> {
+        let mut transfer = None;
+        for number in 0..3 {
+            match inst.src[number] {
+                Operand::Mem(mem) if !self.is_uniform(&mem) => {
+                    if transfer.is_some() {
+                        return None;
+                    }
+                    let place = self.temporary(number);
+                    transfer = Some(self.transfer(&mem, [place; 4], masked)?);
+                    operation.src[number] = place;
+                    if mem.access.bytes() > 4 {
+                        return None;
+                    }
+                }
+                operand => self.source(operand, number, operation)?,
+            }
+        }
+        Some(transfer)
+    }
+
+    /// A source that no lane can fail to read.
+    fn source(&mut self, operand: Operand, number: usize, operation: &mut Operation) -> Option<()> {
+        let (low, high) = match operand {
+            Operand::None => (self.zero(), self.zero()),
+            Operand::R32(register) => (self.register(register), self.zero()),
+            Operand::R16(half) => {
+                operation.shift[number] = if half.is_high() { 16 } else { 0 };
+                operation.width[number] = 0xffff;
+                (self.register(half.register()), self.zero())
+            }
+            Operand::R64(register) => (self.register(register), self.register(register.wrapping_add(1))),
+            Operand::R128(_) => return None,
+            Operand::Imm(value) => (self.constant(value)?, self.zero()),
+            Operand::A(register) => {
+                if register > 4 && self.context.mode == Mode::Strict {
+                    return None; // A trap.
+                }
+                let mut fetch = Operation::on(self.temporary(number));
+                fetch.number = register.into();
+                self.push(handler::<FromA>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::C(register) => {
+                let mut fetch = Operation::on(self.temporary(number));
+                fetch.c = register;
+                self.push(handler::<FromC>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::Special(special) => match special {
+                Special::Physid | Special::Clock => return None,
+                Special::Vstride => (self.constant(0x20)?, self.zero()),
+                Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => {
+                    (self.zero(), self.zero())
+                }
+            },
+            Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
+        };
+        operation.src[number] = low;
+        operation.src_high[number] = high;
+        Some(())
+    }
+
+    /// Whether the operand is one word for all lanes, known to be there.
+    fn is_uniform(&self, mem: &Mem) -> bool {
+        let bytes = mem.access.bytes();
+        let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
+        match mem.space {
+            Space::Const(_) => fixed,
+            Space::Shared => fixed && (place_of(mem) + bytes) as usize <= self.shared_bytes,
+            Space::Local
+            | Space::Global(_)
+            | Space::Attribute
+            | Space::Primitive
+            | Space::Varying
+            | Space::Output => false,
+        }
+    }
+
+    /// The row of an operand that is one word for all lanes.
+    fn uniform(&mut self, mem: &Mem, number: usize) -> Option<Place> {
+        let (at, bytes) = (place_of(mem), mem.access.bytes());
+        if let Space::Const(bank) = mem.space {
+            let raw = self.context.constants.read(bank, at, bytes);
+            return self.constant(extended(raw.into(), mem.access) as u32);
+        }
+        let mut fetch = Operation::on(self.temporary(number));
+        fetch.number = at;
+        fetch.width[0] = bytes;
+        fetch.shift[0] = mem.access.is_signed().into();
+        self.push(handler::<SharedWord>(self.level), fetch);
+        Some(fetch.dst)
+    }
+
+    /// The operations of an arithmetic instruction whose sources are in their rows.
+    fn result(&mut self, inst: &Inst, mut operation: Operation) -> Option<()> {
+        let on_the_way = self.temporary(3);
+        let mut then: Option<(Handler, Operation)> = None;
+        match inst.dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => operation.dst = self.target(register),
+            Dst::R16(half) => {
+                operation.dst = self.target(half.register());
+                operation.dst_shift = if half.is_high() { 16 } else { 0 };
+                operation.dst_width = 0xffff;
+            }
+            Dst::R64(register) => {
+                operation.dst = self.target(register);
+                operation.dst_high = self.target(register.saturating_add(1));
+            }
+            Dst::A(register) => {
+                operation.dst = on_the_way;
+                let mut write = Operation::on(on_the_way);
+                (write.number, write.masked) = (register.into(), operation.masked);
+                then = Some((handler::<ToA>(self.level), write));
+            }
+            Dst::C(register) => {
+                operation.dst = on_the_way;
+                let mut write = Operation::on(on_the_way);
+                (write.cdst, write.masked) = (register, operation.masked);
+                then = Some((handler::<ToC>(self.level), write));
+            }
+            Dst::R128(_) | Dst::Out32(_) | Dst::Out16(_) => return None,
+        }
+        if let Some(cdst) = inst.cdst {
+            operation.cdst = cdst;
+            if then.is_some() {
+                return None; // The order of the two writes would matter.
+            }
+        }
+        let code = self.own_code(inst, &mut operation);
+        match code {
+            Some(code) => self.push(code, operation),
+            None => {
+                operation.number = u32::try_from(self.insts.len()).ok()?;
+                self.insts.push(*inst);
+                let code = match inst.cdst {
+                    Some(_) => handler::<General<true>>(self.level),
+                    None => handler::<General<false>>(self.level),
+                };
+                self.push(code, operation);
+            }
+        }
+        self.operations.extend(then);
+        Some(())
+    }
+
+    /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
+    fn own_code(&mut self, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+        if matches!(inst.dst, Dst::R64(_)) {
+            return None;
+        }
+        let mut changed = *operation;
+        let [a, b, c] = inst.modifiers;
+        let mut modify = |number: usize, abs: bool, neg: bool| {
+            changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
+            changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
+        };
+        // What stands in for the operation: moves to other files are moves.
+        let mut op = inst.op;
+        match inst.op {
+            Op::FAdd { .. } | Op::FMul { .. } | Op::FMin | Op::FMax | Op::FSet { .. } => {
+                modify(0, a.abs, a.neg);
+                modify(1, b.abs, b.neg);
+            }
+            Op::F2I { .. } | Op::F2F32 { .. } => modify(0, a.abs, a.neg),
+            // The sign of the product is that of a factor.
+            Op::FMad { .. } => {
+                modify(0, false, a.neg);
+                modify(2, c.abs, c.neg);
+            }
+            Op::Slct => modify(2, c.abs, c.neg),
+            Op::Logic { not1, not2, .. } => {
+                changed.flip[0] = if not1 { u32::MAX } else { 0 };
+                changed.flip[1] = if not2 { u32::MAX } else { 0 };
+            }
+            // These take integers, whose modifiers are no bit operations.
+            Op::I2I { .. } | Op::I2F32 { .. } if a.abs || a.neg => return None,
+            Op::MovFromC | Op::MovToC | Op::MovFromA | Op::MovFromSpecial => {
+                op = Op::Mov { width: Width::B32 }
+            }
+            Op::ShlA => {
+                let Operand::Imm(count) = inst.src[1] else { return None };
+                changed.src[1] = self.constant(count & 15)?;
+                op = Op::Shl { width: Width::B32 };
+            }
+            Op::AddA => {
+                op = Op::Add { addition: crate::lane::integer::Addition::Add, width: Width::B32, sat: false };
+            }
+            _ => {}
+        }
+        let shape = Shape {
+            flags: inst.cdst.is_some(),
+            halves: changed.width != [u32::MAX; 3] || changed.dst_width != u32::MAX,
+            modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
+        };
+        let code = kernels::choose(&op, shape, self.context.modes, self.level)?;
+        *operation = changed;
+        Some(code)
+    }
+
+    fn load(&mut self, inst: &Inst, masked: u8) -> Option<Lowering> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        if self.is_uniform(&mem) {
+            // A move; a load has no flags to write.
+            let inst = Inst { op: Op::Mov { width: Width::B32 }, cdst: None, ..*inst };
+            return self.arithmetic(&inst, masked);
+        }
+        let rows = match inst.dst {
+            Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {
+                [0, 1, 2, 3].map(|step| self.target(register.saturating_add(step)))
+            }
+            _ => return None,
+        };
+        // Registers beyond those that the destination names are not written.
+        let named = match inst.dst {
+            Dst::R64(_) => 2,
+            Dst::R128(_) => 4,
+            _ => 1,
+        };
+        let moved = mem.access.bytes().div_ceil(4);
+        if moved != named {
+            return None;
+        }
+        let transfer = Box::new(self.transfer(&mem, rows, masked)?);
+        let end = self.operations.len();
+        Some(Lowering::Last(Last::Memory { transfer, after: end..end }))
+    }
+
+    fn store(&mut self, inst: &Inst, masked: u8) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let (rows, shift) = match inst.src[1] {
+            Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
+                let row = |step: u8| match inst.src[1] {
+                    Operand::R64(_) => register.wrapping_add(step),
+                    _ => register.saturating_add(step),
+                };
+                ([0, 1, 2, 3].map(|step| self.register(row(step))), 0)
+            }
+            Operand::R16(half) => ([self.register(half.register()); 4], if half.is_high() { 16 } else { 0 }),
+            _ => return None,
+        };
+        let given = match inst.src[1] {
+            Operand::R64(_) => 8,
+            Operand::R128(_) => 16,
+            Operand::R16(_) => 2,
+            _ => 4,
+        };
+        if mem.access.bytes() > given {
+            return None;
+        }
+        let mut transfer = self.transfer(&mem, rows, masked)?;
+        transfer.store = true;
+        transfer.shift = shift;
+        let end = self.operations.len();
+        Some(Last::Memory { transfer: Box::new(transfer), after: end..end })
+    }
+
+    /// Memory that each lane addresses itself, in the spaces that have fast ways.
+    fn transfer(&mut self, mem: &Mem, rows: [Place; 4], masked: u8) -> Option<Transfer> {
+        match mem.space {
+            Space::Const(_) | Space::Shared => {
+                if mem.access.bytes() > 4 {
+                    return None;
+                }
+            }
+            Space::Local | Space::Global(_) => {}
+            Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
+        }
+        if mem.increment || matches!(mem.base, Base::A(5..)) {
+            return None;
+        }
+        let base = match mem.base {
+            Base::R(register) => Some(self.register(register)),
+            Base::A(_) => None,
+        };
+        Some(Transfer { mem: *mem, base, rows, store: false, shift: 0, masked })
+    }
+}
+
+/// The byte address of an operand that is not indexed.
+fn place_of(mem: &Mem) -> u32 {
+    aligned(u32::from(mem.offset as u16), mem.access.bytes())
+}
