@@ -33,7 +33,8 @@ impl Body for Predicate {
         let holding = unsafe { W::select(table, lanes.c(operation.c)) };
         let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
         let executing = lanes.masks[usize::from(ACTIVE)].bits & holding & quads;
-        lanes.masks[usize::from(PREDICATED)].set(executing);
+        // SAFETY: the caller has the level of W.
+        unsafe { lanes.masks[usize::from(PREDICATED)].set::<W>(executing) };
     }
 }
 
@@ -53,7 +54,7 @@ impl Body for SharedWord {
         };
         let start = operation.number as usize;
         // Lowering has seen that s[] is large enough.
-        let bytes = lanes.shared.get(start..start + access.bytes() as usize).unwrap_or_default();
+        let bytes = lanes.shared.bytes().get(start..start + access.bytes() as usize).unwrap_or_default();
         let raw = bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte));
         lanes.row_mut(operation.dst).0 = [extended(raw, access) as u32; WARP];
     }

@@ -15,7 +15,8 @@ use crate::flow::WARP;
 use crate::inst::{Chip, Inst};
 use crate::lane::Flags;
 use crate::meaning::Modes;
-use crate::state::Parts;
+use crate::spaces::Shared;
+use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
 
 /// The set of all active lanes among [`Lanes::masks`].
 pub(super) const ACTIVE: u8 = 0;
@@ -39,41 +40,43 @@ pub(super) struct Tables {
 
 /// What operations work on.
 pub(super) struct Lanes<'a> {
-    parts: Parts<'a>,
+    rows: &'a mut [Row<WARP>],
+    a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+    c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// [`ACTIVE`] and [`PREDICATED`].
-    pub(super) masks: &'a mut [Spread; 2],
-    pub(super) shared: &'a [u8],
+    pub(super) masks: [Spread; 2],
+    pub(super) shared: &'a mut Shared,
     pub(super) tables: &'a Tables,
 }
 
 impl<'a> Lanes<'a> {
     /// # Panics
     /// The registers have no room for the program.
-    #[inline(always)]
     pub(super) fn new(
-        parts: Parts<'a>,
-        masks: &'a mut [Spread; 2],
-        shared: &'a [u8],
+        rows: &'a mut [Row<WARP>],
+        a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+        c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+        shared: &'a mut Shared,
         tables: &'a Tables,
     ) -> Self {
-        assert!(parts.rows.len() == tables.rows, "the warp was made for this program");
-        Lanes { parts, masks, shared, tables }
+        assert!(rows.len() == tables.rows, "the warp was made for this program");
+        Lanes { rows, a, c, masks: [Spread::NONE; 2], shared, tables }
     }
 
     /// A row by value: operations read all their rows before they write one, which may be the same.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
-        debug_assert!(usize::from(place) < self.parts.rows.len());
+        debug_assert!(usize::from(place) < self.rows.len());
         // SAFETY: lowering makes only places below `tables.rows`, and `new` has seen that there are so many rows.
         // Measured: 0.6 ns of 5 for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC, 2026-11-21).
-        unsafe { self.parts.rows.get_unchecked(usize::from(place)).0 }
+        unsafe { self.rows.get_unchecked(usize::from(place)).0 }
     }
 
     #[inline(always)]
     pub(super) fn row_mut(&mut self, place: Place) -> &mut Row<WARP> {
-        debug_assert!(usize::from(place) < self.parts.rows.len());
+        debug_assert!(usize::from(place) < self.rows.len());
         // SAFETY: as in `row`.
-        unsafe { self.parts.rows.get_unchecked_mut(usize::from(place)) }
+        unsafe { self.rows.get_unchecked_mut(usize::from(place)) }
     }
 
     /// Writes the lanes of a set; the others keep what they have.
@@ -96,7 +99,7 @@ impl<'a> Lanes<'a> {
     /// The flags of a `$c`.
     #[inline(always)]
     pub(super) fn c(&self, register: u8) -> &[u8; WARP] {
-        &self.parts.c[usize::from(register & 3)]
+        &self.c[usize::from(register & 3)]
     }
 
     /// Writes flags in the lanes of a set.
@@ -108,14 +111,14 @@ impl<'a> Lanes<'a> {
         for lane in 0..WARP {
             new[lane] = flags[lane] & bytes[lane] | old[lane] & !bytes[lane];
         }
-        self.parts.c[usize::from(register & 3)] = new;
+        self.c[usize::from(register & 3)] = new;
     }
 
     /// `$a1` to `$a4`, by their number; the others read 0.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
-            1..=4 => self.parts.a[usize::from(register) - 1],
+            1..=4 => self.a[usize::from(register) - 1],
             _ => [0; WARP],
         }
     }
@@ -125,7 +128,7 @@ impl<'a> Lanes<'a> {
     pub(super) fn write_a(&mut self, register: u8, masked: u8, values: [u16; WARP]) {
         if let 1..=4 = register {
             let words = self.mask(masked).words;
-            let row = &mut self.parts.a[usize::from(register) - 1];
+            let row = &mut self.a[usize::from(register) - 1];
             let old = *row;
             let mut new = [0; WARP];
             for lane in 0..WARP {
@@ -229,7 +232,7 @@ unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
     // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<reconverge_simt::lanes::Avx2>(lanes, operation) }
+    unsafe { B::run::<reconverge_simt::lanes::Avx512>(lanes, operation) }
 }
 
 /// A lane function with its modifiers fixed, for [`Lanewise`].

@@ -8,10 +8,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use reconverge_simt::lanes::Table;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
-use super::bodies::{FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
+use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
 use super::kernels::{self, Shape};
 use super::lanes::{ACTIVE, Handler, Operation, PREDICATED, Place, Tables, handler};
 use super::memory::Transfer;
@@ -37,7 +38,7 @@ pub(super) enum Last {
         after: Range<usize>,
     },
     /// To a byte address.
-    Bra { target: u32, guard: Guard },
+    Bra { target: u32, guard: Test },
     /// Pushes a byte address.
     Joinat { target: u32 },
     /// Pushes a byte address.
@@ -45,9 +46,27 @@ pub(super) enum Last {
     /// To a byte address, without limit.
     Call { target: u32 },
     /// Back.
-    Ret { guard: Guard },
+    Ret { guard: Test },
     /// Out of a loop.
-    Break { guard: Guard },
+    Break { guard: Test },
+}
+
+/// A predicate, ready to be looked up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Test {
+    pub(super) always: bool,
+    pub(super) c: u8,
+    pub(super) table: Table,
+}
+
+impl Test {
+    fn of(guard: Guard) -> Self {
+        Test {
+            always: guard.is_always(),
+            c: guard.c,
+            table: CONDITIONS[usize::from(guard.condition.code())],
+        }
+    }
 }
 
 /// Instructions that run together.
@@ -66,6 +85,8 @@ pub(super) struct Block {
     pub(super) exit: bool,
     /// Byte address of what follows.
     pub(super) next: u32,
+    /// Byte address of the last instruction.
+    pub(super) last_pc: u32,
 }
 
 /// What lowering gives.
@@ -117,6 +138,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             last: Last::Next,
             exit: false,
             next: 0,
+            last_pc: 0,
         };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
@@ -127,6 +149,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             entries[place] = Some((blocks.len() as u32, block.places.len() as u32));
             block.join |= block.places.is_empty() && inst.end == End::Join;
             block.places.push(place);
+            block.last_pc = context.code.base() + 4 * place as u32;
             place += inst.form.words() as usize;
             block.next = context.code.base() + 4 * place as u32;
             let before = lower.operations.len();
@@ -243,7 +266,7 @@ impl Lower<'_> {
 
     /// `None`: the reference interpreter's.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
-        let guard = inst.guard;
+        let guard = Test::of(inst.guard);
         let control = match inst.op {
             Op::Bra { target } => Last::Bra { target, guard },
             Op::Joinat { target } => Last::Joinat { target },

@@ -8,14 +8,13 @@ use reconverge_simt::Lane;
 use reconverge_simt::lanes::Spread;
 use reconverge_simt::memory::Store;
 
-use super::lanes::Place;
+use super::lanes::{Lanes, Place};
 use crate::access::extended;
-use crate::block::Common;
 use crate::flow::WARP;
 use crate::inst::{Base, Mem, Space};
 use crate::launch::Context;
 use crate::spaces::{aligned, load_global, store_global};
-use crate::state::Warp;
+use crate::state::Local;
 
 /// What moves between rows and memory.
 #[derive(Clone, Debug)]
@@ -38,48 +37,45 @@ pub(super) struct Transfer {
 #[inline]
 pub(super) fn transfer<G: Store>(
     context: &Context,
-    common: &mut Common,
-    warp: &mut Warp,
+    lanes: &mut Lanes<'_>,
+    local: &mut Local<'_>,
     global: &mut G,
     transfer: &Transfer,
-    set: &Spread,
 ) -> bool {
-    let addresses = addresses(warp, transfer);
+    let addresses = addresses(lanes, transfer);
     match transfer.store {
-        false => load(context, common, warp, global, transfer, set, &addresses).is_some(),
-        true => store(context, common, warp, global, transfer, set, &addresses).is_some(),
+        false => load(context, lanes, local, global, transfer, &addresses).is_some(),
+        true => store(context, lanes, local, global, transfer, &addresses).is_some(),
     }
 }
 
 /// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
 #[inline(always)]
-fn addresses(warp: &mut Warp, transfer: &Transfer) -> [u32; WARP] {
+fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
     let Mem { base, offset, access, .. } = transfer.mem;
-    let parts = warp.parts();
     let mut addresses = [0; WARP];
     match (transfer.base, base) {
         (Some(place), _) => {
-            let row = parts.rows[usize::from(place)].0;
+            let row = lanes.row(place);
             for lane in 0..WARP {
                 addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), access.bytes());
             }
         }
-        (None, Base::A(register @ 1..=4)) => {
-            let row = parts.a[usize::from(register) - 1];
+        (None, Base::A(register)) => {
+            let row = lanes.a(register);
             for lane in 0..WARP {
                 addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
             }
         }
-        (None, Base::A(_) | Base::R(_)) => {
-            addresses = [aligned(u32::from(offset as u16), access.bytes()); WARP];
-        }
+        // Lowering gives the row of every `$r`.
+        (None, Base::R(_)) => {}
     }
     addresses
 }
 
 /// The lanes of a set, lowest first.
 #[inline(always)]
-fn lanes(set: &Spread) -> impl Iterator<Item = usize> + use<> {
+fn members(set: &Spread) -> impl Iterator<Item = usize> + use<> {
     let mut left = set.bits;
     std::iter::from_fn(move || {
         (left != 0).then(|| {
@@ -108,13 +104,13 @@ fn run(set: &Spread, addresses: &[u32; WARP]) -> Option<(usize, usize)> {
 
 fn load<G: Store>(
     context: &Context,
-    common: &Common,
-    warp: &mut Warp,
+    lanes: &mut Lanes<'_>,
+    local: &mut Local<'_>,
     global: &mut G,
     transfer: &Transfer,
-    set: &Spread,
     addresses: &[u32; WARP],
 ) -> Option<()> {
+    let set = lanes.mask(transfer.masked);
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
     let mut values = [[0; WARP]; 4];
     match transfer.mem.space {
@@ -131,26 +127,26 @@ fn load<G: Store>(
                 there
             });
             if !done {
-                for lane in lanes(set) {
+                for lane in members(set) {
                     let place = context.segments.address(segment, addresses[lane], bytes)?;
                     put(&mut values, lane, extended(load_global(global, place, bytes)?, access));
                 }
             }
         }
         Space::Shared => {
-            for lane in lanes(set) {
-                put(&mut values, lane, extended(common.shared.read(addresses[lane], bytes)?.into(), access));
+            for lane in members(set) {
+                put(&mut values, lane, extended(lanes.shared.read(addresses[lane], bytes)?.into(), access));
             }
         }
         Space::Const(bank) => {
-            for lane in lanes(set) {
+            for lane in members(set) {
                 let word = context.constants.read(bank, addresses[lane], bytes);
                 put(&mut values, lane, extended(word.into(), access));
             }
         }
         Space::Local => {
-            for lane in lanes(set) {
-                let found = warp.local(Lane(lane as u8), addresses[lane], bytes)?;
+            for lane in members(set) {
+                let found = local.at(Lane(lane as u8), addresses[lane], bytes)?;
                 let mut raw = [0; 16];
                 raw[..bytes as usize].copy_from_slice(found);
                 put(&mut values, lane, extended(u128::from_le_bytes(raw), access));
@@ -158,12 +154,8 @@ fn load<G: Store>(
         }
         Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
     }
-    let rows = warp.parts().rows;
-    for (place, values) in transfer.rows.iter().zip(&values).take(bytes.div_ceil(4) as usize) {
-        let row = &mut rows[usize::from(*place)].0;
-        for lane in 0..WARP {
-            row[lane] = values[lane] & set.words[lane] | row[lane] & !set.words[lane];
-        }
+    for (place, values) in transfer.rows.iter().zip(values).take(bytes.div_ceil(4) as usize) {
+        lanes.write(*place, transfer.masked, values);
     }
     Some(())
 }
@@ -177,23 +169,22 @@ fn put(values: &mut [[u32; WARP]; 4], lane: usize, value: u128) {
 
 fn store<G: Store>(
     context: &Context,
-    common: &mut Common,
-    warp: &mut Warp,
+    lanes: &mut Lanes<'_>,
+    local: &mut Local<'_>,
     global: &mut G,
     transfer: &Transfer,
-    set: &Spread,
     addresses: &[u32; WARP],
 ) -> Option<()> {
+    let set = lanes.masks[usize::from(transfer.masked & 1)];
     let bytes = transfer.mem.access.bytes();
-    let rows = warp.parts().rows;
-    let values = transfer.rows.map(|place| rows[usize::from(place)].0);
+    let values = transfer.rows.map(|place| lanes.row(place));
     let value = |lane: usize| {
         let words = [3, 2, 1, 0].map(|word: usize| values[word][lane]);
         words.into_iter().fold(0, |value, word| value << 32 | u128::from(word)) >> transfer.shift
     };
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(set, addresses) } else { None };
+            let together = if bytes == 4 { run(&set, addresses) } else { None };
             let done = together.is_some_and(|(first, count)| {
                 let mut words = [0; 4 * WARP];
                 let size = 4 * count;
@@ -204,20 +195,20 @@ fn store<G: Store>(
                 place.is_some_and(|place| global.store(place, &words[..size]))
             });
             if !done {
-                for lane in lanes(set) {
+                for lane in members(&set) {
                     let place = context.segments.address(segment, addresses[lane], bytes)?;
                     store_global(global, place, bytes, value(lane))?;
                 }
             }
         }
         Space::Shared => {
-            for lane in lanes(set) {
-                common.shared.write(addresses[lane], bytes, value(lane) as u32)?;
+            for lane in members(&set) {
+                lanes.shared.write(addresses[lane], bytes, value(lane) as u32)?;
             }
         }
         Space::Local => {
-            for lane in lanes(set) {
-                let place = warp.local_mut(Lane(lane as u8), addresses[lane], bytes)?;
+            for lane in members(&set) {
+                let place = local.at(Lane(lane as u8), addresses[lane], bytes)?;
                 place.copy_from_slice(&value(lane).to_le_bytes()[..bytes as usize]);
             }
         }

@@ -58,7 +58,7 @@ impl Fast {
     /// Adds the counts that were kept by basic block to those by word.
     pub fn settle(&self, common: &mut Common) {
         for (block, runs) in self.lowered.blocks.iter().zip(&mut common.runs) {
-            for place in &block.places[..block.counted()] {
+            for place in &block.places {
                 common.issued[*place] += *runs;
             }
             *runs = 0;

@@ -1,22 +1,18 @@
 //! Blocks one after another, and what control flow does between them.
 
-use std::ops::Range;
-
-use reconverge_simt::lanes::{Baseline, Kind, Spread, Wide};
+use reconverge_simt::lanes::{Baseline, Kind, Wide};
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Mask, Silent, Trap};
 
 use super::Fast;
-use super::bodies::CONDITIONS;
-use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Block, Last};
+use super::lanes::{ACTIVE, Handler, Lanes, Operation};
+use super::lower::{Last, Test};
 use super::memory;
 use crate::block::Common;
 use crate::flow::{Decision, Fault, Join};
-use crate::inst::Guard;
 use crate::launch::Context;
 use crate::reference;
-use crate::state::Warp;
+use crate::state::{Parts, Warp};
 use crate::trap::Cause;
 
 /// A warp, and what it runs against.
@@ -31,16 +27,6 @@ pub(crate) struct Running<'a, G> {
 
 /// How many instructions the warp has tried, and whether the last one trapped.
 pub(crate) type Ran = (u32, Result<(), Trap<Cause>>);
-
-impl Block {
-    /// Instructions that [`Common::runs`] counts: all that the block executes itself.
-    pub(super) fn counted(&self) -> usize {
-        match self.last {
-            Last::Reference => self.ends.len(),
-            _ => self.places.len(),
-        }
-    }
-}
 
 impl Fast {
     /// Runs a warp for at most `most` instructions, until it ends or waits at a barrier.
@@ -71,187 +57,185 @@ impl Fast {
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
     unsafe fn run_avx512<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
         // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<reconverge_simt::lanes::Avx2, G>(running, most) }
+        unsafe { self.run_on::<reconverge_simt::lanes::Avx512, G>(running, most) }
     }
 
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
     unsafe fn run_on<W: Wide, G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
-        let mut masks = [Spread::NONE; 2];
         let mut tried = 0;
-        while tried < most && !running.warp.flow.finished() {
-            let place = running.context.code.place(running.warp.flow.pc());
-            let Some((number, first)) = place.and_then(|place| self.lowered.entries[place]) else {
-                tried += 1;
-                match running.by_reference(None) {
-                    Ok(Waits(false)) => continue,
-                    Ok(Waits(true)) => break,
-                    Err(trap) => return (tried, Err(trap)),
-                }
-            };
-            let block = &self.lowered.blocks[number as usize];
+        loop {
             // SAFETY: as the caller says.
-            let (times, result) = unsafe {
-                self.block::<W, G>(running, &mut masks, (block, number), first as usize, most - tried)
+            let stop = unsafe { self.blocks_on::<W, G>(running, &mut tried, most) };
+            let result = match stop {
+                Stop::Over => return (tried, Ok(())),
+                Stop::Trap(trap) => return (tried, Err(trap)),
+                Stop::Unknown => running.by_reference(None),
+                Stop::Refused { joined } => running.by_reference(joined),
             };
-            tried += times;
+            tried += 1;
             match result {
                 Ok(Waits(false)) => {}
-                Ok(Waits(true)) => break,
+                Ok(Waits(true)) => return (tried, Ok(())),
                 Err(trap) => return (tried, Err(trap)),
             }
         }
-        (tried, Ok(()))
     }
 
-    /// Runs a block from its instruction `first` on, as far as there is time; how many instructions were tried.
+    /// Runs blocks until something else has to happen.
     ///
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn block<W: Wide, G: Store>(
+    unsafe fn blocks_on<W: Wide, G: Store>(
         &self,
         running: &mut Running<'_, G>,
-        masks: &mut [Spread; 2],
-        (block, number): (&Block, u32),
-        first: usize,
+        tried: &mut u32,
         most: u32,
-    ) -> (u32, Result<Waits, Trap<Cause>>) {
-        let arrived = running.warp.flow.active();
-        let joined = block.join && first == 0;
-        if joined {
-            match running.warp.flow.join(&mut Silent) {
-                Ok(Join::Run) => {}
-                Ok(Join::Away) => return (1, Ok(Waits(false))),
-                Err(fault) => return (1, Err(trap(running.warp.flow.pc(), arrived, fault))),
+    ) -> Stop {
+        let Running { context, common, warp, global, .. } = running;
+        let lowered = &self.lowered;
+        let base = context.code.base();
+        let Parts { flow, rows, a, c, mut local } = warp.parts();
+        let Common { shared, statistics, issued, runs, .. } = &mut **common;
+        let mut lanes = Lanes::new(rows, a, c, shared, &lowered.tables);
+        loop {
+            let left = most - *tried;
+            if left == 0 || flow.finished() {
+                return Stop::Over;
             }
-        }
-        let active = running.warp.flow.active();
-        masks[usize::from(ACTIVE)].set(active.0 as u32);
+            // An address between words becomes a place beyond the end.
+            let place = flow.pc().wrapping_sub(base).rotate_right(2) as usize;
+            let Some(&Some((number, first))) = lowered.entries.get(place) else { return Stop::Unknown };
+            let (block, first) = (&lowered.blocks[number as usize], first as usize);
+            let size = block.places.len() - first;
 
-        let straight = block.ends.len();
-        let whole = first == 0 && most as usize >= block.places.len();
-        if whole {
+            let arrived = flow.active();
+            let joined = block.join && first == 0;
+            if joined {
+                match flow.join(&mut Silent) {
+                    Ok(Join::Run) => {}
+                    Ok(Join::Away) => {
+                        *tried += 1;
+                        continue;
+                    }
+                    Err(fault) => return stop(tried, flow.pc(), arrived, fault),
+                }
+            }
+            let active = flow.active();
             // SAFETY: as the caller says.
-            unsafe { self.execute(block.operations.clone(), running, masks) };
-        } else {
-            let until = straight.min(first + most as usize);
-            let end_of = |instructions: usize| match instructions {
-                0 => block.operations.start,
-                _ => block.ends[instructions - 1],
+            unsafe { lanes.masks[usize::from(ACTIVE)].set::<W>(active.0 as u32) };
+            let mut count = |instructions: usize| {
+                statistics.instructions += instructions as u64;
+                statistics.lane_instructions += instructions as u64 * u64::from(active.count());
             };
-            // SAFETY: as the caller says.
-            unsafe { self.execute(end_of(first)..end_of(until), running, masks) };
-            for place in &block.places[first..until] {
-                running.common.count(Some(*place), active);
-            }
-            // Here the time is over, or nothing is left but the last instruction.
-            let tried = (until - first) as u32;
-            if tried == most && until < block.places.len() {
-                running.warp.flow.advance(running.address(block.places[until]));
-                return (tried, Ok(Waits(false)));
-            }
-            // SAFETY: as the caller says.
-            unsafe { self.execute(end_of(until)..block.operations.end, running, masks) };
-        }
+            let mut count_each = |places: &[usize]| places.iter().for_each(|place| issued[*place] += 1);
 
-        // What the block executes itself is counted together when it ran as a whole.
-        let count = |running: &mut Running<'_, G>| {
-            let common = &mut *running.common;
-            if whole {
-                common.runs[number as usize] += 1;
-                let instructions = block.counted() as u64;
-                common.statistics.instructions += instructions;
-                common.statistics.lane_instructions += instructions * u64::from(active.count());
-            } else if block.counted() > straight {
-                common.count(block.places.last().copied(), active);
+            let start = if first == 0 { block.operations.start } else { block.ends[first - 1] };
+            if size > left as usize {
+                // Time for some of it, which is not the last instruction.
+                let until = first + left as usize;
+                // SAFETY: the caller has the level of self, for which the operations were made.
+                unsafe { execute(&mut lanes, &lowered.operations[start..block.ends[until - 1]]) };
+                count(until - first);
+                count_each(&block.places[first..until]);
+                flow.advance(base + 4 * block.places[until] as u32);
+                *tried = most;
+                return Stop::Over;
             }
-        };
-        let tried = (block.places.len() - first) as u32;
-        let last = running.address(block.places[block.places.len() - 1]);
-        let came = if joined && block.places.len() == 1 { arrived } else { active };
-        let joined_last = (joined && straight == 0).then_some(arrived);
+            // SAFETY: as above.
+            unsafe { execute(&mut lanes, &lowered.operations[start..block.operations.end]) };
+
+            let done = match &block.last {
+                Last::Reference => false,
+                Last::Memory { transfer, after } => {
+                    let done = memory::transfer(context, &mut lanes, &mut local, *global, transfer);
+                    if done {
+                        // SAFETY: as above.
+                        unsafe { execute(&mut lanes, &lowered.operations[after.clone()]) };
+                    }
+                    done
+                }
+                _ => true,
+            };
+            if !done {
+                let straight = block.ends.len();
+                count(straight - first);
+                count_each(&block.places[first..straight]);
+                flow.advance(block.last_pc);
+                *tried += (straight - first) as u32;
+                return Stop::Refused { joined: (joined && straight == 0).then_some(arrived) };
+            }
+            count(size);
+            match first {
+                0 => runs[number as usize] += 1,
+                _ => count_each(&block.places[first..]),
+            }
+            *tried += size as u32;
+
+            // SAFETY: as the caller says.
+            let executing = |guard: &Test| unsafe { guard.executing::<W>(&lanes, active) };
+            let next = block.next;
+            flow.advance(block.last_pc);
+            let decision = match &block.last {
+                Last::Next | Last::Memory { .. } => {
+                    flow.advance(next);
+                    Ok(Decision::Uniform)
+                }
+                Last::Bra { target, guard } => flow.bra(*target, next, executing(guard), &mut Silent),
+                Last::Ret { guard } => flow.ret(executing(guard), next, &mut Silent),
+                Last::Break { guard } => flow.break_(executing(guard), next, &mut Silent),
+                Last::Joinat { target } => {
+                    flow.joinat(*target, next, &mut Silent).map(|()| Decision::Uniform)
+                }
+                Last::Breakaddr { target } => {
+                    flow.breakaddr(*target, next, &mut Silent).map(|()| Decision::Uniform)
+                }
+                Last::Call { target } => flow.call(*target, next, &mut Silent).map(|()| Decision::Uniform),
+                Last::Reference => Ok(Decision::Uniform),
+            };
+            let ended = decision.and_then(|decision| {
+                if decision == Decision::Divergent {
+                    statistics.divergent_branches += 1;
+                }
+                if block.exit { flow.exit(&mut Silent) } else { Ok(()) }
+            });
+            if let Err(fault) = ended {
+                let came = if joined && size == 1 { arrived } else { active };
+                return stop(&mut 0, block.last_pc, came, fault);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor has the level that the operations were made for.
+#[inline(always)]
+unsafe fn execute(lanes: &mut Lanes<'_>, operations: &[(Handler, Operation)]) {
+    for (handler, operation) in operations {
         // SAFETY: as the caller says.
-        let holding =
-            |running: &Running<'_, G>, guard: Guard| unsafe { executing::<W>(running.warp, active, guard) };
-
-        let decision = match &block.last {
-            Last::Next => {
-                count(running);
-                running.warp.flow.advance(block.next);
-                Ok(Decision::Uniform)
-            }
-            Last::Reference => {
-                count(running);
-                running.warp.flow.advance(last);
-                return (tried, running.by_reference(joined_last));
-            }
-            Last::Memory { transfer, after } => {
-                let set = &masks[usize::from(transfer.masked)];
-                let Running { context, common, warp, global, .. } = running;
-                if !memory::transfer(context, common, warp, *global, transfer, set) {
-                    if whole {
-                        for place in &block.places[..straight] {
-                            running.common.count(Some(*place), active);
-                        }
-                    }
-                    running.warp.flow.advance(last);
-                    return (tried, running.by_reference(joined_last));
-                }
-                // SAFETY: as the caller says.
-                unsafe { self.execute(after.clone(), running, masks) };
-                count(running);
-                running.warp.flow.advance(block.next);
-                Ok(Decision::Uniform)
-            }
-            control => {
-                count(running);
-                running.warp.flow.advance(last);
-                let guarded = match control {
-                    Last::Bra { guard, .. } | Last::Ret { guard } | Last::Break { guard } => {
-                        holding(running, *guard)
-                    }
-                    _ => active,
-                };
-                let flow = &mut running.warp.flow;
-                match *control {
-                    Last::Bra { target, .. } => flow.bra(target, block.next, guarded, &mut Silent),
-                    Last::Ret { .. } => flow.ret(guarded, block.next, &mut Silent),
-                    Last::Break { .. } => flow.break_(guarded, block.next, &mut Silent),
-                    Last::Joinat { target } => {
-                        flow.joinat(target, block.next, &mut Silent).map(|()| Decision::Uniform)
-                    }
-                    Last::Breakaddr { target } => {
-                        flow.breakaddr(target, block.next, &mut Silent).map(|()| Decision::Uniform)
-                    }
-                    Last::Call { target } => {
-                        flow.call(target, block.next, &mut Silent).map(|()| Decision::Uniform)
-                    }
-                    Last::Next | Last::Reference | Last::Memory { .. } => Ok(Decision::Uniform),
-                }
-            }
-        };
-        let ended = decision.and_then(|decision| {
-            if decision == Decision::Divergent {
-                running.common.statistics.divergent_branches += 1;
-            }
-            if block.exit { running.warp.flow.exit(&mut Silent) } else { Ok(()) }
-        });
-        (tried, ended.map(|()| Waits(false)).map_err(|fault| trap(last, came, fault)))
+        unsafe { handler(lanes, operation) };
     }
+}
 
-    /// # Safety
-    /// The processor has the level of `self`.
-    #[inline(always)]
-    unsafe fn execute<G>(&self, range: Range<usize>, running: &mut Running<'_, G>, masks: &mut [Spread; 2]) {
-        let shared = running.common.shared.bytes();
-        let mut lanes = Lanes::new(running.warp.parts(), masks, shared, &self.lowered.tables);
-        for (handler, operation) in &self.lowered.operations[range] {
-            // SAFETY: the handlers were made for the level of self.
-            unsafe { handler(&mut lanes, operation) };
-        }
-    }
+/// Why blocks do not go on.
+enum Stop {
+    /// The time is over, or the warp has ended.
+    Over,
+    /// No block has an instruction at this address.
+    Unknown,
+    /// The instruction at this address is the reference interpreter's; without its join where that is done, with the
+    /// lanes that were active before.
+    Refused { joined: Option<Mask> },
+    /// The program trapped.
+    Trap(Trap<Cause>),
+}
+
+#[cold]
+fn stop(tried: &mut u32, pc: u32, lanes: Mask, fault: Fault) -> Stop {
+    *tried += 1;
+    Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) })
 }
 
 /// Whether the warp waits at a barrier now.
@@ -264,31 +248,25 @@ impl<G: Store> Running<'_, G> {
         let Running { context, common, warp, global, number } = self;
         match joined {
             None => reference::step(context, common, warp, *global, &mut Silent),
-            Some(arrived) => reference::step_joined(context, common, warp, *global, &mut Silent, arrived),
+            Some(arrived) => {
+                reference::step_joined(context, common, warp, *global, &mut Silent, arrived)
+            }
         }?;
         Ok(Waits(common.barriers.waits_for(*number).is_some()))
     }
-
-    fn address(&self, place: usize) -> u32 {
-        self.context.code.base() + 4 * place as u32
-    }
 }
 
-/// The active lanes whose predicate holds. (2.2)
-///
-/// # Safety
-/// The processor has the level of `W`.
-#[inline(always)]
-unsafe fn executing<W: Wide>(warp: &Warp, active: Mask, guard: Guard) -> Mask {
-    if guard.is_always() {
-        return active;
+impl Test {
+    /// The active lanes whose predicate holds. (2.2)
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    #[inline(always)]
+    unsafe fn executing<W: Wide>(&self, lanes: &Lanes<'_>, active: Mask) -> Mask {
+        if self.always {
+            return active;
+        }
+        // SAFETY: as the caller says.
+        active & Mask(unsafe { W::select(&self.table, lanes.c(self.c)) }.into())
     }
-    let table = &CONDITIONS[usize::from(guard.condition.code())];
-    // SAFETY: as the caller says.
-    let holding = unsafe { W::select(table, warp.c_row(guard.c)) };
-    active & Mask(holding.into())
-}
-
-fn trap(pc: u32, lanes: Mask, fault: Fault) -> Trap<Cause> {
-    Trap { pc, lanes, cause: Cause::Flow(fault) }
 }
