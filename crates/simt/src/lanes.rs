@@ -111,18 +111,6 @@ impl Spread {
         }
         spread
     }
-
-    /// Becomes the set of these bits; costs nothing when it is that already.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
-    #[inline(always)]
-    pub unsafe fn set<W: Wide>(&mut self, bits: u32) {
-        if self.bits != bits {
-            // SAFETY: as the caller says.
-            *self = unsafe { W::spread(bits) };
-        }
-    }
 }
 
 /// A truth table over the numbers below 16, as [`Wide::select`] wants it: all ones for yes.

@@ -3,7 +3,7 @@
 
 use reconverge_simt::lanes::{Table, Wide};
 
-use super::lanes::{ACTIVE, Body, Lanes, Operation, PREDICATED, inserted};
+use super::lanes::{ACTIVE, Body, GeneralOperands, Lanes, Operation, PREDICATED, inserted, operands};
 use crate::access::extended;
 use crate::flow::WARP;
 use crate::inst::{Access, Condition};
@@ -32,24 +32,24 @@ impl Body for Predicate {
         // SAFETY: the caller has the level of W.
         let holding = unsafe { W::select(table, lanes.c(operation.c)) };
         let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
-        let executing = lanes.masks[usize::from(ACTIVE)].bits & holding & quads;
+        let executing = lanes.set(ACTIVE).bits & holding & quads;
         // SAFETY: the caller has the level of W.
-        unsafe { lanes.masks[usize::from(PREDICATED)].set::<W>(executing) };
+        unsafe { lanes.choose::<W>(PREDICATED, executing) };
     }
 }
 
-/// A row = a word of s[] at byte address `number`, `width[0]` bytes, signed when `shift[0]` is not 0; the same for
-/// all lanes.
+/// A row = a word of s[] at byte address `number`, of `shift[0]` bytes, signed when `narrow[0]` says so; the same
+/// for all lanes.
 pub(super) struct SharedWord;
 
 impl Body for SharedWord {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let access = match (operation.width[0], operation.shift[0]) {
-            (1, 0) => Access::U8,
-            (1, _) => Access::S8,
-            (2, 0) => Access::U16,
-            (2, _) => Access::S16,
+        let access = match (operation.shift[0], operation.narrow[0]) {
+            (1, false) => Access::U8,
+            (1, true) => Access::S8,
+            (2, false) => Access::U16,
+            (2, true) => Access::S16,
             _ => Access::B32,
         };
         let start = operation.number as usize;
@@ -78,7 +78,7 @@ impl Body for ToC {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.row(operation.src[0]).map(|word| word as u8 & 0xf);
-        lanes.write_c(operation.cdst, operation.masked, values);
+        lanes.write_c(operation.cdst, operation.set_number, values);
     }
 }
 
@@ -100,7 +100,7 @@ impl Body for ToA {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.row(operation.src[0]).map(|word| word as u16);
-        lanes.write_a(operation.number as u8, operation.masked, values);
+        lanes.write_a(operation.number as u8, operation.set, values);
     }
 }
 
@@ -112,33 +112,43 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let tables = lanes.tables;
-        let inst = &tables.insts[operation.number as usize];
-        let (low, high) =
-            (operation.src.map(|place| lanes.row(place)), operation.src_high.map(|place| lanes.row(place)));
+        let GeneralOperands { inst, src_high, dst_high } = &tables.generals[operation.number as usize];
+        let low = operands::<true, false>(lanes, operation);
+        let high = src_high.map(|place| lanes.row(place));
         let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut result_high = [0; WARP];
         let mut flags = [0; WARP];
-        let mut left = lanes.mask(operation.masked).bits;
-        while left != 0 {
-            let lane = left.trailing_zeros() as usize & 31;
-            left &= left - 1;
-            let src = [0, 1, 2].map(|number: usize| {
-                let low = low[number][lane] >> (operation.shift[number] & 31) & operation.width[number];
-                u64::from(low) | u64::from(high[number][lane]) << 32
-            });
-            let operands = Operands { src, modifiers: inst.modifiers, carry: Flags::from_bits(carry[lane]) };
+        for lane in members(lanes.set(operation.set_number.into()).bits) {
+            let src = [0, 1, 2]
+                .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
+            let operands =
+                Operands { src, modifiers: inst.modifiers, carry: Flags::from_bits(carry[lane]) };
             let (value, flag) = meaning::value(&inst.op, &operands, tables.chip, tables.modes)
                 .expect("only arithmetic is lowered to this");
             result[lane] = value as u32;
             result_high[lane] = (value >> 32) as u32;
             flags[lane] = flag.bits();
         }
-        let low = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_width);
-        lanes.write(operation.dst, operation.masked, low);
-        lanes.write(operation.dst_high, operation.masked, result_high);
+        let old = lanes.row(operation.dst);
+        let low = inserted(old, result, operation.dst_shift, operation.dst_narrow);
+        lanes.write(operation.dst, operation.set, low);
+        lanes.write(*dst_high, operation.set, result_high);
         if FLAGS {
-            lanes.write_c(operation.cdst, operation.masked, flags);
+            lanes.write_c(operation.cdst, operation.set_number, flags);
         }
     }
+}
+
+/// The numbers of the lanes of a set, lowest first.
+#[inline(always)]
+pub(super) fn members(bits: u32) -> impl Iterator<Item = usize> {
+    let mut left = bits;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize & 31;
+            left &= left - 1;
+            lane
+        })
+    })
 }

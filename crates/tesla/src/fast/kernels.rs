@@ -17,6 +17,8 @@ use crate::meaning::Modes;
 /// What an instruction's operands ask of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
+    /// It writes a row; what does not writes a `$c`.
+    pub(super) dst: bool,
     /// It writes a `$c`.
     pub(super) flags: bool,
     /// Some operand is half a register.
@@ -142,39 +144,30 @@ kernels! {
 /// An operation on words: `None` for halves.
 fn word<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape {
-        Shape { flags: false, halves: false, modified: false } => {
-            Some(handler::<Lanewise<K, false, false, false>>(level))
-        }
-        Shape { flags: true, halves: false, modified: false } => {
-            Some(handler::<Lanewise<K, true, false, false>>(level))
-        }
-        _ => None,
+        Shape { halves: true, .. } | Shape { modified: true, .. } => None,
+        Shape { dst: false, .. } => Some(handler::<Lanewise<K, false, true, false, false>>(level)),
+        Shape { flags: true, .. } => Some(handler::<Lanewise<K, true, true, false, false>>(level)),
+        Shape { flags: false, .. } => Some(handler::<Lanewise<K, true, false, false, false>>(level)),
     }
 }
 
 /// An operation on words of which some may be halves.
 fn half<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape {
-        Shape { halves: true, flags: false, modified: false } => {
-            Some(handler::<Lanewise<K, false, true, false>>(level))
-        }
-        Shape { halves: true, flags: true, modified: false } => {
-            Some(handler::<Lanewise<K, true, true, false>>(level))
-        }
-        _ => word::<K>(shape, level),
+        Shape { modified: true, .. } => None,
+        Shape { flags: true, .. } => Some(handler::<Lanewise<K, true, true, true, false>>(level)),
+        Shape { flags: false, .. } => Some(handler::<Lanewise<K, true, false, true, false>>(level)),
     }
 }
 
 /// An operation on words with modifiers.
 fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape {
-        Shape { modified: true, halves: false, flags: false } => {
-            Some(handler::<Lanewise<K, false, false, true>>(level))
-        }
-        Shape { modified: true, halves: false, flags: true } => {
-            Some(handler::<Lanewise<K, true, false, true>>(level))
-        }
-        _ => word::<K>(shape, level),
+        Shape { halves: true, .. } => None,
+        Shape { modified: false, .. } => word::<K>(shape, level),
+        Shape { dst: false, .. } => Some(handler::<Lanewise<K, false, true, false, true>>(level)),
+        Shape { flags: true, .. } => Some(handler::<Lanewise<K, true, true, false, true>>(level)),
+        Shape { flags: false, .. } => Some(handler::<Lanewise<K, true, false, false, true>>(level)),
     }
 }
 
@@ -182,7 +175,8 @@ fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
 /// well). `None` when there is no code of its own.
 pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     match *op {
-        Op::Mov { .. } => half::<Mov>(shape, level),
+        Op::Mov { .. } if shape.halves => half::<Mov>(shape, level),
+        Op::Mov { .. } => word::<Mov>(shape, level),
         Op::Add { addition, width, sat: false } => match (addition_code(addition), width) {
             (0, Width::B32) => word::<Add<0, true>>(shape, level),
             (1, Width::B32) => word::<Add<1, true>>(shape, level),

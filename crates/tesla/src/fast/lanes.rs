@@ -18,24 +18,42 @@ use crate::meaning::Modes;
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
 
-/// The set of all active lanes among [`Lanes::masks`].
-pub(super) const ACTIVE: u8 = 0;
+/// All active lanes, among the [`Lanes::sets`].
+pub(super) const ACTIVE: usize = 0;
 
-/// The set that the latest predicate left.
-pub(super) const PREDICATED: u8 = 1;
+/// The lanes that the latest predicate left.
+pub(super) const PREDICATED: usize = 1;
 
-/// Where a row stands: registers first, then the room.
-pub(super) type Place = u16;
+/// Where a row stands: its distance from the first, in bytes. Registers come first, then the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// The place of a row by number. Places are made for [`Tables::rows`] rows; whoever makes one sees to that.
+    pub(super) const fn of(number: usize) -> Place {
+        Place((number * size_of::<Row<WARP>>()) as u32)
+    }
+}
 
 /// What all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Instructions that some operation refers to by number.
-    pub(super) insts: Vec<Inst>,
+    /// Instructions that go lane by lane, by number.
+    pub(super) generals: Vec<GeneralOperands>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
-    /// Rows of a warp's registers and room together. Every place in an operation is below it.
+    /// Rows of a warp's registers and room together. Every place in an operation is one of these.
     pub(super) rows: usize,
+    /// The rows of the sets, by number of the set.
+    pub(super) sets: [Place; 2],
+}
+
+/// A set of lanes, as far as it is not a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set {
+    pub(super) bits: u32,
+    /// All ones or all zeros.
+    pub(super) bytes: [u8; WARP],
 }
 
 /// What operations work on.
@@ -43,13 +61,15 @@ pub(super) struct Lanes<'a> {
     rows: &'a mut [Row<WARP>],
     a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
     c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
-    /// [`ACTIVE`] and [`PREDICATED`].
-    pub(super) masks: [Spread; 2],
+    /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
+    sets: [Set; 2],
     pub(super) shared: &'a mut Shared,
     pub(super) tables: &'a Tables,
 }
 
 impl<'a> Lanes<'a> {
+    /// Both sets are empty.
+    ///
     /// # Panics
     /// The registers have no room for the program.
     pub(super) fn new(
@@ -60,29 +80,34 @@ impl<'a> Lanes<'a> {
         tables: &'a Tables,
     ) -> Self {
         assert!(rows.len() == tables.rows, "the warp was made for this program");
-        Lanes { rows, a, c, masks: [Spread::NONE; 2], shared, tables }
+        let none = Set { bits: 0, bytes: [0; WARP] };
+        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, tables };
+        for place in tables.sets {
+            *lanes.row_mut(place) = Row::ZERO;
+        }
+        lanes
     }
 
     /// A row by value: operations read all their rows before they write one, which may be the same.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
-        debug_assert!(usize::from(place) < self.rows.len());
-        // SAFETY: lowering makes only places below `tables.rows`, and `new` has seen that there are so many rows.
+        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
+        // SAFETY: lowering makes only places of `tables.rows` rows, and `new` has seen that there are so many.
         // Measured: 0.6 ns of 5 for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC, 2026-11-21).
-        unsafe { self.rows.get_unchecked(usize::from(place)).0 }
+        unsafe { self.rows.as_ptr().byte_add(place.0 as usize).read().0 }
     }
 
     #[inline(always)]
     pub(super) fn row_mut(&mut self, place: Place) -> &mut Row<WARP> {
-        debug_assert!(usize::from(place) < self.rows.len());
+        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
         // SAFETY: as in `row`.
-        unsafe { self.rows.get_unchecked_mut(usize::from(place)) }
+        unsafe { &mut *self.rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// Writes the lanes of a set; the others keep what they have.
+    /// Writes the lanes of a set, given as the row of its words; the others keep what they have.
     #[inline(always)]
-    pub(super) fn write(&mut self, place: Place, masked: u8, values: [u32; WARP]) {
-        let words = self.mask(masked).words;
+    pub(super) fn write(&mut self, place: Place, set: Place, values: [u32; WARP]) {
+        let words = self.row(set);
         let old = self.row(place);
         let mut new = [0; WARP];
         for lane in 0..WARP {
@@ -91,9 +116,24 @@ impl<'a> Lanes<'a> {
         self.row_mut(place).0 = new;
     }
 
+    /// A set, by number.
     #[inline(always)]
-    pub(super) fn mask(&self, masked: u8) -> &Spread {
-        &self.masks[usize::from(masked & 1)]
+    pub(super) fn set(&self, number: usize) -> &Set {
+        &self.sets[number & 1]
+    }
+
+    /// A set becomes these lanes; costs nothing when it is that already.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    #[inline(always)]
+    pub(super) unsafe fn choose<W: Wide>(&mut self, number: usize, bits: u32) {
+        if self.sets[number & 1].bits != bits {
+            // SAFETY: as the caller says.
+            let Spread { words, bytes, bits } = unsafe { W::spread(bits) };
+            self.row_mut(self.tables.sets[number & 1]).0 = words;
+            self.sets[number & 1] = Set { bits, bytes };
+        }
     }
 
     /// The flags of a `$c`.
@@ -102,10 +142,10 @@ impl<'a> Lanes<'a> {
         &self.c[usize::from(register & 3)]
     }
 
-    /// Writes flags in the lanes of a set.
+    /// Writes flags in the lanes of a set, given by number.
     #[inline(always)]
-    pub(super) fn write_c(&mut self, register: u8, masked: u8, flags: [u8; WARP]) {
-        let bytes = self.mask(masked).bytes;
+    pub(super) fn write_c(&mut self, register: u8, set: u8, flags: [u8; WARP]) {
+        let bytes = self.set(set.into()).bytes;
         let old = *self.c(register);
         let mut new = [0; WARP];
         for lane in 0..WARP {
@@ -123,11 +163,11 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Writes `$a1` to `$a4` in the lanes of a set; writing another does nothing.
+    /// Writes `$a1` to `$a4` in the lanes of a set, given as the row of its words; writing another does nothing.
     #[inline(always)]
-    pub(super) fn write_a(&mut self, register: u8, masked: u8, values: [u16; WARP]) {
+    pub(super) fn write_a(&mut self, register: u8, set: Place, values: [u16; WARP]) {
         if let 1..=4 = register {
-            let words = self.mask(masked).words;
+            let words = self.row(set);
             let row = &mut self.a[usize::from(register) - 1];
             let old = *row;
             let mut new = [0; WARP];
@@ -142,53 +182,44 @@ impl<'a> Lanes<'a> {
 /// Operands of an operation. Which of them count is the body's matter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// Sources: the row, or the lower of two.
+    /// Sources.
     pub(super) src: [Place; 3],
-    /// The upper row of a 64-bit source.
-    pub(super) src_high: [Place; 3],
-    /// Where the result goes: the row, or the lower of two.
+    /// Where the result goes.
     pub(super) dst: Place,
-    /// The upper row of a 64-bit result.
-    pub(super) dst_high: Place,
-    /// Halves: how far a source is moved down, and which bits of it count then.
-    pub(super) shift: [u8; 3],
-    pub(super) width: [u32; 3],
-    /// Halves: how far the result is moved up, and which of its bits are written.
-    pub(super) dst_shift: u8,
-    pub(super) dst_width: u32,
-    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
-    pub(super) keep: [u32; 3],
-    pub(super) flip: [u32; 3],
-    /// [`ACTIVE`] or [`PREDICATED`].
-    pub(super) masked: u8,
+    /// The lanes that execute, as the row of their words and by number.
+    pub(super) set: Place,
+    pub(super) set_number: u8,
     /// The `$c` that is read, as carry or as predicate.
     pub(super) c: u8,
     /// The `$c` that is written.
     pub(super) cdst: u8,
+    /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
+    pub(super) shift: [u8; 3],
+    pub(super) narrow: [bool; 3],
+    /// The same of the result: how far it is moved up.
+    pub(super) dst_shift: u8,
+    pub(super) dst_narrow: bool,
     /// A number of the body's own: an instruction, an address.
     pub(super) number: u32,
+    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
+    pub(super) keep: [u32; 3],
+    pub(super) flip: [u32; 3],
 }
 
-impl Operation {
-    /// Reads and writes row `place` everywhere.
-    pub(super) fn on(place: Place) -> Self {
-        Operation {
-            src: [place; 3],
-            src_high: [place; 3],
-            dst: place,
-            dst_high: place,
-            shift: [0; 3],
-            width: [u32::MAX; 3],
-            dst_shift: 0,
-            dst_width: u32::MAX,
-            keep: [u32::MAX; 3],
-            flip: [0; 3],
-            masked: ACTIVE,
-            c: 0,
-            cdst: 0,
-            number: 0,
-        }
-    }
+/// What [`Operation`] has no place for.
+#[derive(Clone, Debug)]
+pub(super) struct GeneralOperands {
+    pub(super) inst: Inst,
+    /// The upper rows of 64-bit sources.
+    pub(super) src_high: [Place; 3],
+    /// The upper row of a 64-bit result.
+    pub(super) dst_high: Place,
+}
+
+/// 16 bits or all of them.
+#[inline(always)]
+pub(super) const fn bits(narrow: bool) -> u32 {
+    if narrow { 0xffff } else { u32::MAX }
 }
 
 /// An operation's code. Calling it is sound on a processor that has the level it was made for.
@@ -241,52 +272,72 @@ pub(super) trait Kernel {
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
 }
 
-/// A 32-bit kernel for every lane. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a register.
-/// `MODIFIED`: some source has abs or neg.
-pub(super) struct Lanewise<K, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(PhantomData<K>);
+/// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a
+/// register. `MODIFIED`: some source has abs or neg.
+pub(super) struct Lanewise<
+    K,
+    const DST: bool,
+    const FLAGS: bool,
+    const HALVES: bool,
+    const MODIFIED: bool,
+>(PhantomData<K>);
 
-impl<K: Kernel, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Body
-    for Lanewise<K, FLAGS, HALVES, MODIFIED>
+impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Body
+    for Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
 {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let Operation { src, dst, shift, width, keep, flip, masked, c, cdst, .. } = *operation;
-        let sources = src.map(|place| lanes.row(place));
-        let carry = *lanes.c(c);
+        let sources = operands::<HALVES, MODIFIED>(lanes, operation);
+        let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut flags = [0; WARP];
         for lane in 0..WARP {
-            let operand = |number: usize| {
-                let mut word = sources[number][lane];
-                if HALVES {
-                    word = word >> (shift[number] & 31) & width[number];
-                }
-                if MODIFIED {
-                    word = word & keep[number] ^ flip[number];
-                }
-                word
-            };
-            let (value, flag) = K::lane([operand(0), operand(1), operand(2)], Flags::from_bits(carry[lane]));
+            let (value, flag) =
+                K::lane([0, 1, 2].map(|number: usize| sources[number][lane]), Flags::from_bits(carry[lane]));
             result[lane] = value;
             flags[lane] = flag.bits();
         }
         if HALVES {
-            result = inserted(lanes.row(dst), result, operation.dst_shift, operation.dst_width);
+            result = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_narrow);
         }
-        lanes.write(dst, masked, result);
+        if DST {
+            lanes.write(operation.dst, operation.set, result);
+        }
         if FLAGS {
-            lanes.write_c(cdst, masked, flags);
+            lanes.write_c(operation.cdst, operation.set_number, flags);
         }
     }
 }
 
-/// `old` with the bits of `width`, `shift` further up, replaced by those of `new`.
+/// The sources with their halves taken and their modifiers applied.
 #[inline(always)]
-pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, width: u32) -> [u32; WARP] {
+pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
+    lanes: &Lanes<'_>,
+    operation: &Operation,
+) -> [[u32; WARP]; 3] {
+    let Operation { src, shift, narrow, keep, flip, .. } = *operation;
+    let mut sources = src.map(|place| lanes.row(place));
+    for number in 0..3 {
+        for lane in 0..WARP {
+            let word = &mut sources[number][lane];
+            if HALVES {
+                *word = *word >> (shift[number] & 31) & bits(narrow[number]);
+            }
+            if MODIFIED {
+                *word = *word & keep[number] ^ flip[number];
+            }
+        }
+    }
+    sources
+}
+
+/// `old` with 16 bits, or all, replaced by those of `new` moved up.
+#[inline(always)]
+pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
+    let place = bits(narrow) << (shift & 31);
     let mut all = [0; WARP];
     for lane in 0..WARP {
-        let (place, bits) = (width << (shift & 31), (new[lane] & width) << (shift & 31));
-        all[lane] = old[lane] & !place | bits;
+        all[lane] = old[lane] & !place | new[lane] << (shift & 31) & place;
     }
     all
 }

@@ -14,7 +14,7 @@ use reconverge_simt::{Level, Mode};
 
 use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
 use super::kernels::{self, Shape};
-use super::lanes::{ACTIVE, Handler, Operation, PREDICATED, Place, Tables, handler};
+use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
 use super::memory::Transfer;
 use crate::access::extended;
 use crate::flow::WARP;
@@ -101,8 +101,19 @@ pub(super) struct Lowered {
     pub(super) room: Vec<Row<WARP>>,
 }
 
-/// Intermediate rows: one for each source, one for a result on its way.
+/// The room begins with a row of zeros, which absent registers and operands read;
+const ZERO: usize = 0;
+/// a row that nobody reads;
+const SINK: usize = 1;
+/// the words of the two sets;
+const SETS: usize = 2;
+/// intermediate rows, one for each source and one for a result on its way;
 const TEMPORARIES: usize = 4;
+/// and then the constants.
+const FIXED: usize = 8;
+
+/// More rows than this have no place.
+const MOST_ROWS: usize = 1 << 20;
 
 /// What an instruction becomes.
 enum Lowering {
@@ -119,7 +130,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         registers,
         shared_bytes,
         operations: Vec::new(),
-        insts: Vec::new(),
+        generals: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
     };
@@ -181,10 +192,11 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             blocks.push(block);
         }
     }
-    let mut room = vec![Row::ZERO; 2 + TEMPORARIES];
+    let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables =
-        Tables { insts: lower.insts, chip: context.chip, modes: context.modes, rows: registers + room.len() };
+        Tables { generals: lower.generals, chip: context.chip, modes: context.modes, rows: registers + room.len(),
+        sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)), };
     Lowered { operations: lower.operations, blocks, entries, tables, room }
 }
 
@@ -216,24 +228,22 @@ struct Lower<'a> {
     registers: usize,
     shared_bytes: usize,
     operations: Vec<(Handler, Operation)>,
-    insts: Vec<Inst>,
+    generals: Vec<GeneralOperands>,
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
 }
 
 impl Lower<'_> {
-    /// A row of zeros: what absent registers and operands read.
     fn zero(&self) -> Place {
-        self.registers as Place
+        Place::of(self.registers + ZERO)
     }
 
-    /// A row that nobody reads.
     fn sink(&self) -> Place {
-        self.registers as Place + 1
+        Place::of(self.registers + SINK)
     }
 
     fn temporary(&self, number: usize) -> Place {
-        self.registers as Place + 2 + number as Place
+        Place::of(self.registers + TEMPORARIES + number)
     }
 
     /// A row of a value; `None` when there are too many to number.
@@ -244,7 +254,11 @@ impl Lower<'_> {
         if let Some(place) = self.constant_places.get(&value) {
             return Some(*place);
         }
-        let place = Place::try_from(self.registers + 2 + TEMPORARIES + self.constants.len()).ok()?;
+        let number = self.registers + FIXED + self.constants.len();
+        if number >= MOST_ROWS {
+            return None;
+        }
+        let place = Place::of(number);
         self.constants.push(value);
         self.constant_places.insert(value, place);
         Some(place)
@@ -252,12 +266,37 @@ impl Lower<'_> {
 
     /// A register for reading: those beyond the count read 0. (1.4)
     fn register(&self, register: u8) -> Place {
-        if usize::from(register) < self.registers { register.into() } else { self.zero() }
+        match usize::from(register) {
+            register if register < self.registers => Place::of(register),
+            _ => self.zero(),
+        }
     }
 
     /// A register for writing: those beyond the count swallow writes. (1.4)
     fn target(&self, register: u8) -> Place {
-        if usize::from(register) < self.registers { register.into() } else { self.sink() }
+        match usize::from(register) {
+            register if register < self.registers => Place::of(register),
+            _ => self.sink(),
+        }
+    }
+
+    /// An operation for a set of lanes that reads zeros.
+    fn operation(&self, dst: Place, set: usize) -> Operation {
+        Operation {
+            src: [self.zero(); 3],
+            dst,
+            set: Place::of(self.registers + SETS + set),
+            set_number: set as u8,
+            c: 0,
+            cdst: 0,
+            shift: [0; 3],
+            narrow: [false; 3],
+            dst_shift: 0,
+            dst_narrow: false,
+            number: 0,
+            keep: [u32::MAX; 3],
+            flip: [0; 3],
+        }
     }
 
     fn push(&mut self, handler: Handler, operation: Operation) {
@@ -283,11 +322,11 @@ impl Lower<'_> {
         if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
-        let masked = self.predicate(inst);
+        let set = self.predicate(inst);
         match inst.op {
             Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Some(Lowering::Straight),
-            Op::Ld => self.load(inst, masked),
-            Op::St => self.store(inst, masked).map(Lowering::Last),
+            Op::Ld => self.load(inst, set),
+            Op::St => self.store(inst, set).map(Lowering::Last),
             Op::Mov { .. }
             | Op::MovFromC
             | Op::MovToC
@@ -338,7 +377,7 @@ impl Lower<'_> {
             | Op::Cos
             | Op::Ex2 { .. }
             | Op::PreSin
-            | Op::PreEx2 => self.arithmetic(inst, masked),
+            | Op::PreEx2 => self.arithmetic(inst, set),
             Op::LdLock
             | Op::StUnlock
             | Op::Quadop { .. }
@@ -367,11 +406,11 @@ impl Lower<'_> {
     }
 
     /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
-    fn predicate(&mut self, inst: &Inst) -> u8 {
+    fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;
         }
-        let mut operation = Operation::on(self.sink());
+        let mut operation = self.operation(self.sink(), ACTIVE);
         operation.c = inst.guard.c;
         operation.number = inst.guard.condition.code().into();
         operation.shift[0] = inst.lanes;
@@ -379,15 +418,13 @@ impl Lower<'_> {
         PREDICATED
     }
 
-    fn arithmetic(&mut self, inst: &Inst, masked: u8) -> Option<Lowering> {
-        let mut operation = Operation::on(self.sink());
-        operation.masked = masked;
+    fn arithmetic(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+        let mut operation = self.operation(self.sink(), set);
         operation.c = inst.guard.c;
-        operation.src = [self.zero(); 3];
-        operation.src_high = [self.zero(); 3];
-        let transfer = self.sources(inst, &mut operation, masked)?;
+        let mut high = [self.zero(); 3];
+        let transfer = self.sources(inst, &mut operation, &mut high, set)?;
         let after = self.operations.len();
-        self.result(inst, operation)?;
+        self.result(inst, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => {
@@ -398,7 +435,13 @@ impl Lower<'_> {
     }
 
     /// Puts the sources' places into the operation; the load of the one source that is not the same for all lanes.
-    fn sources(&mut self, inst: &Inst, operation: &mut Operation, masked: u8) -> Option<Option<Transfer>> {
+    fn sources(
+        &mut self,
+        inst: &Inst,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+        set: usize,
+    ) -> Option<Option<Transfer>> {
         let mut transfer = None;
         for number in 0..3 {
             match inst.src[number] {
@@ -407,26 +450,32 @@ impl Lower<'_> {
                         return None;
                     }
                     let place = self.temporary(number);
-                    transfer = Some(self.transfer(&mem, [place; 4], masked)?);
+                    transfer = Some(self.transfer(&mem, [place; 4], set)?);
                     operation.src[number] = place;
                     if mem.access.bytes() > 4 {
                         return None;
                     }
                 }
-                operand => self.source(operand, number, operation)?,
+                operand => self.source(operand, number, operation, high)?,
             }
         }
         Some(transfer)
     }
 
     /// A source that no lane can fail to read.
-    fn source(&mut self, operand: Operand, number: usize, operation: &mut Operation) -> Option<()> {
-        let (low, high) = match operand {
+    fn source(
+        &mut self,
+        operand: Operand,
+        number: usize,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+    ) -> Option<()> {
+        let (low, upper) = match operand {
             Operand::None => (self.zero(), self.zero()),
             Operand::R32(register) => (self.register(register), self.zero()),
             Operand::R16(half) => {
                 operation.shift[number] = if half.is_high() { 16 } else { 0 };
-                operation.width[number] = 0xffff;
+                operation.narrow[number] = true;
                 (self.register(half.register()), self.zero())
             }
             Operand::R64(register) => (self.register(register), self.register(register.wrapping_add(1))),
@@ -436,13 +485,13 @@ impl Lower<'_> {
                 if register > 4 && self.context.mode == Mode::Strict {
                     return None; // A trap.
                 }
-                let mut fetch = Operation::on(self.temporary(number));
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
                 fetch.number = register.into();
                 self.push(handler::<FromA>(self.level), fetch);
                 (fetch.dst, self.zero())
             }
             Operand::C(register) => {
-                let mut fetch = Operation::on(self.temporary(number));
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
                 fetch.c = register;
                 self.push(handler::<FromC>(self.level), fetch);
                 (fetch.dst, self.zero())
@@ -457,7 +506,7 @@ impl Lower<'_> {
             Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
         };
         operation.src[number] = low;
-        operation.src_high[number] = high;
+        high[number] = upper;
         Some(())
     }
 
@@ -484,16 +533,23 @@ impl Lower<'_> {
             let raw = self.context.constants.read(bank, at, bytes);
             return self.constant(extended(raw.into(), mem.access) as u32);
         }
-        let mut fetch = Operation::on(self.temporary(number));
+        let mut fetch = self.operation(self.temporary(number), ACTIVE);
         fetch.number = at;
-        fetch.width[0] = bytes;
-        fetch.shift[0] = mem.access.is_signed().into();
+        fetch.shift[0] = bytes as u8;
+        fetch.narrow[0] = mem.access.is_signed();
         self.push(handler::<SharedWord>(self.level), fetch);
         Some(fetch.dst)
     }
 
     /// The operations of an arithmetic instruction whose sources are in their rows.
-    fn result(&mut self, inst: &Inst, mut operation: Operation) -> Option<()> {
+    fn result(
+        &mut self,
+        inst: &Inst,
+        mut operation: Operation,
+        src_high: [Place; 3],
+        set: usize,
+    ) -> Option<()> {
+        let mut dst_high = self.sink();
         let on_the_way = self.temporary(3);
         let mut then: Option<(Handler, Operation)> = None;
         match inst.dst {
@@ -502,22 +558,22 @@ impl Lower<'_> {
             Dst::R16(half) => {
                 operation.dst = self.target(half.register());
                 operation.dst_shift = if half.is_high() { 16 } else { 0 };
-                operation.dst_width = 0xffff;
+                operation.dst_narrow = true;
             }
             Dst::R64(register) => {
                 operation.dst = self.target(register);
-                operation.dst_high = self.target(register.saturating_add(1));
+                dst_high = self.target(register.saturating_add(1));
             }
             Dst::A(register) => {
                 operation.dst = on_the_way;
-                let mut write = Operation::on(on_the_way);
-                (write.number, write.masked) = (register.into(), operation.masked);
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.number) = (on_the_way, register.into());
                 then = Some((handler::<ToA>(self.level), write));
             }
             Dst::C(register) => {
                 operation.dst = on_the_way;
-                let mut write = Operation::on(on_the_way);
-                (write.cdst, write.masked) = (register, operation.masked);
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.cdst) = (on_the_way, register);
                 then = Some((handler::<ToC>(self.level), write));
             }
             Dst::R128(_) | Dst::Out32(_) | Dst::Out16(_) => return None,
@@ -532,8 +588,8 @@ impl Lower<'_> {
         match code {
             Some(code) => self.push(code, operation),
             None => {
-                operation.number = u32::try_from(self.insts.len()).ok()?;
-                self.insts.push(*inst);
+                operation.number = u32::try_from(self.generals.len()).ok()?;
+                self.generals.push(GeneralOperands { inst: *inst, src_high, dst_high });
                 let code = match inst.cdst {
                     Some(_) => handler::<General<true>>(self.level),
                     None => handler::<General<false>>(self.level),
@@ -590,8 +646,9 @@ impl Lower<'_> {
             _ => {}
         }
         let shape = Shape {
+            dst: changed.dst != self.sink() || inst.cdst.is_none(),
             flags: inst.cdst.is_some(),
-            halves: changed.width != [u32::MAX; 3] || changed.dst_width != u32::MAX,
+            halves: changed.narrow != [false; 3] || changed.dst_narrow,
             modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
         };
         let code = kernels::choose(&op, shape, self.context.modes, self.level)?;
@@ -599,12 +656,12 @@ impl Lower<'_> {
         Some(code)
     }
 
-    fn load(&mut self, inst: &Inst, masked: u8) -> Option<Lowering> {
+    fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
             // A move; a load has no flags to write.
             let inst = Inst { op: Op::Mov { width: Width::B32 }, cdst: None, ..*inst };
-            return self.arithmetic(&inst, masked);
+            return self.arithmetic(&inst, set);
         }
         let rows = match inst.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {
@@ -622,12 +679,12 @@ impl Lower<'_> {
         if moved != named {
             return None;
         }
-        let transfer = Box::new(self.transfer(&mem, rows, masked)?);
+        let transfer = Box::new(self.transfer(&mem, rows, set)?);
         let end = self.operations.len();
         Some(Lowering::Last(Last::Memory { transfer, after: end..end }))
     }
 
-    fn store(&mut self, inst: &Inst, masked: u8) -> Option<Last> {
+    fn store(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let (rows, shift) = match inst.src[1] {
             Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
@@ -649,7 +706,7 @@ impl Lower<'_> {
         if mem.access.bytes() > given {
             return None;
         }
-        let mut transfer = self.transfer(&mem, rows, masked)?;
+        let mut transfer = self.transfer(&mem, rows, set)?;
         transfer.store = true;
         transfer.shift = shift;
         let end = self.operations.len();
@@ -657,7 +714,7 @@ impl Lower<'_> {
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.
-    fn transfer(&mut self, mem: &Mem, rows: [Place; 4], masked: u8) -> Option<Transfer> {
+    fn transfer(&mut self, mem: &Mem, rows: [Place; 4], set: usize) -> Option<Transfer> {
         match mem.space {
             Space::Const(_) | Space::Shared => {
                 if mem.access.bytes() > 4 {
@@ -674,7 +731,7 @@ impl Lower<'_> {
             Base::R(register) => Some(self.register(register)),
             Base::A(_) => None,
         };
-        Some(Transfer { mem: *mem, base, rows, store: false, shift: 0, masked })
+        Some(Transfer { mem: *mem, base, rows, store: false, shift: 0, set })
     }
 }
 

@@ -5,9 +5,9 @@
 //! bytes that lanes before the failing one have stored are stored again.
 
 use reconverge_simt::Lane;
-use reconverge_simt::lanes::Spread;
 use reconverge_simt::memory::Store;
 
+use super::bodies::members;
 use super::lanes::{Lanes, Place};
 use crate::access::extended;
 use crate::flow::WARP;
@@ -29,8 +29,8 @@ pub(super) struct Transfer {
     pub(super) store: bool,
     /// Stores of half a register: how far it is moved down.
     pub(super) shift: u8,
-    /// Which lanes.
-    pub(super) masked: u8,
+    /// Which lanes, by number of the set.
+    pub(super) set: usize,
 }
 
 /// Moves for the lanes of a set; `false` when some lane cannot.
@@ -73,33 +73,17 @@ fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
     addresses
 }
 
-/// The lanes of a set, lowest first.
-#[inline(always)]
-fn members(set: &Spread) -> impl Iterator<Item = usize> + use<> {
-    let mut left = set.bits;
-    std::iter::from_fn(move || {
-        (left != 0).then(|| {
-            let lane = left.trailing_zeros() as usize & 31;
-            left &= left - 1;
-            lane
-        })
-    })
-}
-
 /// The lanes of a set that is one run and addresses one run of words, ascending: the first lane and how many.
 #[inline(always)]
-fn run(set: &Spread, addresses: &[u32; WARP]) -> Option<(usize, usize)> {
-    let first = set.bits.trailing_zeros() as usize;
-    let count = (set.bits >> (first & 31)).trailing_ones() as usize;
-    if set.bits == 0 || set.bits.count_ones() as usize != count {
+fn run(set: u32, addresses: &[u32; WARP]) -> Option<(usize, usize)> {
+    let first = set.trailing_zeros() as usize;
+    let count = (set >> (first & 31)).trailing_ones() as usize;
+    if set == 0 || set.count_ones() as usize != count {
         return None;
     }
-    let start = addresses[first].wrapping_sub(4 * first as u32);
-    let mut off = 0;
-    for lane in 0..WARP {
-        off |= (addresses[lane] ^ start.wrapping_add(4 * lane as u32)) & set.words[lane];
-    }
-    (off == 0 && addresses[first].checked_add(4 * count as u32).is_some()).then_some((first, count))
+    let here = &addresses[first..first + count];
+    let follows = here.iter().zip(0..).all(|(address, lane)| *address == here[0].wrapping_add(4 * lane));
+    (follows && addresses[first].checked_add(4 * count as u32).is_some()).then_some((first, count))
 }
 
 fn load<G: Store>(
@@ -110,12 +94,12 @@ fn load<G: Store>(
     transfer: &Transfer,
     addresses: &[u32; WARP],
 ) -> Option<()> {
-    let set = lanes.mask(transfer.masked);
+    let (set, words) = (*lanes.set(transfer.set), lanes.tables.sets[transfer.set]);
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
     let mut values = [[0; WARP]; 4];
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(set, addresses) } else { None };
+            let together = if bytes == 4 { run(set.bits, addresses) } else { None };
             let done = together.is_some_and(|(first, count)| {
                 let mut words = [0; 4 * WARP];
                 let size = 4 * count;
@@ -127,25 +111,25 @@ fn load<G: Store>(
                 there
             });
             if !done {
-                for lane in members(set) {
+                for lane in members(set.bits) {
                     let place = context.segments.address(segment, addresses[lane], bytes)?;
                     put(&mut values, lane, extended(load_global(global, place, bytes)?, access));
                 }
             }
         }
         Space::Shared => {
-            for lane in members(set) {
+            for lane in members(set.bits) {
                 put(&mut values, lane, extended(lanes.shared.read(addresses[lane], bytes)?.into(), access));
             }
         }
         Space::Const(bank) => {
-            for lane in members(set) {
+            for lane in members(set.bits) {
                 let word = context.constants.read(bank, addresses[lane], bytes);
                 put(&mut values, lane, extended(word.into(), access));
             }
         }
         Space::Local => {
-            for lane in members(set) {
+            for lane in members(set.bits) {
                 let found = local.at(Lane(lane as u8), addresses[lane], bytes)?;
                 let mut raw = [0; 16];
                 raw[..bytes as usize].copy_from_slice(found);
@@ -155,7 +139,7 @@ fn load<G: Store>(
         Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
     }
     for (place, values) in transfer.rows.iter().zip(values).take(bytes.div_ceil(4) as usize) {
-        lanes.write(*place, transfer.masked, values);
+        lanes.write(*place, words, values);
     }
     Some(())
 }
@@ -175,7 +159,7 @@ fn store<G: Store>(
     transfer: &Transfer,
     addresses: &[u32; WARP],
 ) -> Option<()> {
-    let set = lanes.masks[usize::from(transfer.masked & 1)];
+    let set = *lanes.set(transfer.set);
     let bytes = transfer.mem.access.bytes();
     let values = transfer.rows.map(|place| lanes.row(place));
     let value = |lane: usize| {
@@ -184,7 +168,7 @@ fn store<G: Store>(
     };
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(&set, addresses) } else { None };
+            let together = if bytes == 4 { run(set.bits, addresses) } else { None };
             let done = together.is_some_and(|(first, count)| {
                 let mut words = [0; 4 * WARP];
                 let size = 4 * count;
@@ -195,19 +179,19 @@ fn store<G: Store>(
                 place.is_some_and(|place| global.store(place, &words[..size]))
             });
             if !done {
-                for lane in members(&set) {
+                for lane in members(set.bits) {
                     let place = context.segments.address(segment, addresses[lane], bytes)?;
                     store_global(global, place, bytes, value(lane))?;
                 }
             }
         }
         Space::Shared => {
-            for lane in members(&set) {
+            for lane in members(set.bits) {
                 lanes.shared.write(addresses[lane], bytes, value(lane) as u32)?;
             }
         }
         Space::Local => {
-            for lane in members(&set) {
+            for lane in members(set.bits) {
                 let place = local.at(Lane(lane as u8), addresses[lane], bytes)?;
                 place.copy_from_slice(&value(lane).to_le_bytes()[..bytes as usize]);
             }

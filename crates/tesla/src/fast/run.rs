@@ -125,7 +125,7 @@ impl Fast {
             }
             let active = flow.active();
             // SAFETY: as the caller says.
-            unsafe { lanes.masks[usize::from(ACTIVE)].set::<W>(active.0 as u32) };
+            unsafe { lanes.choose::<W>(ACTIVE, active.0 as u32) };
             let mut count = |instructions: usize| {
                 statistics.instructions += instructions as u64;
                 statistics.lane_instructions += instructions as u64 * u64::from(active.count());
