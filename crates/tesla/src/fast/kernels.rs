@@ -7,6 +7,8 @@
 use reconverge_simt::Level;
 
 use super::lanes::{Handler, Kernel, Lanewise, handler};
+use super::usual;
+use crate::flow::WARP;
 use crate::inst::Op;
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::float::Saturate;
@@ -28,13 +30,22 @@ pub(super) struct Shape {
 }
 
 macro_rules! kernels {
-    ($( $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr; )*) => { $(
+    ($(
+        $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
+        $(, usually $usually:expr)?;
+    )*) => { $(
         struct $Name<$(const $parameter: $type),*>;
         impl<$(const $parameter: $type),*> Kernel for $Name<$($parameter),*> {
             #[inline(always)]
             fn lane([$a, $b, $c]: [u32; 3], $carry: Flags) -> (u32, Flags) {
                 $lane
             }
+            $(
+                #[inline(always)]
+                fn usually(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                    ($usually)(src)
+                }
+            )?
         }
     )* };
 }
@@ -73,6 +84,9 @@ const fn rounding_code(rounding: Rounding) -> u8 {
         Rounding::Zero => 3,
     }
 }
+
+/// The code of [`Rounding::Nearest`].
+const NEAREST: u8 = 0;
 
 /// No rounding to a whole number, beside the codes of the modes.
 const AS_IT_IS: u8 = 4;
@@ -120,8 +134,10 @@ kernels! {
     Mov2<WIDE: bool>(a, b, _c, _carry) integer::logic(LogicOp::Mov2, width(WIDE), false, false, a, b);
     Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
-    FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT));
-    FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false);
+    FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT)),
+        usually if MODE == NEAREST && !SAT { usual::add } else { usual::none };
+    FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false),
+        usually if MODE == NEAREST && !SAT { usual::mul } else { usual::none };
     FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false);
     FMin<>(a, b, _c, _carry) float::min(a, b);
     FMax<>(a, b, _c, _carry) float::max(a, b);

@@ -270,6 +270,12 @@ unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
 pub(super) trait Kernel {
     /// Result and flags of one lane; flags that nobody looks at cost nothing.
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
+
+    /// All lanes in a quicker way, when none of them is an exception to it.
+    #[inline(always)]
+    fn usually(_src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+        None
+    }
 }
 
 /// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a
@@ -288,6 +294,15 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
+        if let Some((result, flags)) = K::usually(&sources) {
+            if DST {
+                lanes.write(operation.dst, operation.set, result);
+            }
+            if FLAGS {
+                lanes.write_c(operation.cdst, operation.set_number, flags);
+            }
+            return;
+        }
         let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut flags = [0; WARP];

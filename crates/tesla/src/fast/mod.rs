@@ -5,6 +5,7 @@
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
+//! | `usual` | f32 sums and products where no lane is an exception |
 //! | `memory` | loads and stores of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //!
@@ -22,6 +23,7 @@ mod lanes;
 mod lower;
 mod memory;
 mod run;
+mod usual;
 
 use reconverge_simt::Level;
 
