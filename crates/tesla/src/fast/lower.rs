@@ -24,19 +24,14 @@ use crate::launch::Context;
 use crate::spaces::aligned;
 
 /// The instruction at the end of a block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Last {
     /// None: the next one begins another block.
     Next,
     /// Executed by the reference interpreter.
     Reference,
-    /// A load or store, then operations with what was loaded.
-    Memory {
-        /// What moves.
-        transfer: Box<Transfer>,
-        /// Of the operations of the program.
-        after: Range<usize>,
-    },
+    /// A load or store, by number.
+    Memory(u32),
     /// To a byte address.
     Bra { target: u32, guard: Test },
     /// Pushes a byte address.
@@ -49,6 +44,14 @@ pub(super) enum Last {
     Ret { guard: Test },
     /// Out of a loop.
     Break { guard: Test },
+}
+
+/// A load or store, then operations with what was loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) transfer: Transfer,
+    /// Of the operations of the program.
+    pub(super) after: Range<usize>,
 }
 
 /// A predicate, ready to be looked up.
@@ -69,32 +72,48 @@ impl Test {
     }
 }
 
-/// Instructions that run together.
-#[derive(Clone, Debug)]
+/// Instructions that run together: what is looked at every time.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// The first instruction joins.
-    pub(super) join: bool,
-    /// All operations but those of `last`.
-    pub(super) operations: Range<usize>,
-    /// For each instruction but `last`, where its operations end.
-    pub(super) ends: Vec<usize>,
-    /// For each instruction, `last` included, its place in the code.
-    pub(super) places: Vec<usize>,
-    pub(super) last: Last,
-    /// All active lanes end behind it.
-    pub(super) exit: bool,
+    /// Its operations, those of a memory access's second part aside.
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Instructions, the last one included.
+    pub(super) size: u32,
     /// Byte address of what follows.
     pub(super) next: u32,
     /// Byte address of the last instruction.
     pub(super) last_pc: u32,
+    /// The first instruction joins.
+    pub(super) join: bool,
+    /// All active lanes end behind it.
+    pub(super) exit: bool,
+    pub(super) last: Last,
 }
+
+/// What is looked at when only some of a block's instructions run.
+#[derive(Clone, Debug)]
+pub(super) struct Inside {
+    /// For each instruction but [`Block::last`], where its operations end.
+    pub(super) ends: Vec<u32>,
+    /// For each instruction its place in the code.
+    pub(super) places: Vec<usize>,
+}
+
+/// No block begins there.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What lowering gives.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<(Handler, Operation)>,
     pub(super) blocks: Vec<Block>,
-    /// For every word of the code, the block and the number of the instruction in it that starts there.
+    /// By block.
+    pub(super) inside: Vec<Inside>,
+    pub(super) accesses: Vec<Access>,
+    /// For every word of the code, the block that begins there, or [`NONE`].
+    pub(super) starts: Vec<u32>,
+    /// For every word of the code, the block and the number of the instruction in it that stands there.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// The rows behind the registers, before the first instruction.
@@ -130,6 +149,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         registers,
         shared_bytes,
         operations: Vec::new(),
+        accesses: Vec::new(),
         generals: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
@@ -137,43 +157,42 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     let slots = context.code.slots();
     let leaders = leaders(context);
     let mut entries = vec![None; slots.len()];
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut starts = vec![NONE; slots.len()];
+    let (mut blocks, mut insides) = (Vec::new(), Vec::new());
     let mut place = 0;
     while place < slots.len() {
-        let first = lower.operations.len();
-        let mut block = Block {
-            join: false,
-            operations: first..first,
-            ends: Vec::new(),
-            places: Vec::new(),
-            last: Last::Next,
-            exit: false,
-            next: 0,
-            last_pc: 0,
-        };
+        let start = lower.operations.len() as u32;
+        let mut block =
+            Block { start, end: start, size: 0, next: 0, last_pc: 0, join: false, exit: false, last: Last::Next };
+        let mut inside = Inside { ends: Vec::new(), places: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
                 // Whoever comes here is the reference interpreter's: it traps.
                 place += 1;
                 break;
             };
-            entries[place] = Some((blocks.len() as u32, block.places.len() as u32));
-            block.join |= block.places.is_empty() && inst.end == End::Join;
-            block.places.push(place);
+            entries[place] = Some((blocks.len() as u32, block.size));
+            if block.size == 0 {
+                starts[place] = blocks.len() as u32;
+                block.join = inst.end == End::Join;
+            }
+            inside.places.push(place);
+            block.size += 1;
             block.last_pc = context.code.base() + 4 * place as u32;
+            block.next = block.last_pc + inst.form.bytes();
             place += inst.form.words() as usize;
-            block.next = context.code.base() + 4 * place as u32;
             let before = lower.operations.len();
             match lower.instruction(inst) {
                 Some(Lowering::Straight) => {
-                    block.operations.end = lower.operations.len();
-                    block.ends.push(lower.operations.len());
+                    block.end = lower.operations.len() as u32;
+                    inside.ends.push(block.end);
                     block.exit = inst.end == End::Exit;
                 }
                 Some(Lowering::Last(last)) => {
-                    if let Last::Memory { after, .. } = &last {
-                        block.operations.end = after.start;
-                    }
+                    block.end = match last {
+                        Last::Memory(number) => lower.accesses[number as usize].after.start as u32,
+                        _ => lower.operations.len() as u32,
+                    };
                     block.last = last;
                     block.exit = inst.end == End::Exit;
                     break;
@@ -188,8 +207,9 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
                 break;
             }
         }
-        if !block.places.is_empty() {
+        if block.size > 0 {
             blocks.push(block);
+            insides.push(inside);
         }
     }
     let mut room = vec![Row::ZERO; FIXED];
@@ -197,7 +217,16 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     let tables =
         Tables { generals: lower.generals, chip: context.chip, modes: context.modes, rows: registers + room.len(),
         sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)), };
-    Lowered { operations: lower.operations, blocks, entries, tables, room }
+    Lowered {
+        operations: lower.operations,
+        blocks,
+        inside: insides,
+        accesses: lower.accesses,
+        starts,
+        entries,
+        tables,
+        room,
+    }
 }
 
 /// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
@@ -228,6 +257,7 @@ struct Lower<'a> {
     registers: usize,
     shared_bytes: usize,
     operations: Vec<(Handler, Operation)>,
+    accesses: Vec<Access>,
     generals: Vec<GeneralOperands>,
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
@@ -297,6 +327,11 @@ impl Lower<'_> {
             keep: [u32::MAX; 3],
             flip: [0; 3],
         }
+    }
+
+    fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
+        self.accesses.push(Access { transfer, after });
+        Last::Memory(self.accesses.len() as u32 - 1)
     }
 
     fn push(&mut self, handler: Handler, operation: Operation) {
@@ -428,8 +463,7 @@ impl Lower<'_> {
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => {
-                let transfer = Box::new(transfer);
-                Lowering::Last(Last::Memory { transfer, after: after..self.operations.len() })
+                Lowering::Last(self.access(transfer, after..self.operations.len()))
             }
         })
     }
@@ -679,9 +713,9 @@ impl Lower<'_> {
         if moved != named {
             return None;
         }
-        let transfer = Box::new(self.transfer(&mem, rows, set)?);
+        let transfer = self.transfer(&mem, rows, set)?;
         let end = self.operations.len();
-        Some(Lowering::Last(Last::Memory { transfer, after: end..end }))
+        Some(Lowering::Last(self.access(transfer, end..end)))
     }
 
     fn store(&mut self, inst: &Inst, set: usize) -> Option<Last> {
@@ -710,7 +744,7 @@ impl Lower<'_> {
         transfer.store = true;
         transfer.shift = shift;
         let end = self.operations.len();
-        Some(Last::Memory { transfer: Box::new(transfer), after: end..end })
+        Some(self.access(transfer, end..end))
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.

@@ -59,8 +59,8 @@ impl Fast {
 
     /// Adds the counts that were kept by basic block to those by word.
     pub fn settle(&self, common: &mut Common) {
-        for (block, runs) in self.lowered.blocks.iter().zip(&mut common.runs) {
-            for place in &block.places {
+        for (inside, runs) in self.lowered.inside.iter().zip(&mut common.runs) {
+            for place in &inside.places {
                 common.issued[*place] += *runs;
             }
             *runs = 0;
@@ -69,10 +69,11 @@ impl Fast {
 
     /// Places of the code whose instruction the reference interpreter executes: what has no fast way yet.
     pub fn by_reference(&self) -> Vec<usize> {
-        let last = |block: &lower::Block| match block.last {
-            lower::Last::Reference => block.places.last().copied(),
+        let blocks = self.lowered.blocks.iter().zip(&self.lowered.inside);
+        let last = |(block, inside): (&lower::Block, &lower::Inside)| match block.last {
+            lower::Last::Reference => inside.places.last().copied(),
             _ => None,
         };
-        self.lowered.blocks.iter().filter_map(last).collect()
+        blocks.filter_map(last).collect()
     }
 }

@@ -6,7 +6,7 @@ use reconverge_simt::{Mask, Silent, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Handler, Lanes, Operation};
-use super::lower::{Last, Test};
+use super::lower::{Last, NONE, Test};
 use super::memory;
 use crate::block::Common;
 use crate::flow::{Decision, Fault, Join};
@@ -107,9 +107,16 @@ impl Fast {
             }
             // An address between words becomes a place beyond the end.
             let place = flow.pc().wrapping_sub(base).rotate_right(2) as usize;
-            let Some(&Some((number, first))) = lowered.entries.get(place) else { return Stop::Unknown };
-            let (block, first) = (&lowered.blocks[number as usize], first as usize);
-            let size = block.places.len() - first;
+            let mut first = 0;
+            let mut number = lowered.starts.get(place).copied().unwrap_or(NONE);
+            if number == NONE {
+                // Rare: the middle of a block, after an indirect branch or a time that was over.
+                match lowered.entries.get(place) {
+                    Some(&Some(entry)) => (number, first) = entry,
+                    _ => return Stop::Unknown,
+                }
+            }
+            let block = &lowered.blocks[number as usize];
 
             let arrived = flow.active();
             let joined = block.join && first == 0;
@@ -126,60 +133,64 @@ impl Fast {
             let active = flow.active();
             // SAFETY: as the caller says.
             unsafe { lanes.choose::<W>(ACTIVE, active.0 as u32) };
-            let mut count = |instructions: usize| {
-                statistics.instructions += instructions as u64;
-                statistics.lane_instructions += instructions as u64 * u64::from(active.count());
+            let inside = || &lowered.inside[number as usize];
+            let mut count_some = |instructions: std::ops::Range<u32>| {
+                statistics.instructions += u64::from(instructions.end - instructions.start);
+                for place in &inside().places[instructions.start as usize..instructions.end as usize] {
+                    issued[*place] += 1;
+                    statistics.lane_instructions += u64::from(active.count());
+                }
             };
-            let mut count_each = |places: &[usize]| places.iter().for_each(|place| issued[*place] += 1);
-
-            let start = if first == 0 { block.operations.start } else { block.ends[first - 1] };
-            if size > left as usize {
+            let size = block.size - first;
+            let start = if first == 0 { block.start } else { inside().ends[first as usize - 1] };
+            if size > left {
                 // Time for some of it, which is not the last instruction.
-                let until = first + left as usize;
+                let until = first + left;
                 // SAFETY: the caller has the level of self, for which the operations were made.
-                unsafe { execute(&mut lanes, &lowered.operations[start..block.ends[until - 1]]) };
-                count(until - first);
-                count_each(&block.places[first..until]);
-                flow.advance(base + 4 * block.places[until] as u32);
+                unsafe { execute(&mut lanes, self.operations(start, inside().ends[until as usize - 1])) };
+                count_some(first..until);
+                flow.advance(base + 4 * inside().places[until as usize] as u32);
                 *tried = most;
                 return Stop::Over;
             }
             // SAFETY: as above.
-            unsafe { execute(&mut lanes, &lowered.operations[start..block.operations.end]) };
+            unsafe { execute(&mut lanes, self.operations(start, block.end)) };
 
-            let done = match &block.last {
-                Last::Reference => false,
-                Last::Memory { transfer, after } => {
-                    let done = memory::transfer(context, &mut lanes, &mut local, *global, transfer);
-                    if done {
+            let mut refused = false;
+            match block.last {
+                Last::Reference => refused = true,
+                Last::Memory(number) => {
+                    let access = &lowered.accesses[number as usize];
+                    if memory::transfer(context, &mut lanes, &mut local, *global, &access.transfer) {
                         // SAFETY: as above.
-                        unsafe { execute(&mut lanes, &lowered.operations[after.clone()]) };
+                        unsafe { execute(&mut lanes, &lowered.operations[access.after.clone()]) };
+                    } else {
+                        refused = true;
                     }
-                    done
                 }
-                _ => true,
-            };
-            if !done {
-                let straight = block.ends.len();
-                count(straight - first);
-                count_each(&block.places[first..straight]);
+                _ => {}
+            }
+            if refused {
+                count_some(first..block.size - 1);
                 flow.advance(block.last_pc);
-                *tried += (straight - first) as u32;
-                return Stop::Refused { joined: (joined && straight == 0).then_some(arrived) };
+                *tried += size - 1;
+                return Stop::Refused { joined: (joined && size == 1).then_some(arrived) };
             }
-            count(size);
-            match first {
-                0 => runs[number as usize] += 1,
-                _ => count_each(&block.places[first..]),
+            *tried += size;
+            if first == 0 {
+                statistics.instructions += u64::from(size);
+                statistics.lane_instructions += u64::from(size * active.count());
+                runs[number as usize] += 1;
+            } else {
+                count_some(first..block.size);
             }
-            *tried += size as u32;
 
             // SAFETY: as the caller says.
             let executing = |guard: &Test| unsafe { guard.executing::<W>(&lanes, active) };
             let next = block.next;
             flow.advance(block.last_pc);
             let decision = match &block.last {
-                Last::Next | Last::Memory { .. } => {
+                Last::Next | Last::Memory(_) => {
                     flow.advance(next);
                     Ok(Decision::Uniform)
                 }
@@ -195,17 +206,24 @@ impl Fast {
                 Last::Call { target } => flow.call(*target, next, &mut Silent).map(|()| Decision::Uniform),
                 Last::Reference => Ok(Decision::Uniform),
             };
-            let ended = decision.and_then(|decision| {
-                if decision == Decision::Divergent {
-                    statistics.divergent_branches += 1;
+            let ended = match decision {
+                Ok(decision) => {
+                    statistics.divergent_branches += u64::from(decision == Decision::Divergent);
+                    if block.exit { flow.exit(&mut Silent) } else { Ok(()) }
                 }
-                if block.exit { flow.exit(&mut Silent) } else { Ok(()) }
-            });
+                Err(fault) => Err(fault),
+            };
             if let Err(fault) = ended {
                 let came = if joined && size == 1 { arrived } else { active };
                 return stop(&mut 0, block.last_pc, came, fault);
             }
         }
+    }
+
+    /// Operations of a block.
+    #[inline(always)]
+    fn operations(&self, start: u32, end: u32) -> &[(Handler, Operation)] {
+        &self.lowered.operations[start as usize..end as usize]
     }
 }
 
