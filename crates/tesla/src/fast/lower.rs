@@ -89,6 +89,10 @@ pub(super) struct Block {
     /// All active lanes end behind it.
     pub(super) exit: bool,
     pub(super) last: Last,
+    /// The block that follows, and the one that a branch goes to, if it can be entered without further ado: it does
+    /// not join. Else [`NONE`].
+    pub(super) fall: u32,
+    pub(super) jump: u32,
 }
 
 /// What is looked at when only some of a block's instructions run.
@@ -158,12 +162,13 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     let leaders = leaders(context);
     let mut entries = vec![None; slots.len()];
     let mut starts = vec![NONE; slots.len()];
-    let (mut blocks, mut insides) = (Vec::new(), Vec::new());
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut insides = Vec::new();
     let mut place = 0;
     while place < slots.len() {
         let start = lower.operations.len() as u32;
         let mut block =
-            Block { start, end: start, size: 0, next: 0, last_pc: 0, join: false, exit: false, last: Last::Next };
+            Block { start, end: start, size: 0, next: 0, last_pc: 0, join: false, exit: false, last: Last::Next, fall: NONE, jump: NONE };
         let mut inside = Inside { ends: Vec::new(), places: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
@@ -212,6 +217,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             insides.push(inside);
         }
     }
+    link(context, &starts, &mut blocks);
     let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables =
@@ -226,6 +232,27 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         entries,
         tables,
         room,
+    }
+}
+
+/// Lets blocks know their neighbours. Between `quadon` and `quadpop` control flow is a fault, which the stack has to
+/// be asked about every time: programs with them have no neighbours.
+fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
+    let quads = |inst: &Inst| matches!(inst.op, Op::Quadon | Op::Quadpop);
+    if context.code.slots().iter().flatten().any(quads) {
+        return;
+    }
+    for number in 0..blocks.len() {
+        let neighbour = |pc: u32| {
+            let block = context.code.place(pc).map_or(NONE, |place| starts[place]);
+            if blocks.get(block as usize).is_some_and(|block| !block.join) { block } else { NONE }
+        };
+        let Block { next, last, exit, .. } = blocks[number];
+        let jump = match last {
+            Last::Bra { target, .. } => neighbour(target),
+            _ => NONE,
+        };
+        (blocks[number].fall, blocks[number].jump) = if exit { (NONE, NONE) } else { (neighbour(next), jump) };
     }
 }
 

@@ -1,5 +1,7 @@
 //! Blocks one after another, and what control flow does between them.
 
+use std::ops::Range;
+
 use reconverge_simt::lanes::{Baseline, Kind, Wide};
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Mask, Silent, Trap};
@@ -101,8 +103,7 @@ impl Fast {
         let Common { shared, statistics, issued, runs, .. } = &mut **common;
         let mut lanes = Lanes::new(rows, a, c, shared, &lowered.tables);
         loop {
-            let left = most - *tried;
-            if left == 0 || flow.finished() {
+            if *tried == most || flow.finished() {
                 return Stop::Over;
             }
             // An address between words becomes a place beyond the end.
@@ -116,10 +117,8 @@ impl Fast {
                     _ => return Stop::Unknown,
                 }
             }
-            let block = &lowered.blocks[number as usize];
-
             let arrived = flow.active();
-            let joined = block.join && first == 0;
+            let mut joined = lowered.blocks[number as usize].join && first == 0;
             if joined {
                 match flow.join(&mut Silent) {
                     Ok(Join::Run) => {}
@@ -131,35 +130,40 @@ impl Fast {
                 }
             }
             let active = flow.active();
+            let members = active.count();
             // SAFETY: as the caller says.
             unsafe { lanes.choose::<W>(ACTIVE, active.0 as u32) };
-            let inside = || &lowered.inside[number as usize];
-            let mut count_some = |instructions: std::ops::Range<u32>| {
-                statistics.instructions += u64::from(instructions.end - instructions.start);
-                for place in &inside().places[instructions.start as usize..instructions.end as usize] {
-                    issued[*place] += 1;
-                    statistics.lane_instructions += u64::from(active.count());
-                }
-            };
-            let size = block.size - first;
-            let start = if first == 0 { block.start } else { inside().ends[first as usize - 1] };
-            if size > left {
-                // Time for some of it, which is not the last instruction.
-                let until = first + left;
-                // SAFETY: the caller has the level of self, for which the operations were made.
-                unsafe { execute(&mut lanes, self.operations(start, inside().ends[until as usize - 1])) };
-                count_some(first..until);
-                flow.advance(base + 4 * inside().places[until as usize] as u32);
-                *tried = most;
-                return Stop::Over;
-            }
-            // SAFETY: as above.
-            unsafe { execute(&mut lanes, self.operations(start, block.end)) };
 
-            let mut refused = false;
-            match block.last {
-                Last::Reference => refused = true,
-                Last::Memory(number) => {
+            // Blocks that follow each other with the same lanes; the flow's program counter is set behind them.
+            let (block, ended) = loop {
+                let block = &lowered.blocks[number as usize];
+                let inside = || &lowered.inside[number as usize];
+                let mut count_some = |some: Range<u32>| {
+                    statistics.instructions += u64::from(some.end - some.start);
+                    statistics.lane_instructions += u64::from((some.end - some.start) * members);
+                    for place in &inside().places[some.start as usize..some.end as usize] {
+                        issued[*place] += 1;
+                    }
+                };
+                let size = block.size - first;
+                let start = if first == 0 { block.start } else { inside().ends[first as usize - 1] };
+                let left = most - *tried;
+                if size > left {
+                    // Time for some of it, which is not the last instruction.
+                    let until = first + left;
+                    let end = if left == 0 { start } else { inside().ends[until as usize - 1] };
+                    // SAFETY: the caller has the level of self, for which the operations were made.
+                    unsafe { execute(&mut lanes, self.operations(start, end)) };
+                    count_some(first..until);
+                    flow.advance(base + 4 * inside().places[until as usize] as u32);
+                    *tried = most;
+                    return Stop::Over;
+                }
+                // SAFETY: as above.
+                unsafe { execute(&mut lanes, self.operations(start, block.end)) };
+
+                let mut refused = matches!(block.last, Last::Reference);
+                if let Last::Memory(number) = block.last {
                     let access = &lowered.accesses[number as usize];
                     if memory::transfer(context, &mut lanes, &mut local, *global, &access.transfer) {
                         // SAFETY: as above.
@@ -168,53 +172,94 @@ impl Fast {
                         refused = true;
                     }
                 }
-                _ => {}
-            }
-            if refused {
-                count_some(first..block.size - 1);
-                flow.advance(block.last_pc);
-                *tried += size - 1;
-                return Stop::Refused { joined: (joined && size == 1).then_some(arrived) };
-            }
-            *tried += size;
-            if first == 0 {
-                statistics.instructions += u64::from(size);
-                statistics.lane_instructions += u64::from(size * active.count());
-                runs[number as usize] += 1;
-            } else {
-                count_some(first..block.size);
-            }
+                if refused {
+                    count_some(first..block.size - 1);
+                    flow.advance(block.last_pc);
+                    *tried += size - 1;
+                    return Stop::Refused { joined: (joined && size == 1).then_some(arrived) };
+                }
+                *tried += size;
+                if first == 0 {
+                    statistics.instructions += u64::from(size);
+                    statistics.lane_instructions += u64::from(size * members);
+                    runs[number as usize] += 1;
+                } else {
+                    count_some(first..block.size);
+                    first = 0;
+                }
 
-            // SAFETY: as the caller says.
-            let executing = |guard: &Test| unsafe { guard.executing::<W>(&lanes, active) };
-            let next = block.next;
-            flow.advance(block.last_pc);
-            let decision = match &block.last {
-                Last::Next | Last::Memory(_) => {
-                    flow.advance(next);
-                    Ok(Decision::Uniform)
+                // SAFETY: as the caller says.
+                let executing = |guard: &Test| unsafe { guard.executing::<W>(&lanes, active) };
+                let next = block.next;
+                let decision = match &block.last {
+                    Last::Next | Last::Memory(_) if block.fall != NONE => {
+                        number = block.fall;
+                        joined = false;
+                        continue;
+                    }
+                    Last::Next | Last::Memory(_) => {
+                        flow.advance(next);
+                        Ok(Decision::Uniform)
+                    }
+                    Last::Bra { target, guard } => {
+                        let taken = executing(guard);
+                        let uniform = match taken {
+                            Mask::NONE => block.fall,
+                            all if all == active => block.jump,
+                            _ => NONE,
+                        };
+                        if uniform != NONE {
+                            number = uniform;
+                            joined = false;
+                            continue;
+                        }
+                        flow.advance(block.last_pc);
+                        flow.bra(*target, next, taken, &mut Silent)
+                    }
+                    Last::Joinat { target } => {
+                        flow.advance(block.last_pc);
+                        let pushed = flow.joinat(*target, next, &mut Silent);
+                        if pushed.is_ok() && block.fall != NONE {
+                            number = block.fall;
+                            joined = false;
+                            continue;
+                        }
+                        pushed.map(|()| Decision::Uniform)
+                    }
+                    other => {
+                        flow.advance(block.last_pc);
+                        match other {
+                            Last::Ret { guard } => flow.ret(executing(guard), next, &mut Silent),
+                            Last::Break { guard } => flow.break_(executing(guard), next, &mut Silent),
+                            Last::Breakaddr { target } => {
+                                flow.breakaddr(*target, next, &mut Silent).map(|()| Decision::Uniform)
+                            }
+                            Last::Call { target } => {
+                                flow.call(*target, next, &mut Silent).map(|()| Decision::Uniform)
+                            }
+                            Last::Next
+                            | Last::Reference
+                            | Last::Memory(_)
+                            | Last::Bra { .. }
+                            | Last::Joinat { .. } => Ok(Decision::Uniform),
+                        }
+                    }
+                };
+                let came = if joined && size == 1 { arrived } else { active };
+                match decision {
+                    Err(fault) => break (block, Err((fault, came))),
+                    Ok(decision) => {
+                        statistics.divergent_branches += u64::from(decision == Decision::Divergent);
+                        break (block, Ok(came));
+                    }
                 }
-                Last::Bra { target, guard } => flow.bra(*target, next, executing(guard), &mut Silent),
-                Last::Ret { guard } => flow.ret(executing(guard), next, &mut Silent),
-                Last::Break { guard } => flow.break_(executing(guard), next, &mut Silent),
-                Last::Joinat { target } => {
-                    flow.joinat(*target, next, &mut Silent).map(|()| Decision::Uniform)
-                }
-                Last::Breakaddr { target } => {
-                    flow.breakaddr(*target, next, &mut Silent).map(|()| Decision::Uniform)
-                }
-                Last::Call { target } => flow.call(*target, next, &mut Silent).map(|()| Decision::Uniform),
-                Last::Reference => Ok(Decision::Uniform),
             };
-            let ended = match decision {
-                Ok(decision) => {
-                    statistics.divergent_branches += u64::from(decision == Decision::Divergent);
-                    if block.exit { flow.exit(&mut Silent) } else { Ok(()) }
-                }
+            let ended = match ended {
+                Ok(came) if block.exit => flow.exit(&mut Silent).map_err(|fault| (fault, came)),
+                Ok(_) => Ok(()),
                 Err(fault) => Err(fault),
             };
-            if let Err(fault) = ended {
-                let came = if joined && size == 1 { arrived } else { active };
+            if let Err((fault, came)) = ended {
                 return stop(&mut 0, block.last_pc, came, fault);
             }
         }
