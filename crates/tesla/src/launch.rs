@@ -34,6 +34,7 @@ use thiserror::Error;
 use crate::block::Block;
 use crate::code::Code;
 use crate::fast::Fast;
+use crate::fast::lockstep::{self, Difference, Failure};
 use crate::fidelity;
 use crate::flow::{Flow, Limits, WARP, whole_quads};
 use crate::inst::{Chip, Stage};
@@ -400,6 +401,9 @@ pub enum RunError {
     /// The program trapped.
     #[error("{0}")]
     Trap(LaunchTrap),
+    /// The engines that ran in lockstep differ.
+    #[error(transparent)]
+    Differ(Box<Difference>),
 }
 
 /// What one thread of a graphics stage leaves.
@@ -708,12 +712,16 @@ fn default_centre(lane: usize) -> [f32; 2] {
     [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
 }
 
-/// Executes a launch with the reference interpreter.
+/// Executes a launch with the engine that the options name.
 ///
 /// # Errors
-/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did.
+/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
+/// lockstep, the engines differ.
 pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
     let (context, mut memory) = Context::new(launch, program, options)?;
+    if let (Engine::Lockstep, Some(fast)) = (options.engine, &context.fast) {
+        return run_in_lockstep(&context, fast, memory);
+    }
     let blocks = context.blocks();
     let mut outcome = Outcome::default();
     let mut next = 0;
@@ -724,7 +732,8 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
         let end = block.run(&context, &mut view, &mut Silent);
         (block, view.finish(), end)
     };
-    while options.parallel && blocks > 1 && next < blocks {
+    let parallel = options.parallel && blocks > 1 && rayon::current_num_threads() > 1;
+    while parallel && next < blocks {
         // Enough blocks for every thread to stay busy, few enough to keep their views small.
         let batch = next..blocks.min(next + 16 * rayon::current_num_threads());
         next = batch.end;
@@ -751,8 +760,26 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
     Ok(outcome)
 }
 
+fn run_in_lockstep(context: &Context, fast: &Fast, mut memory: Memory) -> Result<Outcome, RunError> {
+    let mut twin_memory = memory.clone();
+    let mut outcome = Outcome::default();
+    for number in 0..context.blocks() {
+        let block = context.block(number);
+        let block =
+            lockstep::run(context, fast, block, &mut memory, &mut twin_memory).map_err(|failure| {
+                match failure {
+                    Failure::Trap(trap) => RunError::Trap(trap),
+                    Failure::Differ(difference) => RunError::Differ(difference),
+                }
+            })?;
+        retire(context, &block, &mut outcome);
+    }
+    outcome.memory = memory;
+    Ok(outcome)
+}
+
 /// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
-/// [`Run`].
+/// [`Run`]. Events are the reference interpreter's: an observer that looks is served by it, whatever the options say.
 ///
 /// # Errors
 /// As [`run`].
@@ -796,6 +823,9 @@ fn retire(context: &Context, block: &Block, outcome: &mut Outcome) {
 }
 
 /// A launch as a machine: one instruction a step, in the guaranteed order. A copy is a snapshot.
+///
+/// Steps that nobody observes are the fast engine's unless the options name the reference interpreter; the others are
+/// always the reference interpreter's. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     context: Arc<Context>,
@@ -893,8 +923,15 @@ impl Machine for Run {
         if self.done {
             return Ok(Step::Done);
         }
-        if self.block.step(&self.context, &mut self.memory, observer)? == Step::Running {
+        let step = match self.context.fast.as_ref().filter(|_| !O::ENABLED) {
+            Some(fast) => self.block.stride(fast, &self.context, &mut self.memory, 1)?,
+            None => self.block.step(&self.context, &mut self.memory, observer)?,
+        };
+        if step == Step::Running {
             return Ok(Step::Running);
+        }
+        if let Some(fast) = &self.context.fast {
+            fast.settle(&mut self.block.common);
         }
         retire(&self.context, &self.block, &mut self.finished);
         self.number += 1;

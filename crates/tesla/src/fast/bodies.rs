@@ -122,8 +122,7 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         for lane in members(lanes.set(operation.set_number.into()).bits) {
             let src = [0, 1, 2]
                 .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
-            let operands =
-                Operands { src, modifiers: inst.modifiers, carry: Flags::from_bits(carry[lane]) };
+            let operands = Operands { src, modifiers: inst.modifiers, carry: Flags::from_bits(carry[lane]) };
             let (value, flag) = meaning::value(&inst.op, &operands, tables.chip, tables.modes)
                 .expect("only arithmetic is lowered to this");
             result[lane] = value as u32;

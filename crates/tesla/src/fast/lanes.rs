@@ -280,13 +280,9 @@ pub(super) trait Kernel {
 
 /// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a
 /// register. `MODIFIED`: some source has abs or neg.
-pub(super) struct Lanewise<
-    K,
-    const DST: bool,
-    const FLAGS: bool,
-    const HALVES: bool,
-    const MODIFIED: bool,
->(PhantomData<K>);
+pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
+    PhantomData<K>,
+);
 
 impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Body
     for Lanewise<K, DST, FLAGS, HALVES, MODIFIED>

@@ -64,11 +64,7 @@ pub(super) struct Test {
 
 impl Test {
     fn of(guard: Guard) -> Self {
-        Test {
-            always: guard.is_always(),
-            c: guard.c,
-            table: CONDITIONS[usize::from(guard.condition.code())],
-        }
+        Test { always: guard.is_always(), c: guard.c, table: CONDITIONS[usize::from(guard.condition.code())] }
     }
 }
 
@@ -167,8 +163,18 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     let mut place = 0;
     while place < slots.len() {
         let start = lower.operations.len() as u32;
-        let mut block =
-            Block { start, end: start, size: 0, next: 0, last_pc: 0, join: false, exit: false, last: Last::Next, fall: NONE, jump: NONE };
+        let mut block = Block {
+            start,
+            end: start,
+            size: 0,
+            next: 0,
+            last_pc: 0,
+            join: false,
+            exit: false,
+            last: Last::Next,
+            fall: NONE,
+            jump: NONE,
+        };
         let mut inside = Inside { ends: Vec::new(), places: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
@@ -220,9 +226,13 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     link(context, &starts, &mut blocks);
     let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
-    let tables =
-        Tables { generals: lower.generals, chip: context.chip, modes: context.modes, rows: registers + room.len(),
-        sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)), };
+    let tables = Tables {
+        generals: lower.generals,
+        chip: context.chip,
+        modes: context.modes,
+        rows: registers + room.len(),
+        sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)),
+    };
     Lowered {
         operations: lower.operations,
         blocks,
@@ -252,7 +262,8 @@ fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
             Last::Bra { target, .. } => neighbour(target),
             _ => NONE,
         };
-        (blocks[number].fall, blocks[number].jump) = if exit { (NONE, NONE) } else { (neighbour(next), jump) };
+        (blocks[number].fall, blocks[number].jump) =
+            if exit { (NONE, NONE) } else { (neighbour(next), jump) };
     }
 }
 
@@ -489,9 +500,7 @@ impl Lower<'_> {
         self.result(inst, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
-            Some(transfer) => {
-                Lowering::Last(self.access(transfer, after..self.operations.len()))
-            }
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
         })
     }
 

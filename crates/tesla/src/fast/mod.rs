@@ -7,6 +7,7 @@
 //! | `kernels`, `bodies` | the operations |
 //! | `usual` | f32 sums and products where no lane is an exception |
 //! | `memory` | loads and stores of a warp |
+//! | [`lockstep`] | both engines side by side |
 //! | `run` | blocks one after another; what control flow does between them |
 //!
 //! It shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter and leaves the same
@@ -20,6 +21,7 @@
 mod bodies;
 mod kernels;
 mod lanes;
+pub mod lockstep;
 mod lower;
 mod memory;
 mod run;

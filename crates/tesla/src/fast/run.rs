@@ -311,9 +311,7 @@ impl<G: Store> Running<'_, G> {
         let Running { context, common, warp, global, number } = self;
         match joined {
             None => reference::step(context, common, warp, *global, &mut Silent),
-            Some(arrived) => {
-                reference::step_joined(context, common, warp, *global, &mut Silent, arrived)
-            }
+            Some(arrived) => reference::step_joined(context, common, warp, *global, &mut Silent, arrived),
         }?;
         Ok(Waits(common.barriers.waits_for(*number).is_some()))
     }

@@ -80,9 +80,27 @@ mod tests {
     #[test]
     fn a_row_that_is_not_refused_is_what_the_lane_functions_give() {
         let edges = [
-            0, 1, 0x7f_ffff, 0x80_0000, 0x80_0001, 0xff_ffff, 0x100_0000, 0x0d00_0000, 0x0d7f_ffff, 0x0d80_0000,
-            0x3f80_0000, 0x3f7f_ffff, 0x4b80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff,
-            0x1fff_ffff, 0x2000_0000, 0x6000_0000,
+            0,
+            1,
+            0x7f_ffff,
+            0x80_0000,
+            0x80_0001,
+            0xff_ffff,
+            0x100_0000,
+            0x0d00_0000,
+            0x0d7f_ffff,
+            0x0d80_0000,
+            0x3f80_0000,
+            0x3f7f_ffff,
+            0x4b80_0000,
+            0x7f7f_ffff,
+            0x7f80_0000,
+            0x7f80_0001,
+            0x7fc0_0000,
+            0x7fff_ffff,
+            0x1fff_ffff,
+            0x2000_0000,
+            0x6000_0000,
         ];
         let mut values: Vec<u32> = edges.iter().flat_map(|edge| [*edge, edge | 1 << 31]).collect();
         let mut seed = 0x2545_f491_4f6c_dd1du64;
@@ -100,7 +118,9 @@ mod tests {
                 let row = [[*x; WARP], [*y; WARP], [0; WARP]];
                 let sum = float::add(*x, *y, Rounding::Nearest, Saturate::No);
                 let product = float::mul(*x, *y, Rounding::Nearest, Saturate::No, false);
-                for (place, (found, expected)) in [(add(&row), sum), (mul(&row), product)].into_iter().enumerate() {
+                for (place, (found, expected)) in
+                    [(add(&row), sum), (mul(&row), product)].into_iter().enumerate()
+                {
                     match found {
                         Some((result, flags)) => {
                             taken[place] += 1;
