@@ -84,7 +84,7 @@ impl Default for Options {
             mode: Mode::Strict,
             watchdog: 1 << 28,
             parallel: true,
-            engine: Engine::Reference,
+            engine: Engine::Fast,
             level: None,
         }
     }

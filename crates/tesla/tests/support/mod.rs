@@ -9,6 +9,7 @@ use reconverge_tesla::launch::{self, Launch, Options, Outcome, RunError};
 use serde_json::Value;
 
 /// The folder with the shared collections; `None` (with a message) where it is missing, except under CI.
+#[allow(dead_code)]
 pub(crate) fn shared(what: &str) -> Option<PathBuf> {
     // Beside the repository, or beside the folder of a worktree.
     let places =
