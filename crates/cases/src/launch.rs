@@ -103,15 +103,15 @@ impl LaunchCase {
         };
         for mode in modes {
             *launch.mode_mut() = Some(mode.clone());
-            if let Err(why) = self.judge_run(&launch) {
+            if let Err(why) = self.judge_run(&launch, settings) {
                 return Verdict::Failed(format!("{mode}: {why}"));
             }
         }
         Verdict::PASSED
     }
 
-    fn judge_run(&self, launch: &LaunchFile) -> Result<(), String> {
-        match (launch.run(&self.image, &self.program.program, &self.files), launch.trap()) {
+    fn judge_run(&self, launch: &LaunchFile, settings: &Settings) -> Result<(), String> {
+        match (launch.run(&self.image, &self.program.program, settings.how(), &self.files), launch.trap()) {
             (Ok(result), None) => match result.mismatches.first() {
                 None => Ok(()),
                 Some(mismatch) => Err(mismatch.clone()),

@@ -26,7 +26,8 @@ pub mod vectors;
 use std::io::Read;
 
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
+use reconverge_simt::{Engine, Mode};
+use reconverge_workbench::request::How;
 use thiserror::Error;
 
 pub use summary::{Outcome, Summary};
@@ -57,6 +58,20 @@ impl Verdict {
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
+    /// Which engine runs; each machine's own choice when absent.
+    pub engine: Option<Engine>,
+}
+
+impl Settings {
+    fn how(&self) -> How {
+        How { engine: self.engine }
+    }
+
+    /// Why a machine that has the reference engine only cannot run so.
+    fn reference_only(&self, isa: Isa) -> Option<Verdict> {
+        let engine = self.engine.filter(|engine| *engine != Engine::Reference)?;
+        Some(Verdict::Unsupported(format!("{isa} has no {engine} engine")))
+    }
 }
 
 /// One thing to judge.
@@ -103,7 +118,7 @@ impl Case {
             CaseKind::R700(case) => case.judge(settings),
             CaseKind::Llvm(case) => case.judge(settings),
             CaseKind::Tesla(case) => case.judge(settings),
-            CaseKind::Vector(case) => case.judge(),
+            CaseKind::Vector(case) => case.judge(settings),
             CaseKind::Manifest(case) => case.judge(settings),
             CaseKind::Launch(case) => case.judge(settings),
             CaseKind::RoundTrip(program) => program.judge(),

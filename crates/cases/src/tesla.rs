@@ -50,7 +50,7 @@ impl TeslaCase {
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
-        in_modes(settings, &self.runs, |case_run, mode| self.judge_run(&program, case_run, mode))
+        in_modes(settings, &self.runs, |case_run, mode| self.judge_run(&program, case_run, mode, settings))
     }
 
     fn program(&self) -> Result<Program, String> {
@@ -67,12 +67,20 @@ impl TeslaCase {
         self.program.regs.get(name).map(|word| word.0)
     }
 
-    fn judge_run(&self, program: &Program, case_run: &Run<Constants>, mode: Mode) -> Result<(), Trouble> {
-        let options = Options { mode, ..Options::default() };
+    fn judge_run(
+        &self,
+        program: &Program,
+        case_run: &Run<Constants>,
+        mode: Mode,
+        settings: &Settings,
+    ) -> Result<(), Trouble> {
+        let engine = settings.engine.unwrap_or(Options::default().engine);
+        let options = Options { mode, engine, ..Options::default() };
         let launch = Launch::Fragment(self.fragment(case_run)?);
         let outcome = run(launch, program, &options).map_err(|error| match error {
             RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
             RunError::Launch(error) => Trouble::Wrong(error.to_string()),
+            RunError::Differ(difference) => Trouble::Wrong(difference.to_string()),
         })?;
         let colour = |registers: &[u32]| {
             std::array::from_fn(|channel| registers.get(channel).copied().unwrap_or_default())

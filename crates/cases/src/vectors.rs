@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Lane, Machine, Silent, Step};
+use reconverge_simt::{Engine, Lane, Machine, Silent, Step};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Options, Run, Setup};
 use reconverge_tesla::meaning::Modes;
 
-use crate::{Case, CaseKind, ReadError, Verdict};
+use crate::{Case, CaseKind, ReadError, Settings, Verdict};
 
 /// How every table of vectors begins.
 pub const HEADER: &[u8] = b"op,chip,mode,w0,w1,";
@@ -140,9 +140,19 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
-    /// Executes the row.
-    pub fn judge(&self) -> Verdict {
-        match self.compare() {
+    /// Executes the row, in lockstep on both engines.
+    pub fn judge(&self, settings: &Settings) -> Verdict {
+        let engines = match settings.engine.unwrap_or(Options::default().engine) {
+            Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
+            Engine::Reference => &[Engine::Reference],
+            Engine::Fast => &[Engine::Fast],
+        };
+        let verdicts = engines.iter().map(|engine| self.judge_on(*engine));
+        verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
+    }
+
+    fn judge_on(&self, engine: Engine) -> Verdict {
+        match self.compare(engine) {
             Ok((found, wanted)) if found == wanted => Verdict::PASSED,
             Ok((found, wanted)) => {
                 let show = |left: Left| format!("{} {}", hex(left.0), hex(left.1));
@@ -153,19 +163,19 @@ impl VectorCase {
         }
     }
 
-    fn compare(&self) -> Result<(Left, Left), String> {
+    fn compare(&self, engine: Engine) -> Result<(Left, Left), String> {
         let row = &self.rows[self.lane];
         match self.table {
             Table::Arithmetic | Table::Special | Table::Double => {
-                Ok((self.arithmetic(row)?, (row.number(9)?, row.number(10)?)))
+                Ok((self.arithmetic(row, engine)?, (row.number(9)?, row.number(10)?)))
             }
-            Table::Atomic => Ok((atomic(row)?, (row.number(8)?, row.number(9)?))),
-            Table::Quad => Ok((self.quad()?, (row.number(8)?, row.number(9)?))),
+            Table::Atomic => Ok((atomic(row, engine)?, (row.number(8)?, row.number(9)?))),
+            Table::Quad => Ok((self.quad(engine)?, (row.number(8)?, row.number(9)?))),
         }
     }
 
-    fn arithmetic(&self, row: &Row) -> Result<Left, String> {
-        let (mut run, inst) = machine(row, Stage::Compute, 1)?;
+    fn arithmetic(&self, row: &Row, engine: Engine) -> Result<Left, String> {
+        let (mut run, inst) = machine(row, Stage::Compute, 1, engine)?;
         let warp = &mut run.block_mut().warps[0];
         for place in 0..3 {
             let Some(value) = row.number(5 + usize::from(place))? else { continue };
@@ -184,10 +194,11 @@ impl VectorCase {
         Ok(left(&run, &inst, Lane(0)))
     }
 
-    fn quad(&self) -> Result<Left, String> {
+    fn quad(&self, engine: Engine) -> Result<Left, String> {
         let first = &self.rows[0];
         let outside = first.text(2).contains("non_fp_stage");
-        let (mut run, inst) = machine(first, if outside { Stage::Compute } else { Stage::Fragment }, 4)?;
+        let (mut run, inst) =
+            machine(first, if outside { Stage::Compute } else { Stage::Fragment }, 4, engine)?;
         let warp = &mut run.block_mut().warps[0];
         for (lane, row) in self.rows.iter().enumerate() {
             warp.set_r(Lane(lane as u8), 4, row.given(6)? as u32);
@@ -202,8 +213,8 @@ fn hex(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:x}"))
 }
 
-fn atomic(row: &Row) -> Result<Left, String> {
-    let (mut run, inst) = machine(row, Stage::Compute, 1)?;
+fn atomic(row: &Row, engine: Engine) -> Result<Left, String> {
+    let (mut run, inst) = machine(row, Stage::Compute, 1, engine)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
     // The word starts as given: a store by the same interpreter would test less.
@@ -229,7 +240,7 @@ fn atomic(row: &Row) -> Result<Left, String> {
 }
 
 /// A machine about to execute the row's instruction, in as many lanes as given.
-fn machine(row: &Row, stage: Stage, lanes: u32) -> Result<(Run, Inst), String> {
+fn machine(row: &Row, stage: Stage, lanes: u32, engine: Engine) -> Result<(Run, Inst), String> {
     let chip = row.chip()?;
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
@@ -254,7 +265,8 @@ fn machine(row: &Row, stage: Stage, lanes: u32) -> Result<(Run, Inst), String> {
             Launch::Compute(compute)
         }
     };
-    let run = Run::new(launch, &program, &Options::default()).map_err(|error| error.to_string())?;
+    let run = Run::new(launch, &program, &Options { engine, ..Options::default() })
+        .map_err(|error| error.to_string())?;
     Ok((run, inst))
 }
 

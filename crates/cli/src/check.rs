@@ -11,7 +11,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
 use reconverge_cases::{Case, Folder, ReadError, Settings, Summary, Verdict};
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
+use reconverge_simt::{Engine, Mode};
 use regex::Regex;
 
 use crate::messages::note;
@@ -23,8 +23,8 @@ pub(crate) struct Check {
     /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
     paths: Vec<PathBuf>,
     /// Which engine runs the cases
-    #[arg(long, default_value = "reference", value_parser = ["reference"])]
-    engine: String,
+    #[arg(long, value_parser = crate::engine)]
+    engine: Option<Engine>,
     /// Threads; as many as there are processors when absent
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -64,6 +64,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let settings = Settings {
         mode: args.mode.as_deref().map(|mode| if mode == "strict" { Mode::Strict } else { Mode::Lenient }),
+        engine: args.engine,
     };
     let progress = progress(cases.len() as u64);
     let verdicts: Vec<Verdict> = cases

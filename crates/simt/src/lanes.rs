@@ -99,18 +99,17 @@ impl Spread {
     /// No lane.
     pub const NONE: Spread = Spread { words: [0; LANES], bytes: [0; LANES], bits: 0 };
 
-    /// Becomes the set of these bits; costs nothing when it is that already.
+    /// The set of these bits.
     #[inline(always)]
-    pub fn set(&mut self, bits: u32) {
-        if self.bits != bits {
-            self.bits = bits;
-            for lane in 0..LANES {
-                self.words[lane] = (bits >> lane & 1).wrapping_neg();
-            }
-            for lane in 0..LANES {
-                self.bytes[lane] = self.words[lane] as u8;
-            }
+    pub fn of(bits: u32) -> Spread {
+        let mut spread = Spread { bits, ..Spread::NONE };
+        for lane in 0..LANES {
+            spread.words[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
         }
+        for lane in 0..LANES {
+            spread.bytes[lane] = spread.words[lane] as u8;
+        }
+        spread
     }
 }
 
@@ -138,6 +137,15 @@ pub trait Wide {
     /// # Safety
     /// The processor has the level.
     unsafe fn select(table: &Table, bytes: &[u8; LANES]) -> u32;
+
+    /// [`Spread::of`]
+    ///
+    /// # Safety
+    /// The processor has the level.
+    #[inline(always)]
+    unsafe fn spread(bits: u32) -> Spread {
+        Spread::of(bits)
+    }
 }
 
 /// [`Kind::Baseline`]
@@ -158,7 +166,7 @@ impl Wide for Baseline {
     }
 }
 
-/// [`Kind::Avx2`] and above.
+/// [`Kind::Avx2`]
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2;
@@ -181,6 +189,37 @@ impl Wide for Avx2 {
     }
 }
 
+/// [`Kind::Avx512`]
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Wide for Avx512 {
+    #[inline(always)]
+    unsafe fn select(table: &Table, bytes: &[u8; LANES]) -> u32 {
+        // SAFETY: what has AVX-512 has AVX2.
+        unsafe { Avx2::select(table, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn spread(bits: u32) -> Spread {
+        use std::arch::x86_64::{
+            _mm256_movm_epi8, _mm256_storeu_si256, _mm512_movm_epi32, _mm512_storeu_si512,
+        };
+        let mut spread = Spread { bits, ..Spread::NONE };
+        let (low, high) = spread.words.split_at_mut(LANES / 2);
+        // SAFETY: the caller says that the processor has AVX-512 DQ, BW and VL; the stores need no alignment and fill
+        // arrays of exactly their size.
+        unsafe {
+            _mm512_storeu_si512(low.as_mut_ptr().cast(), _mm512_movm_epi32(bits as u16));
+            _mm512_storeu_si512(high.as_mut_ptr().cast(), _mm512_movm_epi32((bits >> 16) as u16));
+            _mm256_storeu_si256(spread.bytes.as_mut_ptr().cast(), _mm256_movm_epi8(bits));
+        }
+        spread
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,14 +227,18 @@ mod tests {
     #[test]
     fn a_spread_set_says_the_same_three_times() {
         for bits in [0, 1, 0x8000_0001, 0x1234_5678, u32::MAX] {
-            let mut spread = Spread::NONE;
-            spread.set(bits);
+            let spread = Spread::of(bits);
             for lane in 0..LANES {
                 let member = bits >> lane & 1 != 0;
                 assert_eq!(spread.words[lane], if member { u32::MAX } else { 0 });
                 assert_eq!(spread.bytes[lane], if member { 0xff } else { 0 });
             }
             assert_eq!(spread.bits, bits);
+            #[cfg(target_arch = "x86_64")]
+            if Level::best().kind() == Kind::Avx512 {
+                // SAFETY: the processor has been asked.
+                assert_eq!(unsafe { Avx512::spread(bits) }, spread);
+            }
         }
     }
 

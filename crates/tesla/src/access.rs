@@ -201,7 +201,8 @@ fn part_of_word(word: u32, address: u32) -> u128 {
 }
 
 /// The low bytes of the access, extended to 32 bits where there are fewer.
-fn extended(raw: u128, access: Access) -> u128 {
+#[inline(always)]
+pub fn extended(raw: u128, access: Access) -> u128 {
     match access {
         Access::U8 => raw & 0xff,
         Access::S8 => u128::from(raw as u8 as i8 as u32),

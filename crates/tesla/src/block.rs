@@ -6,9 +6,10 @@
 //! stages use a block of one warp.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Mask, Observer, Statistics, Step, Trap};
+use reconverge_simt::{Event, Mask, Observer, Silent, Statistics, Step, Trap};
 
 use crate::barrier::Barriers;
+use crate::fast::{Fast, Running};
 use crate::launch::Context;
 use crate::reference;
 use crate::spaces::Shared;
@@ -34,6 +35,8 @@ pub struct Common {
     pub statistics: Statistics,
     /// By word of the code: how often the instruction there was issued.
     pub issued: Vec<u64>,
+    /// By basic block of the fast engine: how often it ran as a whole since `issued` was settled.
+    pub runs: Vec<u64>,
 }
 
 impl Common {
@@ -64,7 +67,8 @@ impl Block {
     pub fn new(index: [u32; 2], shared: Shared, warps: Vec<Warp>, words: usize) -> Self {
         let barriers = Barriers::new(warps.len());
         let issued = vec![0; words];
-        let common = Common { index, shared, barriers, statistics: Statistics::default(), issued };
+        let common =
+            Common { index, shared, barriers, statistics: Statistics::default(), issued, runs: Vec::new() };
         let mut block = Block { common, warps, current: 0, slice: 0 };
         for warp in 0..block.warps.len() {
             if block.warps[warp].flow.finished() {
@@ -98,10 +102,15 @@ impl Block {
             return Err(stopped(warp, Cause::Timeout(context.watchdog), observer));
         }
         reference::step(context, &mut self.common, warp, global, observer)?;
-        if warp.flow.finished() {
+        self.slice += 1;
+        self.go_on(observer)
+    }
+
+    /// After instructions of the current warp: whose turn it is now.
+    fn go_on<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.warps[self.current].flow.finished() {
             self.common.barriers.finish(self.current);
         }
-        self.slice += 1;
         let goes_on = !self.warps[self.current].flow.finished()
             && self.common.barriers.waits_for(self.current).is_none()
             && self.slice < SLICE;
@@ -109,6 +118,34 @@ impl Block {
             return self.nobody_can_run(observer);
         }
         Ok(Step::Running)
+    }
+
+    /// The same with the fast engine, up to `most` instructions of the warp whose turn it is.
+    ///
+    /// # Errors
+    /// The program trapped; the block stands at the instruction that did.
+    pub fn stride<G: Store>(
+        &mut self,
+        fast: &Fast,
+        context: &Context,
+        global: &mut G,
+        most: u32,
+    ) -> Result<Step, Trap<Cause>> {
+        let warp = &mut self.warps[self.current];
+        if warp.flow.finished() || self.common.barriers.waits_for(self.current).is_some() {
+            return self.nobody_can_run(&mut Silent);
+        }
+        let left = context.watchdog.saturating_sub(self.common.statistics.instructions);
+        if left == 0 {
+            return Err(stopped(warp, Cause::Timeout(context.watchdog), &mut Silent));
+        }
+        let most = most.min(SLICE - self.slice).min(u32::try_from(left).unwrap_or(u32::MAX));
+        let common = &mut self.common;
+        let mut running = Running { context, common, warp, number: self.current, global };
+        let (tried, result) = fast.run(&mut running, most);
+        self.slice += tried;
+        result?;
+        self.go_on(&mut Silent)
     }
 
     /// Runs to the end.
@@ -121,13 +158,23 @@ impl Block {
         global: &mut G,
         observer: &mut O,
     ) -> Result<(), LaunchTrap> {
-        loop {
-            match self.step(context, global, observer) {
+        // Events are the reference interpreter's; when nobody looks, who executes cannot be told.
+        let fast = context.fast.as_ref().filter(|_| !O::ENABLED);
+        let end = loop {
+            let step = match fast {
+                Some(fast) => self.stride(fast, context, global, SLICE),
+                None => self.step(context, global, observer),
+            };
+            match step {
                 Ok(Step::Running) => {}
-                Ok(Step::Done) => return Ok(()),
-                Err(trap) => return Err(self.locate(context, trap)),
+                Ok(Step::Done) => break Ok(()),
+                Err(trap) => break Err(self.locate(context, trap)),
             }
+        };
+        if let Some(fast) = fast {
+            fast.settle(&mut self.common);
         }
+        end
     }
 
     /// The trap with its place in the launch.

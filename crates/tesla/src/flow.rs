@@ -195,11 +195,13 @@ impl Flow {
     }
 
     /// Byte address of the next instruction.
+    #[inline]
     pub fn pc(&self) -> u32 {
         self.pc
     }
 
     /// The lanes executing now; none when the warp has finished.
+    #[inline]
     pub fn active(&self) -> Mask {
         self.active
     }
@@ -210,6 +212,7 @@ impl Flow {
     }
 
     /// Whether no lane will ever run again.
+    #[inline]
     pub fn finished(&self) -> bool {
         self.active.is_empty()
     }
@@ -220,6 +223,7 @@ impl Flow {
     }
 
     /// Lanes that are neither BRK, RET nor EXIT: running, or branched off and waiting.
+    #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
     }
@@ -234,6 +238,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    #[inline]
     pub fn bra<O: Observer>(
         &mut self,
         target: u32,
@@ -275,6 +280,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    #[inline]
     pub fn joinat<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
         self.push(TokenType::Joinat, target, self.active, o)?;
@@ -286,6 +292,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    #[inline]
     pub fn breakaddr<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
         self.push(TokenType::Break, target, self.active, o)?;
@@ -297,6 +304,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
+    #[inline]
     pub fn call<O: Observer>(&mut self, target: u32, next: u32, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
         self.push(TokenType::Call, next, self.active, o)?;
@@ -349,6 +357,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    #[inline]
     pub fn break_<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
         let leaving = leaving & self.active;
@@ -360,6 +369,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    #[inline]
     pub fn ret<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
         let leaving = leaving & self.active;
@@ -371,6 +381,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]; what unwinding can meet.
+    #[inline]
     pub fn exit<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
         self.exited |= self.active;
@@ -383,6 +394,7 @@ impl Flow {
     ///
     /// # Errors
     /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
+    #[inline]
     pub fn join<O: Observer>(&mut self, o: &mut O) -> Result<Join, Fault> {
         let Some(&top) = self.stack.last() else {
             return self.join_without_token();
@@ -497,6 +509,7 @@ impl Flow {
 
     /// **Open** (9.8): "No other control instruction may run in between": it is [`Fault::QuadonActive`] in strict
     /// mode. In lenient mode only what would disturb the entry is (unwinding, joining, nesting).
+    #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
             (Mode::Strict, Some(Token { token: TokenType::Quadon, .. })) => Err(Fault::QuadonActive),
@@ -510,6 +523,7 @@ impl Flow {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }
 
+    #[inline]
     fn retire<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         let staying = self.active - leaving;
         let decision = if leaving.any() && staying.any() { Decision::Divergent } else { Decision::Uniform };
@@ -558,6 +572,7 @@ impl Flow {
         self.broken_at_the_end()
     }
 
+    #[inline]
     fn push<O: Observer>(&mut self, token: TokenType, pc: u32, mask: Mask, o: &mut O) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
             return Err(Fault::StackLimit);
@@ -567,6 +582,7 @@ impl Flow {
         Ok(())
     }
 
+    #[inline]
     fn pop<O: Observer>(&mut self, o: &mut O) {
         let Some(top) = self.stack.pop() else { return };
         if top.token == TokenType::CallLim {
@@ -575,6 +591,7 @@ impl Flow {
         announce(o, Event::Pop { kind: top.token.name() });
     }
 
+    #[inline]
     fn jump<O: Observer>(&mut self, to: u32, o: &mut O) {
         self.pc = to;
         announce(o, Event::Jump { to });

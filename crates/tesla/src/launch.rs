@@ -26,12 +26,15 @@ use reconverge_simt::fidelity::Report;
 use reconverge_simt::memory::{Buffer, Committed, LayoutError, Memory, Tracked};
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step, Trap, Why,
+    Engine, FlowView, Issue, Lane, Level, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step,
+    Trap, Why,
 };
 use thiserror::Error;
 
 use crate::block::Block;
 use crate::code::Code;
+use crate::fast::Fast;
+use crate::fast::lockstep::{self, Difference, Failure};
 use crate::fidelity;
 use crate::flow::{Flow, Limits, WARP, whole_quads};
 use crate::inst::{Chip, Stage};
@@ -68,11 +71,16 @@ pub struct Options {
     pub watchdog: u64,
     /// Whether to use the threads of the rayon pool in which [`run`] is called. The result does not depend on it.
     pub parallel: bool,
+    /// Which engine executes. The result does not depend on it.
+    pub engine: Engine,
+    /// The vector instructions that the fast engine uses; `None` is the best that the processor has. The result does
+    /// not depend on it.
+    pub level: Option<Level>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mode: Mode::Strict, watchdog: 1 << 28, parallel: true }
+        Options { mode: Mode::Strict, watchdog: 1 << 28, parallel: true, engine: Engine::Fast, level: None }
     }
 }
 
@@ -387,6 +395,9 @@ pub enum RunError {
     /// The program trapped.
     #[error("{0}")]
     Trap(LaunchTrap),
+    /// The engines that ran in lockstep differ.
+    #[error(transparent)]
+    Differ(Box<Difference>),
 }
 
 /// What one thread of a graphics stage leaves.
@@ -440,6 +451,8 @@ pub struct Context {
     pub mode: Mode,
     /// Instructions a block may issue.
     pub watchdog: u64,
+    /// The program lowered for the fast engine, when that executes.
+    pub fast: Option<Fast>,
     launch: Launch,
     local_bytes: u32,
 }
@@ -468,7 +481,8 @@ impl Context {
             }
         };
         let setup = launch.setup();
-        let context = Context {
+        let (registers, shared_bytes) = (setup.registers as usize, shared_bytes(&launch));
+        let mut context = Context {
             code: Code::new(&program.words, setup.code_base, stage, setup.chip),
             stage,
             chip: setup.chip,
@@ -480,8 +494,16 @@ impl Context {
             vertices,
             mode: options.mode,
             watchdog: options.watchdog,
+            fast: None,
             local_bytes,
             launch,
+        };
+        context.fast = match options.engine {
+            Engine::Reference => None,
+            Engine::Fast | Engine::Lockstep => {
+                let level = options.level.unwrap_or_else(Level::best);
+                Some(Fast::new(&context, registers, shared_bytes, level))
+            }
         };
         Ok((context, memory))
     }
@@ -524,7 +546,17 @@ impl Context {
     }
 
     fn graphics_block(&self, number: usize, warp: Warp) -> Block {
-        Block::new([number as u32, 0], Shared::default(), vec![warp], self.code.slots().len())
+        self.finish_block([number as u32, 0], Shared::default(), vec![warp])
+    }
+
+    /// The block with what its engine needs.
+    fn finish_block(&self, index: [u32; 2], shared: Shared, mut warps: Vec<Warp>) -> Block {
+        if let Some(fast) = &self.fast {
+            warps.iter_mut().for_each(|warp| fast.prepare(warp));
+        }
+        let mut block = Block::new(index, shared, warps, self.code.slots().len());
+        block.common.runs = vec![0; self.fast.as_ref().map_or(0, Fast::blocks)];
+        block
     }
 
     /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
@@ -548,7 +580,7 @@ impl Context {
             }
             warp
         });
-        Block::new(index, shared, warps.collect(), self.code.slots().len())
+        self.finish_block(index, shared, warps.collect())
     }
 
     fn fragment_warp(&self, fragment: &Fragment, number: usize) -> Warp {
@@ -615,6 +647,14 @@ fn shared_size(compute: &Compute) -> u64 {
     }
 }
 
+/// Bytes of s[] of a block; graphics stages have none.
+fn shared_bytes(launch: &Launch) -> usize {
+    match launch {
+        Launch::Compute(compute) => shared_size(compute) as usize,
+        Launch::Fragment(_) | Launch::Vertex(_) | Launch::Geometry(_) => 0,
+    }
+}
+
 fn check_lanes(launch: &Launch) -> Result<(), LaunchError> {
     let short = |slot: u16, given: usize, lanes: usize| match given < lanes {
         true => Err(LaunchError::InputTooShort { slot, given, lanes }),
@@ -666,12 +706,16 @@ fn default_centre(lane: usize) -> [f32; 2] {
     [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
 }
 
-/// Executes a launch with the reference interpreter.
+/// Executes a launch with the engine that the options name.
 ///
 /// # Errors
-/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did.
+/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
+/// lockstep, the engines differ.
 pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
     let (context, mut memory) = Context::new(launch, program, options)?;
+    if let (Engine::Lockstep, Some(fast)) = (options.engine, &context.fast) {
+        return run_in_lockstep(&context, fast, memory);
+    }
     let blocks = context.blocks();
     let mut outcome = Outcome::default();
     let mut next = 0;
@@ -682,7 +726,8 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
         let end = block.run(&context, &mut view, &mut Silent);
         (block, view.finish(), end)
     };
-    while options.parallel && blocks > 1 && next < blocks {
+    let parallel = options.parallel && blocks > 1 && rayon::current_num_threads() > 1;
+    while parallel && next < blocks {
         // Enough blocks for every thread to stay busy, few enough to keep their views small.
         let batch = next..blocks.min(next + 16 * rayon::current_num_threads());
         next = batch.end;
@@ -709,8 +754,26 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
     Ok(outcome)
 }
 
+fn run_in_lockstep(context: &Context, fast: &Fast, mut memory: Memory) -> Result<Outcome, RunError> {
+    let mut twin_memory = memory.clone();
+    let mut outcome = Outcome::default();
+    for number in 0..context.blocks() {
+        let block = context.block(number);
+        let block =
+            lockstep::run(context, fast, block, &mut memory, &mut twin_memory).map_err(|failure| {
+                match failure {
+                    Failure::Trap(trap) => RunError::Trap(trap),
+                    Failure::Differ(difference) => RunError::Differ(difference),
+                }
+            })?;
+        retire(context, &block, &mut outcome);
+    }
+    outcome.memory = memory;
+    Ok(outcome)
+}
+
 /// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
-/// [`Run`].
+/// [`Run`]. Events are the reference interpreter's: an observer that looks is served by it, whatever the options say.
 ///
 /// # Errors
 /// As [`run`].
@@ -754,6 +817,9 @@ fn retire(context: &Context, block: &Block, outcome: &mut Outcome) {
 }
 
 /// A launch as a machine: one instruction a step, in the guaranteed order. A copy is a snapshot.
+///
+/// Steps that nobody observes are the fast engine's unless the options name the reference interpreter; the others are
+/// always the reference interpreter's. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     context: Arc<Context>,
@@ -851,8 +917,15 @@ impl Machine for Run {
         if self.done {
             return Ok(Step::Done);
         }
-        if self.block.step(&self.context, &mut self.memory, observer)? == Step::Running {
+        let step = match self.context.fast.as_ref().filter(|_| !O::ENABLED) {
+            Some(fast) => self.block.stride(fast, &self.context, &mut self.memory, 1)?,
+            None => self.block.step(&self.context, &mut self.memory, observer)?,
+        };
+        if step == Step::Running {
             return Ok(Step::Running);
+        }
+        if let Some(fast) = &self.context.fast {
+            fast.settle(&mut self.block.common);
         }
         retire(&self.context, &self.block, &mut self.finished);
         self.number += 1;

@@ -8,6 +8,7 @@
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
 //! | [`meaning`], [`access`] | which lane function an operation is; memory operands |
 //! | [`mod@reference`] | the clear interpreter: one instruction of one warp |
+//! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`block`], [`launch`] | who runs when; what is true before the first instruction, and what is left |
 //! | [`trap`], [`fidelity`], [`mod@coverage`] | what stops a program; how exact each operation is; the list of all |
 
@@ -19,6 +20,7 @@ pub mod coverage;
 pub mod decode;
 pub mod draft;
 pub mod explain;
+pub mod fast;
 pub mod fidelity;
 pub mod flow;
 pub mod inst;

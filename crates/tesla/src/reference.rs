@@ -30,17 +30,28 @@ pub fn step<G: Store, O: Observer>(
     global: &mut G,
     observer: &mut O,
 ) -> Result<(), Trap<Cause>> {
-    let pc = warp.flow.pc();
     let arrived = warp.flow.active();
-    let result = Step { context, common, warp, global, observer, pc }.run();
-    result.map_err(|failure| {
-        let (lanes, cause) = *failure;
-        let lanes = lanes.unwrap_or(arrived);
-        if O::ENABLED {
-            observer.event(Event::Trap { mask: lanes });
-        }
-        Trap { pc, lanes, cause }
-    })
+    let mut step = Step { context, common, pc: warp.flow.pc(), warp, global, observer };
+    let result = step.run();
+    step.trapped(result, arrived)
+}
+
+/// The same without the instruction's join modifier, for an engine that has joined already: `arrived` are the lanes
+/// that were active before.
+///
+/// # Errors
+/// As [`step`].
+pub fn step_joined<G: Store, O: Observer>(
+    context: &Context,
+    common: &mut Common,
+    warp: &mut Warp,
+    global: &mut G,
+    observer: &mut O,
+    arrived: Mask,
+) -> Result<(), Trap<Cause>> {
+    let mut step = Step { context, common, pc: warp.flow.pc(), warp, global, observer };
+    let result = step.fetch().and_then(|inst| step.joined(inst));
+    step.trapped(result, arrived)
 }
 
 /// A cause and, where it is not all active lanes, the lanes it concerns. In a box because it is rare, and the results
@@ -64,13 +75,22 @@ struct Step<'a, G, O> {
     pc: u32,
 }
 
-impl<G: Store, O: Observer> Step<'_, G, O> {
-    fn run(mut self) -> Result<(), Failure> {
-        let context = self.context;
-        let inst = context.code.at(self.pc).map_err(everyone)?;
+impl<'a, G: Store, O: Observer> Step<'a, G, O> {
+    fn fetch(&self) -> Result<&'a Inst, Failure> {
+        self.context.code.at(self.pc).map_err(everyone)
+    }
+
+    fn run(&mut self) -> Result<(), Failure> {
+        let inst = self.fetch()?;
         if inst.end == End::Join && self.warp.flow.join(self.observer).map_err(everyone)? == Join::Away {
             return Ok(());
         }
+        self.joined(inst)
+    }
+
+    /// What comes after the join modifier.
+    fn joined(&mut self, inst: &Inst) -> Result<(), Failure> {
+        let context = self.context;
         let active = self.warp.flow.active();
         self.announce(Event::Issue { pc: self.pc, mask: active });
         self.common.count(context.code.place(self.pc), active);
@@ -87,6 +107,16 @@ impl<G: Store, O: Observer> Step<'_, G, O> {
             self.warp.flow.exit(self.observer).map_err(everyone)?;
         }
         Ok(())
+    }
+
+    /// A failure as the trap of this step.
+    fn trapped(&mut self, result: Result<(), Failure>, arrived: Mask) -> Result<(), Trap<Cause>> {
+        result.map_err(|failure| {
+            let (lanes, cause) = *failure;
+            let lanes = lanes.unwrap_or(arrived);
+            self.announce(Event::Trap { mask: lanes });
+            Trap { pc: self.pc, lanes, cause }
+        })
     }
 
     /// The active lanes whose predicate holds. (2.2)

@@ -76,6 +76,11 @@ impl Shared {
         &self.bytes
     }
 
+    /// The same for writing.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
     /// Puts `bytes` at `offset`; what reaches beyond the end is dropped.
     pub fn place(&mut self, offset: usize, bytes: &[u8]) {
         let end = self.bytes.len().min(offset + bytes.len());

@@ -73,6 +73,46 @@ pub struct Warp {
     pub emitted: Vec<Vec<Emitted>>,
 }
 
+/// What a warp owns, piece by piece, for engines that work on whole rows.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// Where it is, and for whom.
+    pub flow: &'a mut Flow,
+    /// The general registers and behind them what [`Warp::add_room`] added.
+    pub rows: &'a mut [Row<WARP>],
+    /// `$a1` to `$a4`
+    pub a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+    /// `$c0` to `$c3`; only the low four bits of each lane may be set.
+    pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+    /// l[]
+    pub local: Local<'a>,
+}
+
+/// The l[] of all lanes.
+#[derive(Debug)]
+pub struct Local<'a> {
+    bytes: &'a mut [u8],
+    each: u32,
+}
+
+impl Local<'_> {
+    /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
+    #[inline]
+    pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
+        self.bytes.get_mut(local_place(self.each, lane, address, count)?)
+    }
+}
+
+/// Where the bytes of a lane's l[] stand, of which each has `each` bytes.
+#[inline]
+fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
+    if address.checked_add(count)? > each {
+        return None;
+    }
+    let start = lane.index() * each as usize + address as usize;
+    Some(start..start + count as usize)
+}
+
 impl Warp {
     /// A warp with `registers` general registers and `local_bytes` of l[] a lane, all zero.
     ///
@@ -100,6 +140,22 @@ impl Warp {
     /// The same for writing.
     pub fn file_mut(&mut self) -> &mut Registers<WARP> {
         &mut self.r
+    }
+
+    /// Adds rows behind the general registers, as an engine's own room. They are no registers: nothing else sees them.
+    pub fn add_room(&mut self, rows: &[Row<WARP>]) {
+        self.r.add_room(rows);
+    }
+
+    /// What whole-row engines work on, each apart from the others.
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            flow: &mut self.flow,
+            rows: self.r.with_room_mut(),
+            a: &mut self.a,
+            c: &mut self.c,
+            local: Local { bytes: &mut self.local, each: self.local_bytes },
+        }
     }
 
     /// Whether `$r<register>` is among those the program declared. Writes to others, and instructions whose
@@ -212,22 +268,13 @@ impl Warp {
     /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
-        self.local.get(self.local_place(lane, address, count)?)
+        self.local.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
     /// The same for writing.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        let place = self.local_place(lane, address, count)?;
-        self.local.get_mut(place)
-    }
-
-    fn local_place(&self, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
-        if address.checked_add(count)? > self.local_bytes {
-            return None;
-        }
-        let start = lane.index() * self.local_bytes as usize + address as usize;
-        Some(start..start + count as usize)
+        self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
     }
 
     /// o[] word `word` of a lane; 0 when it was never written.

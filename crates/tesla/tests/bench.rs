@@ -4,14 +4,15 @@ mod support;
 
 use reconverge_container::Hints;
 use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Engine, Level};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, Launch, Options, run};
-use support::shared;
+use support::{shared, ways};
 
 const OUT: u32 = 0x1_0000;
 
 /// What `blocks` blocks of 256 threads leave, one word a thread.
-fn output(kernel: &str, blocks: u32) -> Option<Vec<u32>> {
+fn output(kernel: &str, blocks: u32, options: &Options) -> Option<Vec<u32>> {
     let file = std::fs::read(shared("bench")?.join(kernel)).unwrap();
     let image = reconverge_container::load(&file, &Hints::default()).unwrap();
     let mut compute = Compute::of(&image.programs[0], Chip::from_name("sm_10").unwrap()).unwrap();
@@ -20,8 +21,8 @@ fn output(kernel: &str, blocks: u32) -> Option<Vec<u32>> {
     compute.params = OUT.to_le_bytes().to_vec();
     let bytes = vec![0; 1024 * blocks as usize];
     compute.memory = Memory::new(vec![Buffer { address: OUT, bytes }]).unwrap();
-    let outcome = run(Launch::Compute(compute), &image.programs[0], &Options::default()).unwrap();
-    eprintln!("{kernel}: {:?}", outcome.statistics);
+    let outcome = run(Launch::Compute(compute), &image.programs[0], options).unwrap();
+    eprintln!("{kernel}, {}: {:?}", options.engine, outcome.statistics);
     let words = outcome.memory.at(OUT).unwrap().bytes.chunks(4);
     Some(words.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect())
 }
@@ -56,20 +57,30 @@ fn hash(words: &[u32]) -> u32 {
 
 #[test]
 fn mandel_equals_a_direct_evaluation() {
-    let Some(found) = output("mandel.cubin", 480) else { return };
-    assert!(found.iter().zip(0..).all(|(found, lane)| *found == mandel(lane)));
+    for way in ways(&Options::default()) {
+        let Some(found) = output("mandel.cubin", 100, &way) else { return };
+        assert!(found.iter().zip(0..).all(|(found, lane)| *found == mandel(lane)));
+    }
 }
 
 #[test]
 fn collatz_equals_a_direct_evaluation() {
-    let Some(found) = output("collatz.cubin", 48) else { return };
-    assert!(found.iter().zip(0..).all(|(found, lane)| *found == collatz(lane)));
+    for way in ways(&Options::default()) {
+        let Some(found) = output("collatz.cubin", 32, &way) else { return };
+        assert!(found.iter().zip(0..).all(|(found, lane)| *found == collatz(lane)));
+    }
 }
 
 #[test]
 fn both_kernels_give_their_golden_hashes() {
     for (kernel, golden) in [("mandel.cubin", 0xcc8e_da81), ("collatz.cubin", 0xac70_67e1u32)] {
-        let Some(found) = output(kernel, 4096) else { return };
-        assert_eq!(hash(&found), golden, "{kernel}: {:08x}", hash(&found));
+        for level in Level::available() {
+            for parallel in [true, false] {
+                let options =
+                    Options { engine: Engine::Fast, level: Some(level), parallel, ..Options::default() };
+                let Some(found) = output(kernel, 4096, &options) else { return };
+                assert_eq!(hash(&found), golden, "{kernel}: {:08x}", hash(&found));
+            }
+        }
     }
 }

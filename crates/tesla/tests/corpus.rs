@@ -7,9 +7,9 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::texture::{Image, Sampler, Wrap};
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Fragment, LaneResult, Launch, MOST_LOCAL, Options, Setup, Varying, run};
+use reconverge_tesla::launch::{Fragment, LaneResult, Launch, MOST_LOCAL, Options, Setup, Varying};
 use serde_json::Value;
-use support::{json_lines, shared, words};
+use support::{json_lines, run, shared, words};
 
 fn register(case: &Value, name: &str) -> u32 {
     words(&case["program"]["regs"][name])[0]

@@ -9,7 +9,7 @@ use std::io::Read;
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Lane, Machine, Silent, Step};
+use reconverge_simt::{Engine, Lane, Machine, Silent, Step};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Options, Run, Setup};
@@ -46,7 +46,7 @@ fn modes(column: &str) -> Modes {
 }
 
 /// A machine about to execute the row's instruction, in as many lanes as given.
-fn machine(row: &Row, stage: Stage, lanes: u32) -> (Run, Inst) {
+fn machine(row: &Row, stage: Stage, lanes: u32, engine: Engine) -> (Run, Inst) {
     let chip = chip(&row[1]);
     let w0 = hex(&row[3]).unwrap() as u32;
     let instruction = match hex(&row[4]) {
@@ -70,7 +70,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32) -> (Run, Inst) {
             Launch::Compute(compute)
         }
     };
-    (Run::new(launch, &program, &Options::default()).unwrap(), inst)
+    (Run::new(launch, &program, &Options { engine, ..Options::default() }).unwrap(), inst)
 }
 
 /// Result and flags of a lane.
@@ -89,8 +89,8 @@ fn step(run: &mut Run, row: &Row) {
     assert_eq!(run.step(&mut Silent), Ok(Step::Running), "{row:?}");
 }
 
-fn arithmetic(family: &str, row: &Row) -> bool {
-    let (mut run, inst) = machine(row, Stage::Compute, 1);
+fn arithmetic(family: &str, row: &Row, engine: Engine) -> bool {
+    let (mut run, inst) = machine(row, Stage::Compute, 1, engine);
     let warp = &mut run.block_mut().warps[0];
     let sources = [5, 6, 7].map(|column: usize| hex(&row[column]));
     let wide = family.starts_with('d') || family.ends_with("64");
@@ -110,8 +110,8 @@ fn arithmetic(family: &str, row: &Row) -> bool {
     left(&run, &inst, Lane(0)) == (hex(&row[9]), hex(&row[10]))
 }
 
-fn atomic(row: &Row) -> bool {
-    let (mut run, inst) = machine(row, Stage::Compute, 1);
+fn atomic(row: &Row, engine: Engine) -> bool {
+    let (mut run, inst) = machine(row, Stage::Compute, 1, engine);
     let [old, src2, src3] = [5, 6, 7].map(|column: usize| hex(&row[column]));
     let Operand::Mem(mem) = inst.src[0] else { panic!("{row:?}") };
     let bytes = mem.access.bytes() as usize;
@@ -141,9 +141,9 @@ fn atomic(row: &Row) -> bool {
     (Some(new), left(&run, &inst, Lane(0)).0) == (hex(&row[8]), hex(&row[9]))
 }
 
-fn quad(rows: &[Row]) -> bool {
+fn quad(rows: &[Row], engine: Engine) -> bool {
     let stage = if rows[0][2].contains("non_fp_stage") { Stage::Compute } else { Stage::Fragment };
-    let (mut run, inst) = machine(&rows[0], stage, 4);
+    let (mut run, inst) = machine(&rows[0], stage, 4, engine);
     let warp = &mut run.block_mut().warps[0];
     for (lane, row) in rows.iter().enumerate() {
         warp.set_r(Lane(lane as u8), 4, hex(&row[6]).unwrap() as u32);
@@ -169,15 +169,17 @@ fn every_vector_holds_for_the_executed_instruction() {
         let rows: Vec<Row> =
             text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
         count += rows.len();
-        let mut judge = |row: &Row, right: bool| {
-            if !right {
-                wrong.push(format!("{family}: {}", row.join(",")));
+        for engine in [Engine::Reference, Engine::Fast] {
+            let mut judge = |row: &Row, right: bool| {
+                if !right {
+                    wrong.push(format!("{family} ({engine}): {}", row.join(",")));
+                }
+            };
+            match family.as_str() {
+                "quadop" => rows.chunks(4).for_each(|rows| judge(&rows[0], quad(rows, engine))),
+                "atom32" | "atom64" => rows.iter().for_each(|row| judge(row, atomic(row, engine))),
+                family => rows.iter().for_each(|row| judge(row, arithmetic(family, row, engine))),
             }
-        };
-        match family.as_str() {
-            "quadop" => rows.chunks(4).for_each(|rows| judge(&rows[0], quad(rows))),
-            "atom32" | "atom64" => rows.iter().for_each(|row| judge(row, atomic(row))),
-            family => rows.iter().for_each(|row| judge(row, arithmetic(family, row))),
         }
     }
     eprintln!("{} families, {count} rows, {} wrong", files.len(), wrong.len());

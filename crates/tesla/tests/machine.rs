@@ -10,11 +10,15 @@ use reconverge_simt::{Event, Lane, Machine, Mode, Recorder, Silent, Step};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
     Compute, Fragment, Geometry, Launch, LaunchError, Options, Outcome, Run, RunError, Setup, Varying,
-    Vertex, run, run_observed,
+    Vertex, run_observed,
 };
 use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
+
+mod support;
+
+use support::{run, ways};
 
 const CHIP: Chip = Chip::Gt215;
 
@@ -569,16 +573,18 @@ fn stepping_equals_running_and_a_copy_is_a_snapshot() {
     );
     let (compute, program) = kernel(&source, 3, [70, 1, 1], 210);
     let whole = run(Launch::Compute(compute.clone()), &program, &strict()).unwrap();
-    let mut stepped = Run::new(Launch::Compute(compute), &program, &strict()).unwrap();
-    for _ in 0..57 {
-        assert_eq!(stepped.step(&mut Silent), Ok(Step::Running));
-    }
-    let snapshot = stepped.clone();
-    for mut machine in [stepped, snapshot] {
-        while machine.step(&mut Silent).unwrap() == Step::Running {}
-        assert_eq!(machine.statistics(), whole.statistics);
-        assert_eq!(machine.memory(), &whole.memory);
-        assert_eq!(machine.outcome().report, whole.report);
+    for way in ways(&strict()) {
+        let mut stepped = Run::new(Launch::Compute(compute.clone()), &program, &way).unwrap();
+        for _ in 0..57 {
+            assert_eq!(stepped.step(&mut Silent), Ok(Step::Running));
+        }
+        let snapshot = stepped.clone();
+        for mut machine in [stepped, snapshot] {
+            while machine.step(&mut Silent).unwrap() == Step::Running {}
+            assert_eq!(machine.statistics(), whole.statistics);
+            assert_eq!(machine.memory(), &whole.memory);
+            assert_eq!(machine.outcome().report, whole.report);
+        }
     }
 }
 

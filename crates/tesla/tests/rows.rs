@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::Mode;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Sampler};
+use reconverge_simt::{Engine, Mode};
 use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::fidelity;
@@ -86,12 +86,14 @@ fn execute(example: &Example) -> Result<Outcome, String> {
             vertices: vec![0; 4],
         }),
     };
-    let options = Options { mode: Mode::Lenient, watchdog: 100, ..Options::default() };
+    let options =
+        Options { mode: Mode::Lenient, watchdog: 100, engine: Engine::Lockstep, ..Options::default() };
     let name =
         decode([program.words[0], program.words[1]], *chip, *stage).map(|inst| fidelity::of(&inst.op).0);
     let outcome = run(launch, &program, &options).map_err(|error| match error {
         RunError::Trap(trap) => trap.trap.cause.to_string(),
         RunError::Launch(error) => panic!("{id}: {error}"),
+        RunError::Differ(difference) => panic!("{id}: {difference}"),
     })?;
     assert!(outcome.report.operations.contains_key(name.unwrap()), "{id} was not executed");
     Ok(outcome)

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use reconverge_container::Hints;
 use reconverge_isa::{Image, Isa, Program};
-use reconverge_simt::Statistics;
 use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Engine, Statistics};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, Launch, Options, run};
 use serde_json::Value;
@@ -141,11 +141,18 @@ fn every_run_leaves_the_expected_memory_after_the_expected_instructions() {
     for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
         let manifest: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         count += 1;
-        let results = [true, false]
-            .map(|parallel| judge(&folder, &manifest, &Options { parallel, ..Options::default() }));
-        if results[0] != results[1] {
-            wrong.push(format!("{}: parallel {:?}, in order {:?}", manifest["id"], results[0], results[1]));
-        } else if let Err(why) = &results[0] {
+        let in_order = Options { parallel: false, ..Options::default() };
+        let mut ways = vec![Options { engine: Engine::Reference, parallel: true, ..in_order }];
+        ways.push(Options { engine: Engine::Fast, parallel: true, ..in_order });
+        ways.extend(support::ways(&in_order));
+        let results: Vec<_> = ways.iter().map(|way| judge(&folder, &manifest, way)).collect();
+        for (way, result) in ways.iter().zip(&results) {
+            if *result != results[0] {
+                wrong
+                    .push(format!("{}: {result:?} with {way:?} instead of {:?}", manifest["id"], results[0]));
+            }
+        }
+        if let Err(why) = &results[0] {
             wrong.push(format!("{}: {why}", manifest["id"]));
         }
     }

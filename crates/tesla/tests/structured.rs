@@ -3,7 +3,7 @@
 //! end.
 
 use reconverge_isa::Program as Words;
-use reconverge_simt::{FlowView, Lane as LaneNumber, Machine, Mode, Silent, Step, Why};
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Mode, Silent, Step, Why};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Launch, Options, Run, Setup, Vertex, run};
 use reconverge_tesla::text::assemble;
@@ -504,12 +504,17 @@ impl Prepared {
         Prepared { lowered, words, setup }
     }
 
-    /// The variables of every lane at the end, in strict mode.
+    /// The variables of every lane at the end, in strict mode. The engines run in lockstep as well and must agree.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let inputs = (1..VARIABLES)
             .map(|variable| (variable as u16, lanes.iter().map(|lane| lane[variable] as u32).collect()));
         let launch = Vertex { setup: self.setup.clone(), lanes: lanes.len(), inputs: inputs.collect() };
-        let options = Options { mode: Mode::Strict, watchdog: 1 << 22, parallel: false };
+        let options =
+            Options { mode: Mode::Strict, watchdog: 1 << 22, parallel: false, ..Options::default() };
+        let lockstep = Options { engine: Engine::Lockstep, ..options };
+        let together = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
+        let together = together.map_err(|error| error.to_string())?;
+        let options = Options { engine: Engine::Reference, ..options };
         let mut run =
             Run::new(Launch::Vertex(launch), &self.words, &options).map_err(|error| error.to_string())?;
         loop {
@@ -535,7 +540,11 @@ impl Prepared {
             return Err(format!("left on the stack: {left:?}"));
         }
         let variables = |registers: &[u32]| [4, 1, 2, 3].map(|register| registers[register] as i32);
-        Ok(run.outcome().lanes.iter().map(|lane| variables(&lane.registers)).collect())
+        let outcome = run.outcome();
+        if (&outcome.lanes, outcome.statistics) != (&together.lanes, together.statistics) {
+            return Err("stepping and lockstep leave something else".to_owned());
+        }
+        Ok(outcome.lanes.iter().map(|lane| variables(&lane.registers)).collect())
     }
 
     fn wrong(&self, why: String) -> Wrong {

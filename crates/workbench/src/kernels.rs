@@ -176,7 +176,7 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not have the engine.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
-        if engine != Engine::Reference {
+        if !matches!((self, engine), (_, Engine::Reference) | (Prepared::Tesla { .. }, _)) {
             return Err(KernelError::Engine(engine));
         }
         match self {
@@ -190,7 +190,8 @@ impl Prepared {
                 Ok(KernelRun { counts, statistics: outcome.statistics })
             }
             Prepared::Tesla { program, launch, options } => {
-                let outcome = tesla::run(tesla::Launch::Compute(*launch.clone()), program, options)?;
+                let options = tesla::Options { engine, ..*options };
+                let outcome = tesla::run(tesla::Launch::Compute(*launch.clone()), program, &options)?;
                 let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
                 Ok(KernelRun { counts, statistics: outcome.statistics })
             }

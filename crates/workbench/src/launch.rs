@@ -5,7 +5,7 @@ use reconverge_isa::{Image, Isa, Program};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::request::Error;
+use crate::request::{Error, How};
 use crate::result::RunResult;
 use crate::values::Files;
 use crate::{r500, r700, tesla};
@@ -154,11 +154,17 @@ impl LaunchFile {
     ///
     /// # Errors
     /// [`Error::Trap`] is the program's fault, the others are the request's.
-    pub fn run(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
+    pub fn run(
+        &self,
+        image: &Image,
+        program: &Program,
+        how: How,
+        files: &dyn Files,
+    ) -> Result<RunResult, Error> {
         match self {
-            LaunchFile::R500(file) => r500::run(file, program, files),
-            LaunchFile::R700(file) => r700::run(file, program, files),
-            LaunchFile::Tesla(file) => tesla::run(file, image, program, files),
+            LaunchFile::R500(file) => r500::run(file, program, how, files),
+            LaunchFile::R700(file) => r700::run(file, program, how, files),
+            LaunchFile::Tesla(file) => tesla::run(file, image, program, how, files),
         }
     }
 }

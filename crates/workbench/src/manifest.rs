@@ -11,7 +11,7 @@ use reconverge_tesla::launch::{Compute, Launch, LaunchError, Options};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, mode};
+use crate::request::{Error, How, mode};
 use crate::result::{RunResult, difference};
 use crate::tesla::{chip, finished, impossible};
 use crate::values::Files;
@@ -131,8 +131,15 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Trap`] is the program's fault, the others are the manifest's.
-    pub fn run(&self, image: &Image, mode_name: Option<&str>, files: &dyn Files) -> Result<RunResult, Error> {
-        let options = Options { mode: mode(mode_name)?, ..Options::default() };
+    pub fn run(
+        &self,
+        image: &Image,
+        mode_name: Option<&str>,
+        how: How,
+        files: &dyn Files,
+    ) -> Result<RunResult, Error> {
+        let engine = how.engine.unwrap_or(Options::default().engine);
+        let options = Options { mode: mode(mode_name)?, engine, ..Options::default() };
         let chip = chip(Some(&self.arch))?;
         let mut memory = self.memory(files)?;
         let mut result = RunResult::default();

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Program;
 use reconverge_isa::word::FieldValue;
+use reconverge_isa::{Isa, Program};
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, Domain, Format, Surface, Tiling,
 };
@@ -19,7 +19,7 @@ use reconverge_r500::words::TexOp;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -196,7 +196,8 @@ impl From<DispatchError> for Error {
 ///
 /// # Errors
 /// See [`enum@Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
-pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
+pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
+    how.reference_only(Isa::R500)?;
     let setup = Arc::new(Setup::new(program)?);
     let options = options(file, &setup)?;
     let constants = constants(file, files)?;

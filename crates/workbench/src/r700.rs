@@ -1,6 +1,6 @@
 //! Running R700 and R600 programs: a self-describing launch file, or the same from a command line.
 
-use reconverge_isa::Program;
+use reconverge_isa::{Isa, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
@@ -11,7 +11,7 @@ use reconverge_simt::Mode;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -181,7 +181,8 @@ impl LaunchFile {
 ///
 /// # Errors
 /// [`Error::Trap`] is the program's fault, the others are the request's.
-pub fn run(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<RunResult, Error> {
+pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
+    how.reference_only(Isa::R700)?;
     let launch = launch(file, program, files)?;
     let mut options = match mode(file.mode.as_deref())? {
         Mode::Strict => Options::STRICT,

@@ -15,7 +15,7 @@ use reconverge_tesla::state::Emitted;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, TextureValues, mode};
+use crate::request::{Error, How, TextureValues, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -157,6 +157,7 @@ pub(crate) fn finished(result: Result<Outcome, RunError>) -> Result<Outcome, Err
     result.map_err(|error| match error {
         RunError::Launch(error) => impossible(error),
         RunError::Trap(trap) => Error::Trap(trap.to_string()),
+        RunError::Differ(difference) => Error::Differ(difference.to_string()),
     })
 }
 
@@ -172,6 +173,7 @@ pub fn run(
     file: &LaunchFile,
     image: &Image,
     program: &Program,
+    how: How,
     files: &dyn Files,
 ) -> Result<RunResult, Error> {
     let chip = chip(file.chip.as_deref().or(image.chip.as_deref()))?;
@@ -179,6 +181,7 @@ pub fn run(
     let options = Options {
         mode: mode(file.mode.as_deref())?,
         watchdog: file.watchdog.unwrap_or(Options::default().watchdog),
+        engine: how.engine.unwrap_or(Options::default().engine),
         ..Options::default()
     };
     refuse_what_does_not_fit(file, stage)?;

@@ -1,0 +1,155 @@
+//! Operations that are not one lane function over words: predicates, address and condition registers, uniform words
+//! of s[], and the general one that takes any arithmetic instruction as it is.
+
+use reconverge_simt::lanes::{Table, Wide};
+
+use super::lanes::{ACTIVE, Body, GeneralOperands, Lanes, Operation, PREDICATED, inserted, operands};
+use crate::access::extended;
+use crate::flow::WARP;
+use crate::inst::{Access, Condition};
+use crate::lane::Flags;
+use crate::meaning::{self, Operands};
+
+/// The truth tables of all conditions, by code.
+pub(super) static CONDITIONS: [Table; 32] = {
+    let mut tables = [Table::of(0); 32];
+    let mut code = 0;
+    while code < 32 {
+        tables[code] = Table::of(Condition::from_code(code as u8).table());
+        code += 1;
+    }
+    tables
+};
+
+/// [`PREDICATED`] = the active lanes whose `$c` satisfies the condition with code `number`, of each quad those in
+/// the four bits of `shift[0]`. (2.2, 3.4)
+pub(super) struct Predicate;
+
+impl Body for Predicate {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let table = &CONDITIONS[operation.number as usize & 31];
+        // SAFETY: the caller has the level of W.
+        let holding = unsafe { W::select(table, lanes.c(operation.c)) };
+        let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
+        let executing = lanes.set(ACTIVE).bits & holding & quads;
+        // SAFETY: the caller has the level of W.
+        unsafe { lanes.choose::<W>(PREDICATED, executing) };
+    }
+}
+
+/// A row = a word of s[] at byte address `number`, of `shift[0]` bytes, signed when `narrow[0]` says so; the same
+/// for all lanes.
+pub(super) struct SharedWord;
+
+impl Body for SharedWord {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let access = match (operation.shift[0], operation.narrow[0]) {
+            (1, false) => Access::U8,
+            (1, true) => Access::S8,
+            (2, false) => Access::U16,
+            (2, true) => Access::S16,
+            _ => Access::B32,
+        };
+        let start = operation.number as usize;
+        // Lowering has seen that s[] is large enough.
+        let bytes = lanes.shared.bytes().get(start..start + access.bytes() as usize).unwrap_or_default();
+        let raw = bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte));
+        lanes.row_mut(operation.dst).0 = [extended(raw, access) as u32; WARP];
+    }
+}
+
+/// A row = the flags of `$c`. (4: mov $r $c)
+pub(super) struct FromC;
+
+impl Body for FromC {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let values = lanes.c(operation.c).map(u32::from);
+        lanes.row_mut(operation.dst).0 = values;
+    }
+}
+
+/// `$c` = bits 0 to 3 of a row. (4: mov $c $r)
+pub(super) struct ToC;
+
+impl Body for ToC {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let values = lanes.row(operation.src[0]).map(|word| word as u8 & 0xf);
+        lanes.write_c(operation.cdst, operation.set_number, values);
+    }
+}
+
+/// A row = `$a`, whose number is `number`. (4: mov $r $a)
+pub(super) struct FromA;
+
+impl Body for FromA {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let values = lanes.a(operation.number as u8).map(u32::from);
+        lanes.row_mut(operation.dst).0 = values;
+    }
+}
+
+/// `$a`, whose number is `number`, = the low half of a row. (4: shl $a, add $a)
+pub(super) struct ToA;
+
+impl Body for ToA {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let values = lanes.row(operation.src[0]).map(|word| word as u16);
+        lanes.write_a(operation.number as u8, operation.set, values);
+    }
+}
+
+/// Any arithmetic instruction, lane by lane through the list that all engines share: instruction `number`.
+/// `FLAGS`: it writes a `$c`.
+pub(super) struct General<const FLAGS: bool>;
+
+impl<const FLAGS: bool> Body for General<FLAGS> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let tables = lanes.tables;
+        let GeneralOperands { inst, src_high, dst_high } = &tables.generals[operation.number as usize];
+        let low = operands::<true, false>(lanes, operation);
+        let high = src_high.map(|place| lanes.row(place));
+        let carry = *lanes.c(operation.c);
+        let mut result = [0; WARP];
+        let mut result_high = [0; WARP];
+        let mut flags = [0; WARP];
+        for lane in members(lanes.set(operation.set_number.into()).bits) {
+            let src = [0, 1, 2]
+                .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
+            let carry = Flags::from_bits(carry[lane]);
+            let writes_flags = inst.cdst.is_some();
+            let operands = Operands { src, modifiers: inst.modifiers, carry, writes_flags };
+            let (value, flag) = meaning::value(&inst.op, &operands, tables.chip, tables.modes)
+                .expect("only arithmetic is lowered to this");
+            result[lane] = value as u32;
+            result_high[lane] = (value >> 32) as u32;
+            flags[lane] = flag.bits();
+        }
+        let old = lanes.row(operation.dst);
+        let low = inserted(old, result, operation.dst_shift, operation.dst_narrow);
+        lanes.write(operation.dst, operation.set, low);
+        lanes.write(*dst_high, operation.set, result_high);
+        if FLAGS {
+            lanes.write_c(operation.cdst, operation.set_number, flags);
+        }
+    }
+}
+
+/// The numbers of the lanes of a set, lowest first.
+#[inline(always)]
+pub(super) fn members(bits: u32) -> impl Iterator<Item = usize> {
+    let mut left = bits;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize & 31;
+            left &= left - 1;
+            lane
+        })
+    })
+}

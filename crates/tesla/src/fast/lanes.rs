@@ -1,0 +1,354 @@
+//! Operations on whole rows: the state they see, their operands, and how one body becomes code for each level.
+//!
+//! A [`Body`] is written once, as loops over all lanes without branches, and blends its result under the mask. A
+//! [`handler`] is that body compiled for a [`Level`]. Which rows an operation reads and writes was decided when it
+//! was lowered: rows 0 to n - 1 are the registers, those behind them the [room](reconverge_simt::registers) with
+//! constants and intermediate results, so that a handler does not ask where an operand comes from.
+
+use std::marker::PhantomData;
+
+use reconverge_simt::Level;
+use reconverge_simt::lanes::{Baseline, Kind, Spread, Wide};
+use reconverge_simt::registers::Row;
+
+use crate::flow::WARP;
+use crate::inst::{Chip, Inst};
+use crate::lane::Flags;
+use crate::meaning::Modes;
+use crate::spaces::Shared;
+use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
+
+/// All active lanes, among the [`Lanes::sets`].
+pub(super) const ACTIVE: usize = 0;
+
+/// The lanes that the latest predicate left.
+pub(super) const PREDICATED: usize = 1;
+
+/// Where a row stands: its distance from the first, in bytes. Registers come first, then the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// The place of a row by number. Places are made for [`Tables::rows`] rows; whoever makes one sees to that.
+    pub(super) const fn of(number: usize) -> Place {
+        Place((number * size_of::<Row<WARP>>()) as u32)
+    }
+}
+
+/// What all operations of a program share.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    /// Instructions that go lane by lane, by number.
+    pub(super) generals: Vec<GeneralOperands>,
+    pub(super) chip: Chip,
+    pub(super) modes: Modes,
+    /// Rows of a warp's registers and room together. Every place in an operation is one of these.
+    pub(super) rows: usize,
+    /// The rows of the sets, by number of the set.
+    pub(super) sets: [Place; 2],
+}
+
+/// A set of lanes, as far as it is not a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set {
+    pub(super) bits: u32,
+    /// All ones or all zeros.
+    pub(super) bytes: [u8; WARP],
+}
+
+/// What operations work on.
+pub(super) struct Lanes<'a> {
+    rows: &'a mut [Row<WARP>],
+    a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+    c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+    /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
+    sets: [Set; 2],
+    pub(super) shared: &'a mut Shared,
+    pub(super) tables: &'a Tables,
+}
+
+impl<'a> Lanes<'a> {
+    /// Both sets are empty.
+    ///
+    /// # Panics
+    /// The registers have no room for the program.
+    pub(super) fn new(
+        rows: &'a mut [Row<WARP>],
+        a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+        c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+        shared: &'a mut Shared,
+        tables: &'a Tables,
+    ) -> Self {
+        assert!(rows.len() == tables.rows, "the warp was made for this program");
+        let none = Set { bits: 0, bytes: [0; WARP] };
+        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, tables };
+        for place in tables.sets {
+            *lanes.row_mut(place) = Row::ZERO;
+        }
+        lanes
+    }
+
+    /// A row by value: operations read all their rows before they write one, which may be the same.
+    #[inline(always)]
+    pub(super) fn row(&self, place: Place) -> [u32; WARP] {
+        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
+        // SAFETY: lowering makes only places of `tables.rows` rows, and `new` has seen that there are so many.
+        // Measured: 0.6 ns of 5 for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC, 2026-11-21).
+        unsafe { self.rows.as_ptr().byte_add(place.0 as usize).read().0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn row_mut(&mut self, place: Place) -> &mut Row<WARP> {
+        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
+        // SAFETY: as in `row`.
+        unsafe { &mut *self.rows.as_mut_ptr().byte_add(place.0 as usize) }
+    }
+
+    /// Writes the lanes of a set, given as the row of its words; the others keep what they have.
+    #[inline(always)]
+    pub(super) fn write(&mut self, place: Place, set: Place, values: [u32; WARP]) {
+        let words = self.row(set);
+        let old = self.row(place);
+        let mut new = [0; WARP];
+        for lane in 0..WARP {
+            new[lane] = values[lane] & words[lane] | old[lane] & !words[lane];
+        }
+        self.row_mut(place).0 = new;
+    }
+
+    /// A set, by number.
+    #[inline(always)]
+    pub(super) fn set(&self, number: usize) -> &Set {
+        &self.sets[number & 1]
+    }
+
+    /// A set becomes these lanes; costs nothing when it is that already.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    #[inline(always)]
+    pub(super) unsafe fn choose<W: Wide>(&mut self, number: usize, bits: u32) {
+        if self.sets[number & 1].bits != bits {
+            // SAFETY: as the caller says.
+            let Spread { words, bytes, bits } = unsafe { W::spread(bits) };
+            self.row_mut(self.tables.sets[number & 1]).0 = words;
+            self.sets[number & 1] = Set { bits, bytes };
+        }
+    }
+
+    /// The flags of a `$c`.
+    #[inline(always)]
+    pub(super) fn c(&self, register: u8) -> &[u8; WARP] {
+        &self.c[usize::from(register & 3)]
+    }
+
+    /// Writes flags in the lanes of a set, given by number.
+    #[inline(always)]
+    pub(super) fn write_c(&mut self, register: u8, set: u8, flags: [u8; WARP]) {
+        let bytes = self.set(set.into()).bytes;
+        let old = *self.c(register);
+        let mut new = [0; WARP];
+        for lane in 0..WARP {
+            new[lane] = flags[lane] & bytes[lane] | old[lane] & !bytes[lane];
+        }
+        self.c[usize::from(register & 3)] = new;
+    }
+
+    /// `$a1` to `$a4`, by their number; the others read 0.
+    #[inline(always)]
+    pub(super) fn a(&self, register: u8) -> [u16; WARP] {
+        match register {
+            1..=4 => self.a[usize::from(register) - 1],
+            _ => [0; WARP],
+        }
+    }
+
+    /// Writes `$a1` to `$a4` in the lanes of a set, given as the row of its words; writing another does nothing.
+    #[inline(always)]
+    pub(super) fn write_a(&mut self, register: u8, set: Place, values: [u16; WARP]) {
+        if let 1..=4 = register {
+            let words = self.row(set);
+            let row = &mut self.a[usize::from(register) - 1];
+            let old = *row;
+            let mut new = [0; WARP];
+            for lane in 0..WARP {
+                new[lane] = values[lane] & words[lane] as u16 | old[lane] & !words[lane] as u16;
+            }
+            *row = new;
+        }
+    }
+}
+
+/// Operands of an operation. Which of them count is the body's matter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    /// Sources.
+    pub(super) src: [Place; 3],
+    /// Where the result goes.
+    pub(super) dst: Place,
+    /// The lanes that execute, as the row of their words and by number.
+    pub(super) set: Place,
+    pub(super) set_number: u8,
+    /// The `$c` that is read, as carry or as predicate.
+    pub(super) c: u8,
+    /// The `$c` that is written.
+    pub(super) cdst: u8,
+    /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
+    pub(super) shift: [u8; 3],
+    pub(super) narrow: [bool; 3],
+    /// The same of the result: how far it is moved up.
+    pub(super) dst_shift: u8,
+    pub(super) dst_narrow: bool,
+    /// A number of the body's own: an instruction, an address.
+    pub(super) number: u32,
+    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
+    pub(super) keep: [u32; 3],
+    pub(super) flip: [u32; 3],
+}
+
+/// What [`Operation`] has no place for.
+#[derive(Clone, Debug)]
+pub(super) struct GeneralOperands {
+    pub(super) inst: Inst,
+    /// The upper rows of 64-bit sources.
+    pub(super) src_high: [Place; 3],
+    /// The upper row of a 64-bit result.
+    pub(super) dst_high: Place,
+}
+
+/// 16 bits or all of them.
+#[inline(always)]
+pub(super) const fn bits(narrow: bool) -> u32 {
+    if narrow { 0xffff } else { u32::MAX }
+}
+
+/// An operation's code. Calling it is sound on a processor that has the level it was made for.
+pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
+
+/// What an operation does to the rows.
+pub(super) trait Body {
+    /// To be compiled for a level: branch-free loops over all lanes.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
+}
+
+/// The code of a body for a level.
+pub(super) fn handler<B: Body>(level: Level) -> Handler {
+    match level.kind() {
+        Kind::Baseline => baseline::<B>,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => avx2::<B>,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => avx512::<B>,
+        #[cfg(not(target_arch = "x86_64"))]
+        Kind::Avx2 | Kind::Avx512 => baseline::<B>,
+    }
+}
+
+unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: every processor has the baseline.
+    unsafe { B::run::<Baseline>(lanes, operation) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: who calls a handler has its level.
+    unsafe { B::run::<reconverge_simt::lanes::Avx2>(lanes, operation) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: who calls a handler has its level.
+    unsafe { B::run::<reconverge_simt::lanes::Avx512>(lanes, operation) }
+}
+
+/// A lane function with its modifiers fixed, for [`Lanewise`].
+pub(super) trait Kernel {
+    /// Result and flags of one lane; flags that nobody looks at cost nothing.
+    fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
+
+    /// All lanes in a quicker way, when none of them is an exception to it.
+    #[inline(always)]
+    fn usually(_src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+        None
+    }
+}
+
+/// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a
+/// register. `MODIFIED`: some source has abs or neg.
+pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
+    PhantomData<K>,
+);
+
+impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Body
+    for Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
+{
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let sources = operands::<HALVES, MODIFIED>(lanes, operation);
+        if let Some((result, flags)) = K::usually(&sources) {
+            if DST {
+                lanes.write(operation.dst, operation.set, result);
+            }
+            if FLAGS {
+                lanes.write_c(operation.cdst, operation.set_number, flags);
+            }
+            return;
+        }
+        let carry = *lanes.c(operation.c);
+        let mut result = [0; WARP];
+        let mut flags = [0; WARP];
+        for lane in 0..WARP {
+            let (value, flag) =
+                K::lane([0, 1, 2].map(|number: usize| sources[number][lane]), Flags::from_bits(carry[lane]));
+            result[lane] = value;
+            flags[lane] = flag.bits();
+        }
+        if HALVES {
+            result = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_narrow);
+        }
+        if DST {
+            lanes.write(operation.dst, operation.set, result);
+        }
+        if FLAGS {
+            lanes.write_c(operation.cdst, operation.set_number, flags);
+        }
+    }
+}
+
+/// The sources with their halves taken and their modifiers applied.
+#[inline(always)]
+pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
+    lanes: &Lanes<'_>,
+    operation: &Operation,
+) -> [[u32; WARP]; 3] {
+    let Operation { src, shift, narrow, keep, flip, .. } = *operation;
+    let mut sources = src.map(|place| lanes.row(place));
+    for number in 0..3 {
+        for lane in 0..WARP {
+            let word = &mut sources[number][lane];
+            if HALVES {
+                *word = *word >> (shift[number] & 31) & bits(narrow[number]);
+            }
+            if MODIFIED {
+                *word = *word & keep[number] ^ flip[number];
+            }
+        }
+    }
+    sources
+}
+
+/// `old` with 16 bits, or all, replaced by those of `new` moved up.
+#[inline(always)]
+pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
+    let place = bits(narrow) << (shift & 31);
+    let mut all = [0; WARP];
+    for lane in 0..WARP {
+        all[lane] = old[lane] & !place | new[lane] << (shift & 31) & place;
+    }
+    all
+}

@@ -1,0 +1,811 @@
+//! From instructions to blocks of operations, once a program.
+//!
+//! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
+//! end that may. Everything that is known before the program runs is settled here: which registers there are, what
+//! stands in constants, which function with which modifiers. An instruction that nothing here knows ends its block
+//! and is executed by the reference interpreter, so that every program runs.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use reconverge_simt::lanes::Table;
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Level, Mode};
+
+use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
+use super::kernels::{self, Shape};
+use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
+use super::memory::Transfer;
+use crate::access::extended;
+use crate::flow::WARP;
+use crate::inst::{Base, Dst, End, Guard, Inst, Mem, Op, Operand, Space, Special};
+use crate::lane::Width;
+use crate::launch::Context;
+use crate::spaces::aligned;
+
+/// The instruction at the end of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    /// None: the next one begins another block.
+    Next,
+    /// Executed by the reference interpreter.
+    Reference,
+    /// A load or store, by number.
+    Memory(u32),
+    /// To a byte address.
+    Bra { target: u32, guard: Test },
+    /// Pushes a byte address.
+    Joinat { target: u32 },
+    /// Pushes a byte address.
+    Breakaddr { target: u32 },
+    /// To a byte address, without limit.
+    Call { target: u32 },
+    /// Back.
+    Ret { guard: Test },
+    /// Out of a loop.
+    Break { guard: Test },
+}
+
+/// A load or store, then operations with what was loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) transfer: Transfer,
+    /// Of the operations of the program.
+    pub(super) after: Range<usize>,
+}
+
+/// A predicate, ready to be looked up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Test {
+    pub(super) always: bool,
+    pub(super) c: u8,
+    pub(super) table: Table,
+}
+
+impl Test {
+    fn of(guard: Guard) -> Self {
+        Test { always: guard.is_always(), c: guard.c, table: CONDITIONS[usize::from(guard.condition.code())] }
+    }
+}
+
+/// Instructions that run together: what is looked at every time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    /// Its operations, those of a memory access's second part aside.
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Instructions, the last one included.
+    pub(super) size: u32,
+    /// Byte address of what follows.
+    pub(super) next: u32,
+    /// Byte address of the last instruction.
+    pub(super) last_pc: u32,
+    /// The first instruction joins.
+    pub(super) join: bool,
+    /// All active lanes end behind it.
+    pub(super) exit: bool,
+    pub(super) last: Last,
+    /// The block that follows, and the one that a branch goes to, if it can be entered without further ado: it does
+    /// not join. Else [`NONE`].
+    pub(super) fall: u32,
+    pub(super) jump: u32,
+}
+
+/// What is looked at when only some of a block's instructions run.
+#[derive(Clone, Debug)]
+pub(super) struct Inside {
+    /// For each instruction but [`Block::last`], where its operations end.
+    pub(super) ends: Vec<u32>,
+    /// For each instruction its place in the code.
+    pub(super) places: Vec<usize>,
+}
+
+/// No block begins there.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What lowering gives.
+#[derive(Clone, Debug)]
+pub(super) struct Lowered {
+    pub(super) operations: Vec<(Handler, Operation)>,
+    pub(super) blocks: Vec<Block>,
+    /// By block.
+    pub(super) inside: Vec<Inside>,
+    pub(super) accesses: Vec<Access>,
+    /// For every word of the code, the block that begins there, or [`NONE`].
+    pub(super) starts: Vec<u32>,
+    /// For every word of the code, the block and the number of the instruction in it that stands there.
+    pub(super) entries: Vec<Option<(u32, u32)>>,
+    pub(super) tables: Tables,
+    /// The rows behind the registers, before the first instruction.
+    pub(super) room: Vec<Row<WARP>>,
+}
+
+/// The room begins with a row of zeros, which absent registers and operands read;
+const ZERO: usize = 0;
+/// a row that nobody reads;
+const SINK: usize = 1;
+/// the words of the two sets;
+const SETS: usize = 2;
+/// intermediate rows, one for each source and one for a result on its way;
+const TEMPORARIES: usize = 4;
+/// and then the constants.
+const FIXED: usize = 8;
+
+/// More rows than this have no place.
+const MOST_ROWS: usize = 1 << 20;
+
+/// What an instruction becomes.
+enum Lowering {
+    /// Operations that cannot fail.
+    Straight,
+    /// The end of a block.
+    Last(Last),
+}
+
+pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, level: Level) -> Lowered {
+    let mut lower = Lower {
+        context,
+        level,
+        registers,
+        shared_bytes,
+        operations: Vec::new(),
+        accesses: Vec::new(),
+        generals: Vec::new(),
+        constants: Vec::new(),
+        constant_places: HashMap::new(),
+    };
+    let slots = context.code.slots();
+    let leaders = leaders(context);
+    let mut entries = vec![None; slots.len()];
+    let mut starts = vec![NONE; slots.len()];
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut insides = Vec::new();
+    let mut place = 0;
+    while place < slots.len() {
+        let start = lower.operations.len() as u32;
+        let mut block = Block {
+            start,
+            end: start,
+            size: 0,
+            next: 0,
+            last_pc: 0,
+            join: false,
+            exit: false,
+            last: Last::Next,
+            fall: NONE,
+            jump: NONE,
+        };
+        let mut inside = Inside { ends: Vec::new(), places: Vec::new() };
+        loop {
+            let Some(Ok(inst)) = slots.get(place) else {
+                // Whoever comes here is the reference interpreter's: it traps.
+                place += 1;
+                break;
+            };
+            entries[place] = Some((blocks.len() as u32, block.size));
+            if block.size == 0 {
+                starts[place] = blocks.len() as u32;
+                block.join = inst.end == End::Join;
+            }
+            inside.places.push(place);
+            block.size += 1;
+            block.last_pc = context.code.base() + 4 * place as u32;
+            block.next = block.last_pc + inst.form.bytes();
+            place += inst.form.words() as usize;
+            let before = lower.operations.len();
+            match lower.instruction(inst) {
+                Some(Lowering::Straight) => {
+                    block.end = lower.operations.len() as u32;
+                    inside.ends.push(block.end);
+                    block.exit = inst.end == End::Exit;
+                }
+                Some(Lowering::Last(last)) => {
+                    block.end = match last {
+                        Last::Memory(number) => lower.accesses[number as usize].after.start as u32,
+                        _ => lower.operations.len() as u32,
+                    };
+                    block.last = last;
+                    block.exit = inst.end == End::Exit;
+                    break;
+                }
+                None => {
+                    lower.operations.truncate(before);
+                    block.last = Last::Reference;
+                    break;
+                }
+            }
+            if block.exit || leaders.get(place).copied().unwrap_or(true) {
+                break;
+            }
+        }
+        if block.size > 0 {
+            blocks.push(block);
+            insides.push(inside);
+        }
+    }
+    link(context, &starts, &mut blocks);
+    let mut room = vec![Row::ZERO; FIXED];
+    room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
+    let tables = Tables {
+        generals: lower.generals,
+        chip: context.chip,
+        modes: context.modes,
+        rows: registers + room.len(),
+        sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)),
+    };
+    Lowered {
+        operations: lower.operations,
+        blocks,
+        inside: insides,
+        accesses: lower.accesses,
+        starts,
+        entries,
+        tables,
+        room,
+    }
+}
+
+/// Lets blocks know their neighbours. Between `quadon` and `quadpop` control flow is a fault, which the stack has to
+/// be asked about every time: programs with them have no neighbours.
+fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
+    let quads = |inst: &Inst| matches!(inst.op, Op::Quadon | Op::Quadpop);
+    if context.code.slots().iter().flatten().any(quads) {
+        return;
+    }
+    for number in 0..blocks.len() {
+        let neighbour = |pc: u32| {
+            let block = context.code.place(pc).map_or(NONE, |place| starts[place]);
+            if blocks.get(block as usize).is_some_and(|block| !block.join) { block } else { NONE }
+        };
+        let Block { next, last, exit, .. } = blocks[number];
+        let jump = match last {
+            Last::Bra { target, .. } => neighbour(target),
+            _ => NONE,
+        };
+        (blocks[number].fall, blocks[number].jump) =
+            if exit { (NONE, NONE) } else { (neighbour(next), jump) };
+    }
+}
+
+/// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
+fn leaders(context: &Context) -> Vec<bool> {
+    let slots = context.code.slots();
+    let mut leaders = vec![false; slots.len()];
+    for (place, inst) in slots.iter().enumerate() {
+        let Ok(inst) = inst else { continue };
+        leaders[place] |= inst.end == End::Join;
+        let target = match inst.op {
+            Op::Bra { target }
+            | Op::Call { target, .. }
+            | Op::Preret { target, .. }
+            | Op::Breakaddr { target }
+            | Op::Joinat { target } => target,
+            _ => continue,
+        };
+        if let Some(target) = context.code.place(target) {
+            leaders[target] = true;
+        }
+    }
+    leaders
+}
+
+struct Lower<'a> {
+    context: &'a Context,
+    level: Level,
+    registers: usize,
+    shared_bytes: usize,
+    operations: Vec<(Handler, Operation)>,
+    accesses: Vec<Access>,
+    generals: Vec<GeneralOperands>,
+    constants: Vec<u32>,
+    constant_places: HashMap<u32, Place>,
+}
+
+impl Lower<'_> {
+    fn zero(&self) -> Place {
+        Place::of(self.registers + ZERO)
+    }
+
+    fn sink(&self) -> Place {
+        Place::of(self.registers + SINK)
+    }
+
+    fn temporary(&self, number: usize) -> Place {
+        Place::of(self.registers + TEMPORARIES + number)
+    }
+
+    /// A row of a value; `None` when there are too many to number.
+    fn constant(&mut self, value: u32) -> Option<Place> {
+        if value == 0 {
+            return Some(self.zero());
+        }
+        if let Some(place) = self.constant_places.get(&value) {
+            return Some(*place);
+        }
+        let number = self.registers + FIXED + self.constants.len();
+        if number >= MOST_ROWS {
+            return None;
+        }
+        let place = Place::of(number);
+        self.constants.push(value);
+        self.constant_places.insert(value, place);
+        Some(place)
+    }
+
+    /// A register for reading: those beyond the count read 0. (1.4)
+    fn register(&self, register: u8) -> Place {
+        match usize::from(register) {
+            register if register < self.registers => Place::of(register),
+            _ => self.zero(),
+        }
+    }
+
+    /// A register for writing: those beyond the count swallow writes. (1.4)
+    fn target(&self, register: u8) -> Place {
+        match usize::from(register) {
+            register if register < self.registers => Place::of(register),
+            _ => self.sink(),
+        }
+    }
+
+    /// An operation for a set of lanes that reads zeros.
+    fn operation(&self, dst: Place, set: usize) -> Operation {
+        Operation {
+            src: [self.zero(); 3],
+            dst,
+            set: Place::of(self.registers + SETS + set),
+            set_number: set as u8,
+            c: 0,
+            cdst: 0,
+            shift: [0; 3],
+            narrow: [false; 3],
+            dst_shift: 0,
+            dst_narrow: false,
+            number: 0,
+            keep: [u32::MAX; 3],
+            flip: [0; 3],
+        }
+    }
+
+    fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
+        self.accesses.push(Access { transfer, after });
+        Last::Memory(self.accesses.len() as u32 - 1)
+    }
+
+    fn push(&mut self, handler: Handler, operation: Operation) {
+        self.operations.push((handler, operation));
+    }
+
+    /// `None`: the reference interpreter's.
+    fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
+        let guard = Test::of(inst.guard);
+        let control = match inst.op {
+            Op::Bra { target } => Last::Bra { target, guard },
+            Op::Joinat { target } => Last::Joinat { target },
+            Op::Breakaddr { target } => Last::Breakaddr { target },
+            Op::Call { target, lim: false } => Last::Call { target },
+            Op::Ret => Last::Ret { guard },
+            Op::Break => Last::Break { guard },
+            _ => return self.ordinary(inst),
+        };
+        Some(Lowering::Last(control))
+    }
+
+    fn ordinary(&mut self, inst: &Inst) -> Option<Lowering> {
+        if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
+            return Some(Lowering::Straight); // It vanishes. (1.4)
+        }
+        let set = self.predicate(inst);
+        match inst.op {
+            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Some(Lowering::Straight),
+            Op::Ld => self.load(inst, set),
+            Op::St => self.store(inst, set).map(Lowering::Last),
+            Op::Mov { .. }
+            | Op::MovFromC
+            | Op::MovToC
+            | Op::MovFromA
+            | Op::MovFromSpecial
+            | Op::ShlA
+            | Op::AddA
+            | Op::Add { .. }
+            | Op::Mul { .. }
+            | Op::Mad { .. }
+            | Op::Sad { .. }
+            | Op::Min { .. }
+            | Op::Max { .. }
+            | Op::Set { .. }
+            | Op::Logic { .. }
+            | Op::Shl { .. }
+            | Op::Shr { .. }
+            | Op::FAdd { .. }
+            | Op::FMul { .. }
+            | Op::FMad { .. }
+            | Op::FMin
+            | Op::FMax
+            | Op::FSet { .. }
+            | Op::Slct
+            | Op::I2I { .. }
+            | Op::I2F32 { .. }
+            | Op::I2F16 { .. }
+            | Op::F2I { .. }
+            | Op::F2F32 { .. }
+            | Op::F2F16 { .. }
+            | Op::I2F64 { .. }
+            | Op::I64ToF32 { .. }
+            | Op::F64ToI { .. }
+            | Op::F32ToI64 { .. }
+            | Op::F64ToF32 { .. }
+            | Op::F32ToF64
+            | Op::F64ToF64 { .. }
+            | Op::DAdd { .. }
+            | Op::DMul { .. }
+            | Op::DFma { .. }
+            | Op::DMin
+            | Op::DMax
+            | Op::DSet { .. }
+            | Op::Rcp
+            | Op::Rsqrt
+            | Op::Lg2
+            | Op::Sin
+            | Op::Cos
+            | Op::Ex2 { .. }
+            | Op::PreSin
+            | Op::PreEx2 => self.arithmetic(inst, set),
+            Op::LdLock
+            | Op::StUnlock
+            | Op::Quadop { .. }
+            | Op::Interp { .. }
+            | Op::Tex(_)
+            | Op::Emit { .. }
+            | Op::Atom { .. }
+            | Op::Atom64 { .. }
+            | Op::Red { .. }
+            | Op::Red64 { .. }
+            | Op::Vote { .. }
+            | Op::Discard
+            | Op::Bra { .. }
+            | Op::BraIndirect { .. }
+            | Op::Call { .. }
+            | Op::Preret { .. }
+            | Op::Ret
+            | Op::Breakaddr { .. }
+            | Op::Break
+            | Op::Joinat { .. }
+            | Op::Quadon
+            | Op::Quadpop
+            | Op::Bar { .. }
+            | Op::Trap => None,
+        }
+    }
+
+    /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
+    fn predicate(&mut self, inst: &Inst) -> usize {
+        if inst.guard.is_always() && inst.lanes & 15 == 15 {
+            return ACTIVE;
+        }
+        let mut operation = self.operation(self.sink(), ACTIVE);
+        operation.c = inst.guard.c;
+        operation.number = inst.guard.condition.code().into();
+        operation.shift[0] = inst.lanes;
+        self.push(handler::<Predicate>(self.level), operation);
+        PREDICATED
+    }
+
+    fn arithmetic(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+        let mut operation = self.operation(self.sink(), set);
+        operation.c = inst.guard.c;
+        let mut high = [self.zero(); 3];
+        let transfer = self.sources(inst, &mut operation, &mut high, set)?;
+        let after = self.operations.len();
+        self.result(inst, operation, high, set)?;
+        Some(match transfer {
+            None => Lowering::Straight,
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
+        })
+    }
+
+    /// Puts the sources' places into the operation; the load of the one source that is not the same for all lanes.
+    fn sources(
+        &mut self,
+        inst: &Inst,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+        set: usize,
+    ) -> Option<Option<Transfer>> {
+        let mut transfer = None;
+        for number in 0..3 {
+            match inst.src[number] {
+                Operand::Mem(mem) if !self.is_uniform(&mem) => {
+                    if transfer.is_some() {
+                        return None;
+                    }
+                    let place = self.temporary(number);
+                    transfer = Some(self.transfer(&mem, [place; 4], set)?);
+                    operation.src[number] = place;
+                    if mem.access.bytes() > 4 {
+                        return None;
+                    }
+                }
+                operand => self.source(operand, number, operation, high)?,
+            }
+        }
+        Some(transfer)
+    }
+
+    /// A source that no lane can fail to read.
+    fn source(
+        &mut self,
+        operand: Operand,
+        number: usize,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+    ) -> Option<()> {
+        let (low, upper) = match operand {
+            Operand::None => (self.zero(), self.zero()),
+            Operand::R32(register) => (self.register(register), self.zero()),
+            Operand::R16(half) => {
+                operation.shift[number] = if half.is_high() { 16 } else { 0 };
+                operation.narrow[number] = true;
+                (self.register(half.register()), self.zero())
+            }
+            Operand::R64(register) => (self.register(register), self.register(register.wrapping_add(1))),
+            Operand::R128(_) => return None,
+            Operand::Imm(value) => (self.constant(value)?, self.zero()),
+            Operand::A(register) => {
+                if register > 4 && self.context.mode == Mode::Strict {
+                    return None; // A trap.
+                }
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
+                fetch.number = register.into();
+                self.push(handler::<FromA>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::C(register) => {
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
+                fetch.c = register;
+                self.push(handler::<FromC>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::Special(special) => match special {
+                Special::Physid | Special::Clock => return None,
+                Special::Vstride => (self.constant(0x20)?, self.zero()),
+                Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => {
+                    (self.zero(), self.zero())
+                }
+            },
+            Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
+        };
+        operation.src[number] = low;
+        high[number] = upper;
+        Some(())
+    }
+
+    /// Whether the operand is one word for all lanes, known to be there.
+    fn is_uniform(&self, mem: &Mem) -> bool {
+        let bytes = mem.access.bytes();
+        let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
+        match mem.space {
+            Space::Const(_) => fixed,
+            Space::Shared => fixed && (place_of(mem) + bytes) as usize <= self.shared_bytes,
+            Space::Local
+            | Space::Global(_)
+            | Space::Attribute
+            | Space::Primitive
+            | Space::Varying
+            | Space::Output => false,
+        }
+    }
+
+    /// The row of an operand that is one word for all lanes.
+    fn uniform(&mut self, mem: &Mem, number: usize) -> Option<Place> {
+        let (at, bytes) = (place_of(mem), mem.access.bytes());
+        if let Space::Const(bank) = mem.space {
+            let raw = self.context.constants.read(bank, at, bytes);
+            return self.constant(extended(raw.into(), mem.access) as u32);
+        }
+        let mut fetch = self.operation(self.temporary(number), ACTIVE);
+        fetch.number = at;
+        fetch.shift[0] = bytes as u8;
+        fetch.narrow[0] = mem.access.is_signed();
+        self.push(handler::<SharedWord>(self.level), fetch);
+        Some(fetch.dst)
+    }
+
+    /// The operations of an arithmetic instruction whose sources are in their rows.
+    fn result(
+        &mut self,
+        inst: &Inst,
+        mut operation: Operation,
+        src_high: [Place; 3],
+        set: usize,
+    ) -> Option<()> {
+        let mut dst_high = self.sink();
+        let on_the_way = self.temporary(3);
+        let mut then: Option<(Handler, Operation)> = None;
+        match inst.dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => operation.dst = self.target(register),
+            Dst::R16(half) => {
+                operation.dst = self.target(half.register());
+                operation.dst_shift = if half.is_high() { 16 } else { 0 };
+                operation.dst_narrow = true;
+            }
+            Dst::R64(register) => {
+                operation.dst = self.target(register);
+                dst_high = self.target(register.saturating_add(1));
+            }
+            Dst::A(register) => {
+                operation.dst = on_the_way;
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.number) = (on_the_way, register.into());
+                then = Some((handler::<ToA>(self.level), write));
+            }
+            Dst::C(register) => {
+                operation.dst = on_the_way;
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.cdst) = (on_the_way, register);
+                then = Some((handler::<ToC>(self.level), write));
+            }
+            Dst::R128(_) | Dst::Out32(_) | Dst::Out16(_) => return None,
+        }
+        if let Some(cdst) = inst.cdst {
+            operation.cdst = cdst;
+            if then.is_some() {
+                return None; // The order of the two writes would matter.
+            }
+        }
+        let code = self.own_code(inst, &mut operation);
+        match code {
+            Some(code) => self.push(code, operation),
+            None => {
+                operation.number = u32::try_from(self.generals.len()).ok()?;
+                self.generals.push(GeneralOperands { inst: *inst, src_high, dst_high });
+                let code = match inst.cdst {
+                    Some(_) => handler::<General<true>>(self.level),
+                    None => handler::<General<false>>(self.level),
+                };
+                self.push(code, operation);
+            }
+        }
+        self.operations.extend(then);
+        Some(())
+    }
+
+    /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
+    fn own_code(&mut self, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+        if matches!(inst.dst, Dst::R64(_)) {
+            return None;
+        }
+        let mut changed = *operation;
+        let [a, b, c] = inst.modifiers;
+        let mut modify = |number: usize, abs: bool, neg: bool| {
+            changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
+            changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
+        };
+        // What stands in for the operation: moves to other files are moves.
+        let mut op = inst.op;
+        match inst.op {
+            Op::FAdd { .. } | Op::FMul { .. } | Op::FMin | Op::FMax | Op::FSet { .. } => {
+                modify(0, a.abs, a.neg);
+                modify(1, b.abs, b.neg);
+            }
+            Op::F2I { .. } | Op::F2F32 { .. } => modify(0, a.abs, a.neg),
+            // The sign of the product is that of a factor.
+            Op::FMad { .. } => {
+                modify(0, false, a.neg);
+                modify(2, c.abs, c.neg);
+            }
+            Op::Slct => modify(2, c.abs, c.neg),
+            Op::Logic { not1, not2, .. } => {
+                changed.flip[0] = if not1 { u32::MAX } else { 0 };
+                changed.flip[1] = if not2 { u32::MAX } else { 0 };
+            }
+            // These take integers, whose modifiers are no bit operations.
+            Op::I2I { .. } | Op::I2F32 { .. } if a.abs || a.neg => return None,
+            Op::MovFromC | Op::MovToC | Op::MovFromA | Op::MovFromSpecial => {
+                op = Op::Mov { width: Width::B32 }
+            }
+            Op::ShlA => {
+                let Operand::Imm(count) = inst.src[1] else { return None };
+                changed.src[1] = self.constant(count & 15)?;
+                op = Op::Shl { width: Width::B32 };
+            }
+            Op::AddA => {
+                op = Op::Add { addition: crate::lane::integer::Addition::Add, width: Width::B32, sat: false };
+            }
+            _ => {}
+        }
+        let shape = Shape {
+            dst: changed.dst != self.sink() || inst.cdst.is_none(),
+            flags: inst.cdst.is_some(),
+            halves: changed.narrow != [false; 3] || changed.dst_narrow,
+            modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
+        };
+        let code = kernels::choose(&op, shape, self.context.modes, self.level)?;
+        *operation = changed;
+        Some(code)
+    }
+
+    fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        if self.is_uniform(&mem) {
+            // A move; a load has no flags to write.
+            let inst = Inst { op: Op::Mov { width: Width::B32 }, cdst: None, ..*inst };
+            return self.arithmetic(&inst, set);
+        }
+        let rows = match inst.dst {
+            Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {
+                [0, 1, 2, 3].map(|step| self.target(register.saturating_add(step)))
+            }
+            _ => return None,
+        };
+        // Registers beyond those that the destination names are not written.
+        let named = match inst.dst {
+            Dst::R64(_) => 2,
+            Dst::R128(_) => 4,
+            _ => 1,
+        };
+        let moved = mem.access.bytes().div_ceil(4);
+        if moved != named {
+            return None;
+        }
+        let transfer = self.transfer(&mem, rows, set)?;
+        let end = self.operations.len();
+        Some(Lowering::Last(self.access(transfer, end..end)))
+    }
+
+    fn store(&mut self, inst: &Inst, set: usize) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let (rows, shift) = match inst.src[1] {
+            Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
+                let row = |step: u8| match inst.src[1] {
+                    Operand::R64(_) => register.wrapping_add(step),
+                    _ => register.saturating_add(step),
+                };
+                ([0, 1, 2, 3].map(|step| self.register(row(step))), 0)
+            }
+            Operand::R16(half) => ([self.register(half.register()); 4], if half.is_high() { 16 } else { 0 }),
+            _ => return None,
+        };
+        let given = match inst.src[1] {
+            Operand::R64(_) => 8,
+            Operand::R128(_) => 16,
+            Operand::R16(_) => 2,
+            _ => 4,
+        };
+        if mem.access.bytes() > given {
+            return None;
+        }
+        let mut transfer = self.transfer(&mem, rows, set)?;
+        transfer.store = true;
+        transfer.shift = shift;
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// Memory that each lane addresses itself, in the spaces that have fast ways.
+    fn transfer(&mut self, mem: &Mem, rows: [Place; 4], set: usize) -> Option<Transfer> {
+        match mem.space {
+            Space::Const(_) | Space::Shared => {
+                if mem.access.bytes() > 4 {
+                    return None;
+                }
+            }
+            Space::Local | Space::Global(_) => {}
+            Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
+        }
+        if mem.increment || matches!(mem.base, Base::A(5..)) {
+            return None;
+        }
+        let base = match mem.base {
+            Base::R(register) => Some(self.register(register)),
+            Base::A(_) => None,
+        };
+        Some(Transfer { mem: *mem, base, rows, store: false, shift: 0, set })
+    }
+}
+
+/// The byte address of an operand that is not indexed.
+fn place_of(mem: &Mem) -> u32 {
+    aligned(u32::from(mem.offset as u16), mem.access.bytes())
+}
