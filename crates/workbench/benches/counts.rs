@@ -1,0 +1,78 @@
+//! How many instructions of the host each piece of work takes, counted by valgrind: the same on every run and machine
+//! of one kind, which times are not. valgrind knows AVX2 but not AVX-512, so the fast engines run their AVX2 code.
+//!
+//! `scripts/instruction-counts` runs this.
+
+// The macros make modules and functions of their own, without documentation.
+#![allow(missing_docs)]
+
+use std::hint::black_box;
+
+use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use reconverge_isa::{Isa, Program};
+use reconverge_simt::Engine;
+use reconverge_workbench::kernels::{KernelRun, Prepared, find};
+use reconverge_workbench::text::{Listing, Target, assemble, disassemble, malformed};
+
+/// Lanes of a run: sixteen blocks of Tesla.
+const LANES: u32 = 1 << 12;
+
+fn target(isa: Isa) -> Target {
+    Target::new(isa, None)
+}
+
+fn source(isa: Isa) -> (Target, String) {
+    let kernel = find(isa, "mandel").expect("every machine has it");
+    (target(isa), kernel.source.to_owned())
+}
+
+fn program(isa: Isa) -> (Target, Program) {
+    let (target, source) = source(isa);
+    let mut assembly = assemble(&target, &source).expect("our own source assembles");
+    (target, assembly.programs.remove(0))
+}
+
+fn prepared(isa: Isa, name: &str, engine: Engine) -> (Prepared, Engine) {
+    let kernel = find(isa, name).expect("the kernel is there");
+    (kernel.prepare(LANES).expect("it can be laid out"), engine)
+}
+
+#[library_benchmark]
+#[bench::r500(source(Isa::R500))]
+#[bench::r700(source(Isa::R700))]
+#[bench::tesla(source(Isa::Tesla))]
+fn parse_and_encode((target, source): (Target, String)) -> usize {
+    black_box(assemble(&target, &source)).map_or(0, |assembly| assembly.programs.len())
+}
+
+#[library_benchmark]
+#[bench::r500(program(Isa::R500))]
+#[bench::r700(program(Isa::R700))]
+#[bench::tesla(program(Isa::Tesla))]
+fn decode_and_print((target, program): (Target, Program)) -> usize {
+    black_box(disassemble(&target, &program, Listing::default())).map_or(0, |text| text.len())
+}
+
+#[library_benchmark]
+#[bench::r700(program(Isa::R700))]
+#[bench::tesla(program(Isa::Tesla))]
+fn decode((target, program): (Target, Program)) -> usize {
+    black_box(malformed(&target, &program)).map_or(0, |found| found.len())
+}
+
+#[library_benchmark]
+#[bench::tesla_mandel_fast(prepared(Isa::Tesla, "mandel", Engine::Fast))]
+#[bench::tesla_mandel_reference(prepared(Isa::Tesla, "mandel", Engine::Reference))]
+#[bench::tesla_collatz_fast(prepared(Isa::Tesla, "collatz", Engine::Fast))]
+#[bench::tesla_collatz_reference(prepared(Isa::Tesla, "collatz", Engine::Reference))]
+fn execute((prepared, engine): (Prepared, Engine)) -> KernelRun {
+    black_box(prepared.run(engine)).expect("our own kernel runs")
+}
+
+library_benchmark_group!(name = text, benchmarks = [parse_and_encode, decode_and_print, decode]);
+library_benchmark_group!(name = execution, benchmarks = [execute]);
+// One thread: what threads do differs from run to run, and only the thread of the benchmark is counted.
+main!(
+    config = LibraryBenchmarkConfig::default().env("RAYON_NUM_THREADS", "1"),
+    library_benchmark_groups = [text, execution]
+);
