@@ -70,6 +70,7 @@ impl Test {
 
 /// Instructions that run together: what is looked at every time.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Block {
     /// Its operations, those of a memory access's second part aside.
     pub(super) start: u32,

@@ -104,6 +104,7 @@ impl Fast {
         let Parts { flow, rows, a, c, mut local } = warp.parts();
         let Common { shared, statistics, issued, runs, .. } = &mut **common;
         let mut lanes = Lanes::new(rows, a, c, shared, &lowered.tables);
+        assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
         loop {
             let mut chain = Chain {
                 lowered,
@@ -312,12 +313,14 @@ impl Chain<'_> {
             let before = left;
             let mut taken = 0;
             let block = loop {
-                let block = &lowered.blocks[number as usize];
+                // SAFETY: lowering numbers only blocks that it makes.
+                let block = unsafe { lowered.blocks.get_unchecked(number as usize) };
                 if block.chained > left {
                     break None;
                 }
                 left -= block.chained;
-                runs[number as usize] += 1;
+                // SAFETY: `blocks_on` has seen that there is a count for each block.
+                unsafe { *runs.get_unchecked_mut(number as usize) += 1 };
                 // SAFETY: as the caller says.
                 unsafe { execute(lanes, lowered, block.start, block.end) };
                 let follower = match &block.last {
@@ -420,7 +423,9 @@ impl Chained for Avx512 {
 /// The processor has the level that the operations were made for.
 #[inline(always)]
 unsafe fn execute(lanes: &mut Lanes<'_>, lowered: &Lowered, start: u32, end: u32) {
-    for (handler, operation) in &lowered.operations[start as usize..end as usize] {
+    // SAFETY: lowering gives blocks only ranges of operations that it has made.
+    let operations = unsafe { lowered.operations.get_unchecked(start as usize..end as usize) };
+    for (handler, operation) in operations {
         // SAFETY: as the caller says.
         unsafe { handler(lanes, operation) };
     }
