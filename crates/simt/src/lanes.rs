@@ -204,7 +204,9 @@ impl Wide for Avx512 {
 
     #[inline(always)]
     unsafe fn spread(bits: u32) -> Spread {
-        use std::arch::x86_64::{_mm256_movm_epi8, _mm256_storeu_si256, _mm512_movm_epi32, _mm512_storeu_si512};
+        use std::arch::x86_64::{
+            _mm256_movm_epi8, _mm256_storeu_si256, _mm512_movm_epi32, _mm512_storeu_si512,
+        };
         let mut spread = Spread { bits, ..Spread::NONE };
         let (low, high) = spread.words.split_at_mut(LANES / 2);
         // SAFETY: the caller says that the processor has AVX-512 DQ, BW and VL; the stores need no alignment and fill
