@@ -190,8 +190,18 @@ impl ByteSet {
         self.0.iter().zip(other.0).any(|(mine, theirs)| mine & theirs != 0)
     }
 
-    fn bytes(self) -> impl Iterator<Item = usize> {
-        (0..PAGE).filter(move |byte| self.0[byte / 64] >> (byte % 64) & 1 != 0)
+    /// Its bytes in runs, none longer than 64.
+    fn runs(self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        (0..PAGE / 64).flat_map(move |word| {
+            let mut left = self.0[word];
+            std::iter::from_fn(move || {
+                let start = left.trailing_zeros();
+                let count = left.checked_shr(start)?.trailing_ones();
+                left &= u64::MAX.checked_shl(start + count).unwrap_or(0);
+                let first = 64 * word + start as usize;
+                Some(first..first + count as usize)
+            })
+        })
     }
 }
 
@@ -345,9 +355,15 @@ impl Committed {
     /// Writes what the group wrote.
     pub fn commit(&mut self, footprint: &Footprint, memory: &mut Memory) {
         for page in &footprint.pages {
-            for byte in page.written.bytes() {
-                let stored = memory.store(page.number * PAGE as u32 + byte as u32, &page.data[byte..=byte]);
-                debug_assert!(stored, "a view stores only into bytes that exist");
+            let mut store = |run: std::ops::Range<usize>| {
+                memory.store(page.number * PAGE as u32 + run.start as u32, &page.data[run])
+            };
+            for run in page.written.runs() {
+                // A run can lie in two buffers that touch.
+                if !store(run.clone()) {
+                    let stored = run.map(|byte| store(byte..byte + 1)).all(|stored| stored);
+                    debug_assert!(stored, "a view stores only into bytes that exist");
+                }
             }
             if page.written != ByteSet::default() {
                 self.written.entry(page.number).or_default().add(page.written);
@@ -437,6 +453,25 @@ mod tests {
         }
         assert_eq!(memory.bytes(0x1000, 8), Some(&[100, 100, 200, 200, 200, 200, 6, 7][..]));
         assert!(!committed.allows(&third.finish()), "it read a byte that changed");
+    }
+
+    #[test]
+    fn a_commit_reaches_every_byte_of_a_set() {
+        for set in
+            [[0; 4], [1, 0, 0, 1 << 63], [u64::MAX; 4], [0xf0f0, !1, 0x5555_5555_5555_5555, u64::MAX >> 1]]
+        {
+            let bytes: Vec<usize> = ByteSet(set).runs().flatten().collect();
+            let members = (0..PAGE).filter(|byte| set[byte / 64] >> (byte % 64) & 1 != 0);
+            assert_eq!(bytes, members.collect::<Vec<_>>());
+        }
+        // Two buffers that touch, and a store to each.
+        let at = |address| Buffer { address, bytes: vec![0; 4] };
+        let before = Memory::new(vec![at(0x10), at(0x14)]).unwrap();
+        let (mut memory, mut view) = (before.clone(), Tracked::new(&before));
+        assert!(view.store(0x10, &[1, 2, 3, 4]) && view.store(0x14, &[5, 6, 7, 8]));
+        Committed::default().commit(&view.finish(), &mut memory);
+        let words = [0x10, 0x14].map(|address| word(&mut memory, address));
+        assert_eq!(words, [Some(0x0403_0201), Some(0x0807_0605)]);
     }
 
     #[test]

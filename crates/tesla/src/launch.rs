@@ -571,12 +571,21 @@ impl Context {
         }
         shared.place(PARAMETERS as usize, &compute.params);
         let threads = x * y * z;
+        // The position in the block, counted on from thread to thread.
+        let mut thread = [0; 3];
         let warps = (0..threads.div_ceil(WARP as u32)).map(|number| {
             let first = number * WARP as u32;
             let mut warp = self.warp(number, Mask::first((threads - first) as usize));
             for lane in warp.flow.active().lanes() {
-                let t = first + u32::from(lane.0);
-                warp.set_r(lane, 0, (t % x) | (t / x % y) << 16 | (t / (x * y)) << 26);
+                let [tx, ty, tz] = &mut thread;
+                warp.set_r(lane, 0, *tx | *ty << 16 | *tz << 26);
+                *tx += 1;
+                if *tx == x {
+                    (*tx, *ty) = (0, *ty + 1);
+                }
+                if *ty == y {
+                    (*ty, *tz) = (0, *tz + 1);
+                }
             }
             warp
         });

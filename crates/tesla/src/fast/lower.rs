@@ -51,7 +51,7 @@ pub(super) enum Last {
 pub(super) struct Access {
     pub(super) transfer: Transfer,
     /// Of the operations of the program.
-    pub(super) after: Range<usize>,
+    pub(super) after: Range<u32>,
 }
 
 /// A predicate, ready to be looked up.
@@ -70,12 +70,15 @@ impl Test {
 
 /// Instructions that run together: what is looked at every time.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Block {
     /// Its operations, those of a memory access's second part aside.
     pub(super) start: u32,
     pub(super) end: u32,
     /// Instructions, the last one included.
     pub(super) size: u32,
+    /// The same where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and flow.
+    pub(super) chained: u32,
     /// Byte address of what follows.
     pub(super) next: u32,
     /// Byte address of the last instruction.
@@ -167,6 +170,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             start,
             end: start,
             size: 0,
+            chained: NONE,
             next: 0,
             last_pc: 0,
             join: false,
@@ -201,7 +205,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
                 }
                 Some(Lowering::Last(last)) => {
                     block.end = match last {
-                        Last::Memory(number) => lower.accesses[number as usize].after.start as u32,
+                        Last::Memory(number) => lower.accesses[number as usize].after.start,
                         _ => lower.operations.len() as u32,
                     };
                     block.last = last;
@@ -217,6 +221,9 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             if block.exit || leaders.get(place).copied().unwrap_or(true) {
                 break;
             }
+        }
+        if !matches!(block.last, Last::Reference | Last::Memory(_)) {
+            block.chained = block.size;
         }
         if block.size > 0 {
             blocks.push(block);
@@ -368,7 +375,7 @@ impl Lower<'_> {
     }
 
     fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
-        self.accesses.push(Access { transfer, after });
+        self.accesses.push(Access { transfer, after: after.start as u32..after.end as u32 });
         Last::Memory(self.accesses.len() as u32 - 1)
     }
 

@@ -2,16 +2,18 @@
 
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use reconverge_simt::lanes::{Avx2, Avx512};
 use reconverge_simt::lanes::{Baseline, Kind, Wide};
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Mask, Silent, Trap};
+use reconverge_simt::{Mask, Silent, Statistics, Trap};
 
 use super::Fast;
-use super::lanes::{ACTIVE, Handler, Lanes, Operation};
-use super::lower::{Last, NONE, Test};
+use super::lanes::{ACTIVE, Lanes};
+use super::lower::{Access, Block, Last, Lowered, NONE, Test};
 use super::memory;
 use crate::block::Common;
-use crate::flow::{Decision, Fault, Join};
+use crate::flow::{Decision, Fault, Flow, Join};
 use crate::launch::Context;
 use crate::reference;
 use crate::state::{Parts, Warp};
@@ -52,20 +54,20 @@ impl Fast {
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
     unsafe fn run_avx2<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
         // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<reconverge_simt::lanes::Avx2, G>(running, most) }
+        unsafe { self.run_on::<Avx2, G>(running, most) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
     unsafe fn run_avx512<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
         // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<reconverge_simt::lanes::Avx512, G>(running, most) }
+        unsafe { self.run_on::<Avx512, G>(running, most) }
     }
 
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn run_on<W: Wide, G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
+    unsafe fn run_on<W: Chained, G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
         let mut tried = 0;
         loop {
             // SAFETY: as the caller says.
@@ -90,7 +92,7 @@ impl Fast {
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn blocks_on<W: Wide, G: Store>(
+    unsafe fn blocks_on<W: Chained, G: Store>(
         &self,
         running: &mut Running<'_, G>,
         tried: &mut u32,
@@ -102,180 +104,327 @@ impl Fast {
         let Parts { flow, rows, a, c, mut local } = warp.parts();
         let Common { shared, statistics, issued, runs, .. } = &mut **common;
         let mut lanes = Lanes::new(rows, a, c, shared, &lowered.tables);
+        assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
         loop {
-            if *tried == most || flow.finished() {
-                return Stop::Over;
-            }
-            // An address between words becomes a place beyond the end.
-            let place = flow.pc().wrapping_sub(base).rotate_right(2) as usize;
-            let mut first = 0;
-            let mut number = lowered.starts.get(place).copied().unwrap_or(NONE);
-            if number == NONE {
-                // Rare: the middle of a block, after an indirect branch or a time that was over.
-                match lowered.entries.get(place) {
-                    Some(&Some(entry)) => (number, first) = entry,
-                    _ => return Stop::Unknown,
+            let mut chain = Chain {
+                lowered,
+                base,
+                statistics,
+                runs,
+                flow,
+                left: most - *tried,
+                number: NONE,
+                first: 0,
+                joined: None,
+            };
+            // SAFETY: as the caller says.
+            let end = unsafe { W::chain(&mut chain, &mut lanes) };
+            let Chain { left, number, first, joined, .. } = chain;
+            *tried = most - left;
+            match end {
+                End::Over => return Stop::Over,
+                End::Unknown => return Stop::Unknown,
+                End::Fault(pc, lanes, fault) => {
+                    return Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) });
                 }
+                End::Short => {}
             }
-            let arrived = flow.active();
-            let mut joined = lowered.blocks[number as usize].join && first == 0;
-            if joined {
-                match flow.join(&mut Silent) {
-                    Ok(Join::Run) => {}
-                    Ok(Join::Away) => {
-                        *tried += 1;
-                        continue;
-                    }
-                    Err(fault) => return stop(tried, flow.pc(), arrived, fault),
-                }
-            }
+
+            // One block that does not run in a chain: its last instruction is a load or store or the reference
+            // interpreter's, or there is no time for all of it, or it is entered in its middle.
             let active = flow.active();
             let members = active.count();
-            // SAFETY: as the caller says.
-            unsafe { lanes.choose::<W>(ACTIVE, active.0 as u32) };
-
-            // Blocks that follow each other with the same lanes; the flow's program counter is set behind them.
-            let (block, ended) = loop {
-                let block = &lowered.blocks[number as usize];
-                let inside = || &lowered.inside[number as usize];
-                let mut count_some = |some: Range<u32>| {
-                    statistics.instructions += u64::from(some.end - some.start);
-                    statistics.lane_instructions += u64::from((some.end - some.start) * members);
-                    for place in &inside().places[some.start as usize..some.end as usize] {
-                        issued[*place] += 1;
-                    }
-                };
-                let size = block.size - first;
-                let start = if first == 0 { block.start } else { inside().ends[first as usize - 1] };
-                let left = most - *tried;
-                if size > left {
-                    // Time for some of it, which is not the last instruction.
-                    let until = first + left;
-                    let end = if left == 0 { start } else { inside().ends[until as usize - 1] };
-                    // SAFETY: the caller has the level of self, for which the operations were made.
-                    unsafe { execute(&mut lanes, self.operations(start, end)) };
-                    count_some(first..until);
-                    flow.advance(base + 4 * inside().places[until as usize] as u32);
-                    *tried = most;
-                    return Stop::Over;
+            let block = &lowered.blocks[number as usize];
+            let inside = &lowered.inside[number as usize];
+            let count = |statistics: &mut Statistics, instructions: u32| {
+                statistics.instructions += u64::from(instructions);
+                statistics.lane_instructions += u64::from(instructions * members);
+            };
+            let mut count_each = |statistics: &mut Statistics, some: Range<u32>| {
+                count(statistics, some.end - some.start);
+                for place in &inside.places[some.start as usize..some.end as usize] {
+                    issued[*place] += 1;
                 }
-                // SAFETY: as above.
-                unsafe { execute(&mut lanes, self.operations(start, block.end)) };
-
-                let mut refused = matches!(block.last, Last::Reference);
-                if let Last::Memory(number) = block.last {
-                    let access = &lowered.accesses[number as usize];
-                    if memory::transfer(context, &mut lanes, &mut local, *global, &access.transfer) {
+            };
+            let end_of = |instructions: u32| match instructions {
+                0 => block.start,
+                _ => inside.ends[instructions as usize - 1],
+            };
+            if block.size - first > left {
+                // Time for some of it, which is not the last instruction.
+                let until = first + left;
+                // SAFETY: the caller has the level of self, for which the operations were made.
+                unsafe { execute(&mut lanes, lowered, end_of(first), end_of(until)) };
+                count_each(statistics, first..until);
+                flow.advance(base + 4 * inside.places[until as usize] as u32);
+                *tried = most;
+                return Stop::Over;
+            }
+            // SAFETY: as above.
+            unsafe { execute(&mut lanes, lowered, end_of(first), block.end) };
+            let done = match block.last {
+                Last::Reference => false,
+                Last::Memory(number) => {
+                    let Access { transfer, after } = &lowered.accesses[number as usize];
+                    let moved = memory::transfer(context, &mut lanes, &mut local, *global, transfer);
+                    if moved {
                         // SAFETY: as above.
-                        unsafe { execute(&mut lanes, &lowered.operations[access.after.clone()]) };
-                    } else {
-                        refused = true;
+                        unsafe { execute(&mut lanes, lowered, after.start, after.end) };
                     }
+                    moved
                 }
-                if refused {
-                    count_some(first..block.size - 1);
-                    flow.advance(block.last_pc);
-                    *tried += size - 1;
-                    return Stop::Refused { joined: (joined && size == 1).then_some(arrived) };
-                }
-                *tried += size;
-                if first == 0 {
-                    statistics.instructions += u64::from(size);
-                    statistics.lane_instructions += u64::from(size * members);
-                    runs[number as usize] += 1;
-                } else {
-                    count_some(first..block.size);
-                    first = 0;
-                }
-
-                // SAFETY: as the caller says.
-                let executing = |guard: &Test| unsafe { guard.executing::<W>(&lanes, active) };
-                let next = block.next;
-                let decision = match &block.last {
-                    Last::Next | Last::Memory(_) if block.fall != NONE => {
-                        number = block.fall;
-                        joined = false;
-                        continue;
-                    }
-                    Last::Next | Last::Memory(_) => {
-                        flow.advance(next);
-                        Ok(Decision::Uniform)
-                    }
-                    Last::Bra { target, guard } => {
-                        let taken = executing(guard);
-                        let uniform = match taken {
-                            Mask::NONE => block.fall,
-                            all if all == active => block.jump,
-                            _ => NONE,
-                        };
-                        if uniform != NONE {
-                            number = uniform;
-                            joined = false;
-                            continue;
-                        }
-                        flow.advance(block.last_pc);
-                        flow.bra(*target, next, taken, &mut Silent)
-                    }
-                    Last::Joinat { target } => {
-                        flow.advance(block.last_pc);
-                        let pushed = flow.joinat(*target, next, &mut Silent);
-                        if pushed.is_ok() && block.fall != NONE {
-                            number = block.fall;
-                            joined = false;
-                            continue;
-                        }
-                        pushed.map(|()| Decision::Uniform)
-                    }
-                    other => {
-                        flow.advance(block.last_pc);
-                        match other {
-                            Last::Ret { guard } => flow.ret(executing(guard), next, &mut Silent),
-                            Last::Break { guard } => flow.break_(executing(guard), next, &mut Silent),
-                            Last::Breakaddr { target } => {
-                                flow.breakaddr(*target, next, &mut Silent).map(|()| Decision::Uniform)
-                            }
-                            Last::Call { target } => {
-                                flow.call(*target, next, &mut Silent).map(|()| Decision::Uniform)
-                            }
-                            Last::Next
-                            | Last::Reference
-                            | Last::Memory(_)
-                            | Last::Bra { .. }
-                            | Last::Joinat { .. } => Ok(Decision::Uniform),
-                        }
-                    }
-                };
-                let came = if joined && size == 1 { arrived } else { active };
-                match decision {
-                    Err(fault) => break (block, Err((fault, came))),
-                    Ok(decision) => {
-                        statistics.divergent_branches += u64::from(decision == Decision::Divergent);
-                        break (block, Ok(came));
-                    }
-                }
+                _ => true,
             };
-            let ended = match ended {
-                Ok(came) if block.exit => flow.exit(&mut Silent).map_err(|fault| (fault, came)),
-                Ok(_) => Ok(()),
-                Err(fault) => Err(fault),
-            };
-            if let Err((fault, came)) = ended {
-                return stop(&mut 0, block.last_pc, came, fault);
+            // The lanes that came to the last instruction.
+            let came = joined.filter(|_| block.size == 1).unwrap_or(active);
+            let until = if done { block.size } else { block.size - 1 };
+            *tried += until - first;
+            if until - first == block.size {
+                count(statistics, until);
+                runs[number as usize] += 1;
+            } else {
+                count_each(statistics, first..until);
+            }
+            flow.advance(block.last_pc);
+            if !done {
+                return Stop::Refused { joined: joined.filter(|_| block.size == 1) };
+            }
+            // SAFETY: as the caller says.
+            let ended = unsafe { finish::<W>(flow, &lanes, block, None) };
+            match ended {
+                Ok(decision) => statistics.divergent_branches += u64::from(decision == Decision::Divergent),
+                Err(fault) => {
+                    let cause = Cause::Flow(fault);
+                    return Stop::Trap(Trap { pc: block.last_pc, lanes: came, cause });
+                }
             }
         }
     }
+}
 
-    /// Operations of a block.
+/// The last instruction of a block, if that is control flow, and its exit; the flow stands at it. `taken`: the lanes
+/// whose predicate holds, when that is known already.
+///
+/// # Safety
+/// The processor has the level of `W`.
+#[inline(always)]
+unsafe fn finish<W: Wide>(
+    flow: &mut Flow,
+    lanes: &Lanes<'_>,
+    block: &Block,
+    taken: Option<Mask>,
+) -> Result<Decision, Fault> {
+    // SAFETY: as the caller says.
+    let executing = |guard: &Test, active: Mask| unsafe {
+        taken.unwrap_or_else(|| active & Mask(guard.executing::<W>(lanes, active.0 as u32).into()))
+    };
+    let (next, active, quiet) = (block.next, flow.active(), &mut Silent);
+    let decision = match &block.last {
+        Last::Bra { target, guard } => flow.bra(*target, next, executing(guard, active), quiet)?,
+        Last::Next | Last::Memory(_) | Last::Reference => {
+            flow.advance(next);
+            Decision::Uniform
+        }
+        Last::Joinat { target } => flow.joinat(*target, next, quiet).map(|()| Decision::Uniform)?,
+        Last::Ret { guard } => flow.ret(executing(guard, active), next, quiet)?,
+        Last::Break { guard } => flow.break_(executing(guard, active), next, quiet)?,
+        Last::Breakaddr { target } => flow.breakaddr(*target, next, quiet).map(|()| Decision::Uniform)?,
+        Last::Call { target } => flow.call(*target, next, quiet).map(|()| Decision::Uniform)?,
+    };
+    if block.exit {
+        flow.exit(quiet)?;
+    }
+    Ok(decision)
+}
+
+/// Blocks one after another that need nothing but rows and flow: whole ones, with time for all of each.
+struct Chain<'a> {
+    lowered: &'a Lowered,
+    base: u32,
+    statistics: &'a mut Statistics,
+    runs: &'a mut [u64],
+    flow: &'a mut Flow,
+    /// Instructions that there is time for.
+    left: u32,
+    /// Where it ended: the block, the instruction in it, and, if that has joined already, the lanes that were active
+    /// before.
+    number: u32,
+    first: u32,
+    joined: Option<Mask>,
+}
+
+/// Why a chain ends.
+enum End {
+    /// The time is over, or the warp has ended.
+    Over,
+    /// No block has an instruction at the program counter.
+    Unknown,
+    /// The next block does not run in a chain.
+    Short,
+    /// The flow cannot go on: the address of the instruction, and the lanes that came to it.
+    Fault(u32, Mask, Fault),
+}
+
+impl Chain<'_> {
+    /// # Safety
+    /// The processor has the level of `W`, and that for which the program was lowered.
     #[inline(always)]
-    fn operations(&self, start: u32, end: u32) -> &[(Handler, Operation)] {
-        &self.lowered.operations[start as usize..end as usize]
+    unsafe fn run<W: Wide>(&mut self, lanes: &mut Lanes<'_>) -> End {
+        let lowered = self.lowered;
+        let (flow, runs) = (&mut *self.flow, &mut *self.runs);
+        let mut left = self.left;
+        let end = loop {
+            // Here the flow has decided who goes on and where.
+            let arrived = flow.active();
+            if left == 0 || arrived.is_empty() {
+                break End::Over;
+            }
+            // An address between words becomes a place beyond the end.
+            let place = flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
+            let mut number = lowered.starts.get(place).copied().unwrap_or(NONE);
+            self.joined = None;
+            if number == NONE {
+                // Rare: the middle of a block, after an indirect branch or a time that was over.
+                let Some(&Some(entry)) = lowered.entries.get(place) else { break End::Unknown };
+                (self.number, self.first) = entry;
+                // SAFETY: as the caller says.
+                unsafe { lanes.choose::<W>(ACTIVE, arrived.0 as u32) };
+                break End::Short;
+            }
+            self.first = 0;
+            if lowered.blocks[number as usize].join {
+                match flow.join(&mut Silent) {
+                    Ok(Join::Run) => self.joined = Some(arrived),
+                    Ok(Join::Away) => {
+                        left -= 1;
+                        continue;
+                    }
+                    Err(fault) => {
+                        left -= 1;
+                        break End::Fault(flow.pc(), arrived, fault);
+                    }
+                }
+            }
+            let active = flow.active().0 as u32;
+            // SAFETY: as the caller says.
+            unsafe { lanes.choose::<W>(ACTIVE, active) };
+
+            // Blocks that follow each other with the same lanes; the flow's program counter stays behind.
+            let before = left;
+            let mut taken = 0;
+            let block = loop {
+                // SAFETY: lowering numbers only blocks that it makes.
+                let block = unsafe { lowered.blocks.get_unchecked(number as usize) };
+                if block.chained > left {
+                    break None;
+                }
+                left -= block.chained;
+                // SAFETY: `blocks_on` has seen that there is a count for each block.
+                unsafe { *runs.get_unchecked_mut(number as usize) += 1 };
+                // SAFETY: as the caller says.
+                unsafe { execute(lanes, lowered, block.start, block.end) };
+                let follower = match &block.last {
+                    Last::Bra { guard, .. } => {
+                        // SAFETY: as the caller says.
+                        taken = unsafe { guard.executing::<W>(lanes, active) };
+                        match taken {
+                            0 => block.fall,
+                            all if all == active => block.jump,
+                            _ => NONE,
+                        }
+                    }
+                    Last::Next => block.fall,
+                    Last::Joinat { target } if block.fall != NONE => {
+                        match flow.joinat(*target, block.next, &mut Silent) {
+                            Ok(()) => block.fall,
+                            Err(_) => NONE,
+                        }
+                    }
+                    _ => NONE,
+                };
+                if follower == NONE {
+                    break Some(block);
+                }
+                number = follower;
+            };
+            let ran = before - left;
+            self.statistics.instructions += u64::from(ran);
+            self.statistics.lane_instructions += u64::from(ran * active.count_ones());
+            let Some(block) = block else {
+                self.number = number;
+                if ran != 0 {
+                    self.joined = None;
+                }
+                break End::Short;
+            };
+            flow.advance(block.last_pc);
+            let known = matches!(block.last, Last::Bra { .. }).then_some(Mask(taken.into()));
+            // SAFETY: as the caller says.
+            match unsafe { finish::<W>(flow, lanes, block, known) } {
+                Ok(Decision::Uniform) => {}
+                Ok(Decision::Divergent) => self.statistics.divergent_branches += 1,
+                Err(fault) => {
+                    let came = self.joined.filter(|_| ran == 1).unwrap_or(Mask(active.into()));
+                    break End::Fault(block.last_pc, came, fault);
+                }
+            }
+        };
+        self.left = left;
+        end
+    }
+}
+
+/// A level for which chains are compiled.
+trait Chained: Wide {
+    /// # Safety
+    /// The processor has the level, and that for which the program was lowered.
+    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End;
+}
+
+impl Chained for Baseline {
+    #[inline(never)]
+    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+        // SAFETY: as the caller says.
+        unsafe { chain.run::<Baseline>(lanes) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Chained for Avx2 {
+    #[inline(always)]
+    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+        #[inline(never)]
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+        unsafe fn run(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+            // SAFETY: as the caller says.
+            unsafe { chain.run::<Avx2>(lanes) }
+        }
+        // SAFETY: as the caller says.
+        unsafe { run(chain, lanes) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Chained for Avx512 {
+    #[inline(always)]
+    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+        #[inline(never)]
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        unsafe fn run(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+            // SAFETY: as the caller says.
+            unsafe { chain.run::<Avx512>(lanes) }
+        }
+        // SAFETY: as the caller says.
+        unsafe { run(chain, lanes) }
     }
 }
 
 /// # Safety
 /// The processor has the level that the operations were made for.
 #[inline(always)]
-unsafe fn execute(lanes: &mut Lanes<'_>, operations: &[(Handler, Operation)]) {
+unsafe fn execute(lanes: &mut Lanes<'_>, lowered: &Lowered, start: u32, end: u32) {
+    // SAFETY: lowering gives blocks only ranges of operations that it has made.
+    let operations = unsafe { lowered.operations.get_unchecked(start as usize..end as usize) };
     for (handler, operation) in operations {
         // SAFETY: as the caller says.
         unsafe { handler(lanes, operation) };
@@ -293,12 +442,6 @@ enum Stop {
     Refused { joined: Option<Mask> },
     /// The program trapped.
     Trap(Trap<Cause>),
-}
-
-#[cold]
-fn stop(tried: &mut u32, pc: u32, lanes: Mask, fault: Fault) -> Stop {
-    *tried += 1;
-    Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) })
 }
 
 /// Whether the warp waits at a barrier now.
@@ -323,11 +466,11 @@ impl Test {
     /// # Safety
     /// The processor has the level of `W`.
     #[inline(always)]
-    unsafe fn executing<W: Wide>(&self, lanes: &Lanes<'_>, active: Mask) -> Mask {
+    unsafe fn executing<W: Wide>(&self, lanes: &Lanes<'_>, active: u32) -> u32 {
         if self.always {
             return active;
         }
         // SAFETY: as the caller says.
-        active & Mask(unsafe { W::select(&self.table, lanes.c(self.c)) }.into())
+        active & unsafe { W::select(&self.table, lanes.c(self.c)) }
     }
 }

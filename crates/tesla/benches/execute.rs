@@ -1,0 +1,61 @@
+//! How fast the two divergent kernels run, on one thread: the fast engine on every level that the processor has, and the
+//! reference interpreter on a part of each. The number to compare is the one per warp instruction.
+
+use std::path::Path;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use reconverge_container::Hints;
+use reconverge_isa::Program;
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Engine, Level};
+use reconverge_tesla::inst::Chip;
+use reconverge_tesla::launch::{Compute, Launch, Options, run};
+
+const OUT: u32 = 0x1_0000;
+
+fn kernel(name: &str) -> Option<Program> {
+    let places = ["/../../../shared", "/../../../../shared"];
+    let path = places
+        .map(|up| format!("{}{up}/bench/{name}.cubin", env!("CARGO_MANIFEST_DIR")))
+        .into_iter()
+        .find(|path| Path::new(path).exists())?;
+    let image = reconverge_container::load(&std::fs::read(path).ok()?, &Hints::default()).ok()?;
+    image.programs.into_iter().next()
+}
+
+fn launch(program: &Program, blocks: u32) -> Launch {
+    let chip = Chip::from_name("sm_10").expect("a chip");
+    let mut compute = Compute::of(program, chip).expect("its constants fit");
+    compute.grid = [blocks, 1];
+    compute.block = [256, 1, 1];
+    compute.params = OUT.to_le_bytes().to_vec();
+    let bytes = vec![0; 1024 * blocks as usize];
+    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes }]).expect("one buffer");
+    Launch::Compute(compute)
+}
+
+fn kernels(criterion: &mut Criterion) {
+    for name in ["mandel", "collatz"] {
+        let Some(program) = kernel(name) else {
+            println!("skipped: the {name} kernel is not here");
+            continue;
+        };
+        let mut group = criterion.benchmark_group(name);
+        group.sample_size(10).warm_up_time(Duration::from_millis(500));
+        let one = Options { parallel: false, ..Options::default() };
+        let mut ways = vec![("reference".to_owned(), Options { engine: Engine::Reference, ..one }, 64)];
+        for level in Level::available() {
+            ways.push((format!("fast {}", level.name()), Options { level: Some(level), ..one }, 1024));
+        }
+        for (way, options, blocks) in ways {
+            let attempt = || run(launch(&program, blocks), &program, &options).expect("it ends");
+            group.throughput(Throughput::Elements(attempt().statistics.instructions));
+            group.bench_function(way, |bencher| bencher.iter(attempt));
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, kernels);
+criterion_main!(benches);
