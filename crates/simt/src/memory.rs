@@ -361,7 +361,7 @@ impl Committed {
             for run in page.written.runs() {
                 // A run can lie in two buffers that touch.
                 if !store(run.clone()) {
-                    let stored = run.map(|byte| store(byte..byte + 1)).all(|stored| stored);
+                    let stored = { run }.all(|byte| store(byte..byte + 1));
                     debug_assert!(stored, "a view stores only into bytes that exist");
                 }
             }

@@ -9,7 +9,7 @@ use reconverge_isa::Program;
 use reconverge_simt::Mode;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{Compute, Launch, Options, RunError};
+use reconverge_tesla::launch::{Compute, Launch, Options, Run, RunError};
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use support::run;
@@ -117,6 +117,23 @@ impl Random {
         }
         text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
     }
+}
+
+/// Which instructions of a program go to the reference interpreter.
+fn by_reference(text: &str) -> Vec<usize> {
+    let program =
+        Program { words: assemble(text, CHIP, Stage::Compute).unwrap().words(), ..Program::default() };
+    let compute = Compute::of(&program, CHIP).unwrap();
+    let run = Run::new(Launch::Compute(compute), &program, &Options::default()).unwrap();
+    run.context().fast.as_ref().expect("the fast engine is the usual one").by_reference()
+}
+
+#[test]
+fn only_what_has_no_fast_way_goes_to_the_reference_interpreter() {
+    let quick = "mov b32 $r1 b32 s[0x10]\nadd b32 $r2 $r1 $r0\nrcp f32 $r3 $r2\n(e $c0) bra OUT\nOUT:\n\
+                 st b32 g14[$r1] $r2\nexit nop";
+    assert_eq!(by_reference(quick), Vec::<usize>::new());
+    assert_eq!(by_reference("nop\nbar inc wait 0x0 0xfff\nmov $r1 $clock\nexit nop").len(), 2);
 }
 
 #[test]
