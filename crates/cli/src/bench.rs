@@ -24,7 +24,7 @@ pub(crate) struct Bench {
     #[arg(long, value_parser = ["mandel", "collatz"])]
     kernel: Option<String>,
     /// Which engine runs
-    #[arg(long, default_value_t, value_parser = engine)]
+    #[arg(long, default_value_t = Engine::Fast, value_parser = engine)]
     engine: Engine,
     /// Threads; as many as there are processors when absent
     #[arg(long, value_name = "N")]

@@ -22,14 +22,12 @@
     add b32 $r0 $r1 $r0
 
     mov b32 $r1 0x1
-    mov b32 $r2 0xff
     add b32 $r3 $r0 $r1                 ; n
-    mov b32 $r4 0x0                     ; steps
+    mov b32 $r2 0xff
+    mov b32 $r4 $r2                     ; steps that are left
     breakaddr done
 step:
     set $c0 # e u32 $r3 $r1             ; n == 1?
-    (lg $c0) break
-    set $c0 # ge u32 $r4 $r2            ; steps >= 255?
     (lg $c0) break
     joinat next
     and b32 $c0 # $r3 $r1               ; is n odd?
@@ -41,9 +39,11 @@ odd:
     add b32 $r3 $r5 $r3
     add b32 $r3 $r3 $r1
 next:
-    join add b32 $r4 $r4 $r1
-    bra step
+    join sub b32 $c0 $r4 $r4 $r1        ; the subtraction says whether any are left
+    (lg $c0) bra step
+    break                               ; nothing left: these lanes go too
 done:
+    sub b32 $r4 $r2 $r4
     shl b32 $r0 $r0 0x2
     add b32 $r0 b32 s[0x10] $r0
     exit st b32 g14[$r0] $r4

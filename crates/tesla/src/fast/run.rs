@@ -333,6 +333,12 @@ impl Chain<'_> {
                             _ => NONE,
                         }
                     }
+                    // Where nobody leaves, nothing waits.
+                    Last::Break { guard } | Last::Ret { guard } => {
+                        // SAFETY: as the caller says.
+                        taken = unsafe { guard.executing::<W>(lanes, active) };
+                        if taken == 0 { block.fall } else { NONE }
+                    }
                     Last::Next => block.fall,
                     Last::Joinat { target } if block.fall != NONE => {
                         match flow.joinat(*target, block.next, &mut Silent) {
@@ -358,7 +364,8 @@ impl Chain<'_> {
                 break End::Short;
             };
             flow.advance(block.last_pc);
-            let known = matches!(block.last, Last::Bra { .. }).then_some(Mask(taken.into()));
+            let known = matches!(block.last, Last::Bra { .. } | Last::Break { .. } | Last::Ret { .. });
+            let known = known.then_some(Mask(taken.into()));
             // SAFETY: as the caller says.
             match unsafe { finish::<W>(flow, lanes, block, known) } {
                 Ok(Decision::Uniform) => {}
