@@ -35,6 +35,12 @@ impl<const W: usize> Registers<W> {
         Registers { rows: vec![Row::ZERO; count], count }
     }
 
+    /// All registers zero and no room, in the memory that is here.
+    pub fn begin(&mut self) {
+        self.rows.truncate(self.count);
+        self.rows.fill(Row::ZERO);
+    }
+
     /// How many registers there are.
     pub fn count(&self) -> usize {
         self.count

@@ -16,27 +16,26 @@
 //! watchdog; hardware gives no such guarantee either.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::memory::{Buffer, Committed, LayoutError, Memory, Tracked};
+use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    Engine, FlowView, Issue, Lane, Level, Machine, Mask, Mode, Observer, Silent, StackRow, Statistics, Step,
-    Trap, Why,
+    Engine, FlowView, Issue, Lane, Level, Machine, Mask, Mode, Observer, StackRow, Statistics, Step, Trap,
+    Why,
 };
 use thiserror::Error;
 
 use crate::block::Block;
 use crate::code::Code;
 use crate::fast::Fast;
-use crate::fast::lockstep::{self, Difference, Failure};
-use crate::fidelity;
+use crate::fast::lockstep::Difference;
 use crate::flow::{Flow, Limits, WARP, whole_quads};
+use crate::grid::Totals;
+pub use crate::grid::{run, run_observed};
 use crate::inst::{Chip, Stage};
 use crate::lane::interpolate::{Interpolant, Position, interp};
 use crate::meaning::Modes;
@@ -458,7 +457,11 @@ pub struct Context {
 }
 
 impl Context {
-    fn new(mut launch: Launch, program: &Program, options: &Options) -> Result<(Self, Memory), LaunchError> {
+    pub(crate) fn new(
+        mut launch: Launch,
+        program: &Program,
+        options: &Options,
+    ) -> Result<(Self, Memory), LaunchError> {
         let (setup, stage) = (launch.setup(), launch.stage());
         if setup.registers as usize > MOST_REGISTERS {
             return Err(LaunchError::Registers(setup.registers));
@@ -520,8 +523,13 @@ impl Context {
 
     /// Block `number` before its first instruction.
     pub fn block(&self, number: usize) -> Block {
+        self.block_in(number, None)
+    }
+
+    /// The same in the memory of a block of this launch that has ended.
+    pub(crate) fn block_in(&self, number: usize, spare: Option<Block>) -> Block {
         match &self.launch {
-            Launch::Compute(compute) => self.compute_block(compute, number),
+            Launch::Compute(compute) => self.compute_block(compute, number, spare),
             Launch::Fragment(fragment) => self.graphics_block(number, self.fragment_warp(fragment, number)),
             Launch::Vertex(Vertex { lanes, inputs, .. })
             | Launch::Geometry(Geometry { lanes, inputs, .. }) => {
@@ -539,10 +547,14 @@ impl Context {
         }
     }
 
-    fn warp(&self, number: u32, launched: Mask) -> Warp {
+    fn flow(&self, launched: Mask) -> Flow {
         let setup = self.launch.setup();
-        let flow = Flow::new(setup.code_base, launched, setup.limits, self.mode);
-        Warp::new(flow, number, setup.registers as usize, self.local_bytes)
+        Flow::new(setup.code_base, launched, setup.limits, self.mode)
+    }
+
+    fn warp(&self, number: u32, launched: Mask) -> Warp {
+        let registers = self.launch.setup().registers as usize;
+        Warp::new(self.flow(launched), number, registers, self.local_bytes)
     }
 
     fn graphics_block(&self, number: usize, warp: Warp) -> Block {
@@ -560,10 +572,14 @@ impl Context {
     }
 
     /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
-    fn compute_block(&self, compute: &Compute, number: usize) -> Block {
+    fn compute_block(&self, compute: &Compute, number: usize, spare: Option<Block>) -> Block {
         let [x, y, z] = compute.block;
         let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
-        let mut shared = Shared::new(shared_size(compute) as usize);
+        let (mut shared, mut spares) = match spare {
+            Some(Block { common, warps, .. }) => (common.shared, warps),
+            None => (Shared::default(), Vec::new()),
+        };
+        shared.begin(shared_size(compute) as usize);
         for (place, value) in
             [x, y, z, compute.grid[0], compute.grid[1], index[0], index[1]].into_iter().enumerate()
         {
@@ -575,7 +591,14 @@ impl Context {
         let mut thread = [0; 3];
         let warps = (0..threads.div_ceil(WARP as u32)).map(|number| {
             let first = number * WARP as u32;
-            let mut warp = self.warp(number, Mask::first((threads - first) as usize));
+            let launched = Mask::first((threads - first) as usize);
+            let mut warp = match spares.pop() {
+                Some(mut spare) => {
+                    spare.begin(self.flow(launched), number);
+                    spare
+                }
+                None => self.warp(number, launched),
+            };
             for lane in warp.flow.active().lanes() {
                 let [tx, ty, tz] = &mut thread;
                 warp.set_r(lane, 0, *tx | *ty << 16 | *tz << 26);
@@ -626,7 +649,7 @@ impl Context {
     }
 
     /// What the lanes of a finished graphics block leave.
-    fn results(&self, block: &Block) -> Vec<LaneResult> {
+    pub(crate) fn results(&self, block: &Block) -> Vec<LaneResult> {
         let lanes = match &self.launch {
             Launch::Compute(_) => return Vec::new(),
             Launch::Fragment(Fragment { lanes, .. })
@@ -715,116 +738,6 @@ fn default_centre(lane: usize) -> [f32; 2] {
     [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
 }
 
-/// Executes a launch with the engine that the options name.
-///
-/// # Errors
-/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
-/// lockstep, the engines differ.
-pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
-    let (context, mut memory) = Context::new(launch, program, options)?;
-    if let (Engine::Lockstep, Some(fast)) = (options.engine, &context.fast) {
-        return run_in_lockstep(&context, fast, memory);
-    }
-    let blocks = context.blocks();
-    let mut outcome = Outcome::default();
-    let mut next = 0;
-    // A block against a view of the memory, which stays as it is.
-    let attempt = |number: usize, memory: &Memory| {
-        let mut block = context.block(number);
-        let mut view = Tracked::new(memory);
-        let end = block.run(&context, &mut view, &mut Silent);
-        (block, view.finish(), end)
-    };
-    let parallel = options.parallel && blocks > 1 && rayon::current_num_threads() > 1;
-    while parallel && next < blocks {
-        // Enough blocks for every thread to stay busy, few enough to keep their views small.
-        let batch = next..blocks.min(next + 16 * rayon::current_num_threads());
-        next = batch.end;
-        let attempts: Vec<_> = batch.clone().into_par_iter().map(|number| attempt(number, &memory)).collect();
-        let mut committed = Committed::default();
-        let mut again = 0;
-        for (number, mut attempted) in batch.clone().zip(attempts) {
-            if !committed.allows(&attempted.1) {
-                // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
-                again += 1;
-                attempted = attempt(number, &memory);
-            }
-            let (block, footprint, end) = attempted;
-            end.map_err(RunError::Trap)?;
-            committed.commit(&footprint, &mut memory);
-            retire(&context, &block, &mut outcome);
-        }
-        if 2 * again > batch.len() {
-            break; // Blocks that build on each other gain nothing from running ahead.
-        }
-    }
-    run_in_order(&context, next..blocks, &mut memory, &mut outcome, &mut Silent)?;
-    outcome.memory = memory;
-    Ok(outcome)
-}
-
-fn run_in_lockstep(context: &Context, fast: &Fast, mut memory: Memory) -> Result<Outcome, RunError> {
-    let mut twin_memory = memory.clone();
-    let mut outcome = Outcome::default();
-    for number in 0..context.blocks() {
-        let block = context.block(number);
-        let block =
-            lockstep::run(context, fast, block, &mut memory, &mut twin_memory).map_err(|failure| {
-                match failure {
-                    Failure::Trap(trap) => RunError::Trap(trap),
-                    Failure::Differ(difference) => RunError::Differ(difference),
-                }
-            })?;
-        retire(context, &block, &mut outcome);
-    }
-    outcome.memory = memory;
-    Ok(outcome)
-}
-
-/// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
-/// [`Run`]. Events are the reference interpreter's: an observer that looks is served by it, whatever the options say.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_observed<O: Observer>(
-    launch: Launch,
-    program: &Program,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    let (context, mut memory) = Context::new(launch, program, options)?;
-    let mut outcome = Outcome::default();
-    run_in_order(&context, 0..context.blocks(), &mut memory, &mut outcome, observer)?;
-    outcome.memory = memory;
-    Ok(outcome)
-}
-
-fn run_in_order<O: Observer>(
-    context: &Context,
-    blocks: Range<usize>,
-    memory: &mut Memory,
-    outcome: &mut Outcome,
-    observer: &mut O,
-) -> Result<(), RunError> {
-    for number in blocks {
-        let mut block = context.block(number);
-        block.run(context, memory, observer).map_err(RunError::Trap)?;
-        retire(context, &block, outcome);
-    }
-    Ok(())
-}
-
-fn retire(context: &Context, block: &Block, outcome: &mut Outcome) {
-    outcome.statistics.add(&block.common.statistics);
-    for (inst, times) in context.code.slots().iter().zip(&block.common.issued) {
-        if let (Ok(inst), 1..) = (inst, *times) {
-            let (name, grade) = fidelity::of(&inst.op);
-            outcome.report.count(name, grade, *times);
-        }
-    }
-    outcome.lanes.extend(context.results(block));
-}
-
 /// A launch as a machine: one instruction a step, in the guaranteed order. A copy is a snapshot.
 ///
 /// Steps that nobody observes are the fast engine's unless the options name the reference interpreter; the others are
@@ -836,7 +749,7 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
-    finished: Outcome,
+    finished: Totals,
 }
 
 impl Run {
@@ -856,7 +769,7 @@ impl Run {
             block,
             number: 0,
             done: false,
-            finished: Outcome::default(),
+            finished: Totals::default(),
         })
     }
 
@@ -901,9 +814,7 @@ impl Run {
 
     /// What is left; complete once a step has said [`Step::Done`].
     pub fn outcome(self) -> Outcome {
-        let mut outcome = self.finished;
-        outcome.memory = self.memory;
-        outcome
+        self.finished.outcome(&self.context, self.memory)
     }
 }
 
@@ -936,7 +847,7 @@ impl Machine for Run {
         if let Some(fast) = &self.context.fast {
             fast.settle(&mut self.block.common);
         }
-        retire(&self.context, &self.block, &mut self.finished);
+        self.finished.retire(&self.context, &self.block);
         self.number += 1;
         if self.number == self.context.blocks() {
             self.done = true;

@@ -23,6 +23,7 @@ pub mod explain;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
+mod grid;
 pub mod inst;
 pub mod lane;
 pub mod launch;

@@ -71,6 +71,13 @@ impl Shared {
         Shared { bytes: vec![0; bytes], locks: BTreeMap::new() }
     }
 
+    /// What [`Shared::new`] gives, in the memory that is here.
+    pub fn begin(&mut self, bytes: usize) {
+        self.bytes.clear();
+        self.bytes.resize(bytes, 0);
+        self.locks.clear();
+    }
+
     /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

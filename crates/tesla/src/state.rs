@@ -132,6 +132,18 @@ impl Warp {
         }
     }
 
+    /// What [`Warp::new`] gives for the same number of registers and bytes, in the memory that is here; an engine's
+    /// own room goes.
+    pub fn begin(&mut self, flow: Flow, number: u32) {
+        (self.flow, self.number) = (flow, number);
+        self.r.begin();
+        (self.a, self.c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
+        self.local.fill(0);
+        self.inputs.clear();
+        self.outputs.clear();
+        self.emitted.clear();
+    }
+
     /// The general registers as a lane-major file, for engines that work on whole rows.
     pub fn file(&self) -> &Registers<WARP> {
         &self.r

@@ -1,0 +1,195 @@
+//! All blocks of a launch: in order, on several threads, or on both engines in lockstep. The order that results
+//! follow is told in [`crate::launch`].
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use reconverge_isa::Program;
+use reconverge_simt::memory::{Committed, Footprint, Memory, Tracked};
+use reconverge_simt::{Engine, Observer, Silent, Statistics};
+
+use crate::block::Block;
+use crate::fast::Fast;
+use crate::fast::lockstep::{self, Failure};
+use crate::fidelity;
+use crate::launch::{Context, LaneResult, Launch, Options, Outcome, RunError};
+use crate::trap::LaunchTrap;
+
+/// Blocks a thread that run ahead at once: enough for every thread to stay busy to the end of a batch, few enough to
+/// keep what they have read and written small.
+const AHEAD: usize = 128;
+
+/// Executes a launch with the engine that the options name.
+///
+/// # Errors
+/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
+/// lockstep, the engines differ.
+pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
+    let (context, mut memory) = Context::new(launch, program, options)?;
+    if let (Engine::Lockstep, Some(fast)) = (options.engine, &context.fast) {
+        return run_in_lockstep(&context, fast, memory);
+    }
+    let blocks = context.blocks();
+    let mut totals = Totals::default();
+    let threads = rayon::current_num_threads();
+    let mut next = 0;
+    if options.parallel && blocks > 1 && threads > 1 {
+        next = run_ahead(&context, AHEAD * threads, &mut memory, &mut totals)?;
+    }
+    run_in_order(&context, next..blocks, &mut memory, &mut totals, &mut Silent)?;
+    Ok(totals.outcome(&context, memory))
+}
+
+/// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
+/// [`Run`](crate::launch::Run). Events are the reference interpreter's: an observer that looks is served by it,
+/// whatever the options say.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed<O: Observer>(
+    launch: Launch,
+    program: &Program,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let (context, mut memory) = Context::new(launch, program, options)?;
+    let mut totals = Totals::default();
+    run_in_order(&context, 0..context.blocks(), &mut memory, &mut totals, observer)?;
+    Ok(totals.outcome(&context, memory))
+}
+
+/// What the blocks that have ended leave, together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) statistics: Statistics,
+    /// By word of the code: how often the instruction there was issued.
+    issued: Vec<u64>,
+    lanes: Vec<LaneResult>,
+}
+
+impl Totals {
+    /// Adds a block that has ended.
+    pub(crate) fn retire(&mut self, context: &Context, block: &Block) {
+        self.add(Left::of(context, block));
+    }
+
+    fn add(&mut self, left: Left) {
+        self.statistics.add(&left.statistics);
+        self.issued.resize(self.issued.len().max(left.issued.len()), 0);
+        self.issued.iter_mut().zip(left.issued).for_each(|(total, times)| *total += times);
+        self.lanes.extend(left.lanes);
+    }
+
+    /// What the launch leaves.
+    pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
+        let mut outcome =
+            Outcome { memory, lanes: self.lanes, statistics: self.statistics, ..Outcome::default() };
+        for (inst, times) in context.code.slots().iter().zip(self.issued) {
+            if let (Ok(inst), 1..) = (inst, times) {
+                let (name, grade) = fidelity::of(&inst.op);
+                outcome.report.count(name, grade, times);
+            }
+        }
+        outcome
+    }
+}
+
+/// What a block leaves besides memory.
+struct Left {
+    statistics: Statistics,
+    issued: Vec<u64>,
+    lanes: Vec<LaneResult>,
+}
+
+impl Left {
+    fn of(context: &Context, block: &Block) -> Left {
+        let (statistics, issued) = (block.common.statistics, block.common.issued.clone());
+        Left { statistics, issued, lanes: context.results(block) }
+    }
+}
+
+fn run_in_order<O: Observer>(
+    context: &Context,
+    blocks: Range<usize>,
+    memory: &mut Memory,
+    totals: &mut Totals,
+    observer: &mut O,
+) -> Result<(), RunError> {
+    let mut spare = None;
+    for number in blocks {
+        let mut block = context.block_in(number, spare.take());
+        block.run(context, memory, observer).map_err(RunError::Trap)?;
+        totals.retire(context, &block);
+        spare = Some(block);
+    }
+    Ok(())
+}
+
+type Attempt = (Left, Footprint, Result<(), LaunchTrap>);
+
+/// A block against a view of the memory, which stays as it is.
+fn attempt(context: &Context, number: usize, memory: &Memory, spare: &mut Option<Block>) -> Attempt {
+    let mut block = context.block_in(number, spare.take());
+    let mut view = Tracked::new(memory);
+    let end = block.run(context, &mut view, &mut Silent);
+    let left = Left::of(context, &block);
+    *spare = Some(block);
+    (left, view.finish(), end)
+}
+
+/// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
+/// not run: behind the last, unless blocks build on each other.
+fn run_ahead(
+    context: &Context,
+    size: usize,
+    memory: &mut Memory,
+    totals: &mut Totals,
+) -> Result<usize, RunError> {
+    let blocks = context.blocks();
+    let mut next = 0;
+    let mut own = None;
+    while next < blocks {
+        let batch = next..blocks.min(next + size);
+        next = batch.end;
+        let view = &*memory;
+        let attempts: Vec<Attempt> = batch
+            .clone()
+            .into_par_iter()
+            .map_init(|| None, |spare, number| attempt(context, number, view, spare))
+            .collect();
+        let mut committed = Committed::default();
+        let mut again = 0;
+        for (number, mut attempted) in batch.clone().zip(attempts) {
+            if !committed.allows(&attempted.1) {
+                // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
+                again += 1;
+                attempted = attempt(context, number, memory, &mut own);
+            }
+            let (left, footprint, end) = attempted;
+            end.map_err(RunError::Trap)?;
+            committed.commit(&footprint, memory);
+            totals.add(left);
+        }
+        if 2 * again > batch.len() {
+            break; // Blocks that build on each other gain nothing from running ahead.
+        }
+    }
+    Ok(next)
+}
+
+fn run_in_lockstep(context: &Context, fast: &Fast, mut memory: Memory) -> Result<Outcome, RunError> {
+    let mut twin_memory = memory.clone();
+    let mut totals = Totals::default();
+    for number in 0..context.blocks() {
+        let block = context.block(number);
+        let block =
+            lockstep::run(context, fast, block, &mut memory, &mut twin_memory).map_err(|failure| {
+                match failure {
+                    Failure::Trap(trap) => RunError::Trap(trap),
+                    Failure::Differ(difference) => RunError::Differ(difference),
+                }
+            })?;
+        totals.retire(context, &block);
+    }
+    Ok(totals.outcome(context, memory))
+}
