@@ -32,6 +32,9 @@ pub(crate) struct Bench {
     /// Runs, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
+    /// Record who runs and what the stack does, in order on one thread (tesla)
+    #[arg(long)]
+    trace: bool,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -97,7 +100,7 @@ fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
     let (mut found, mut statistics) = (kernel.golden, Statistics::default());
     for _ in 0..args.runs {
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
-        let run = prepared.run(args.engine)?;
+        let run = if args.trace { prepared.run_traced(args.engine)?.0 } else { prepared.run(args.engine)? };
         cpu.push(cpu_start.elapsed());
         wall.push(wall_start.elapsed());
         statistics = run.statistics;

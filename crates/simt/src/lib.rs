@@ -27,4 +27,4 @@ pub use fidelity::Fidelity;
 pub use lanes::Level;
 pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
-pub use observe::{Event, Observer, Recorder, Silent, Statistics};
+pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};

@@ -76,8 +76,17 @@ pub enum Event {
 pub trait Observer {
     /// Whether events are announced at all.
     const ENABLED: bool;
+    /// Whether writes to registers and accesses to memory are among them. Without them, who runs and what the stack
+    /// does is told at little cost.
+    const DATA: bool = Self::ENABLED;
     /// Takes one event.
     fn event(&mut self, event: Event);
+    /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        for pc in addresses {
+            self.event(Event::Issue { pc: *pc, mask });
+        }
+    }
 }
 
 /// Nobody looks.
@@ -104,12 +113,69 @@ impl Observer for Recorder {
     }
 }
 
+/// Keeps who ran where and what the stack did, in little room: of instructions that follow each other with the same
+/// lanes, only how many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowTrace {
+    /// What happened, in order.
+    pub steps: Vec<FlowStep>,
+}
+
+/// A piece of a [`FlowTrace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowStep {
+    /// Instructions one after another.
+    Ran {
+        /// Address of the first.
+        pc: u32,
+        /// Address of the last.
+        last: u32,
+        /// How many.
+        count: u32,
+        /// The lanes that took part.
+        mask: Mask,
+    },
+    /// Anything else.
+    Event(Event),
+}
+
+impl Observer for FlowTrace {
+    const ENABLED: bool = true;
+    const DATA: bool = false;
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Issue { pc, mask } => self.issues(&[pc], mask),
+            Event::Write { .. } | Event::Load { .. } | Event::Store { .. } => {}
+            other => self.steps.push(FlowStep::Event(other)),
+        }
+    }
+
+    #[inline]
+    fn issues(&mut self, addresses: &[u32], lanes: Mask) {
+        let (Some(&pc), Some(&end)) = (addresses.first(), addresses.last()) else { return };
+        let more = addresses.len() as u32;
+        match self.steps.last_mut() {
+            Some(FlowStep::Ran { last, count, mask, .. }) if *mask == lanes && pc > *last => {
+                (*last, *count) = (end, *count + more);
+            }
+            _ => self.steps.push(FlowStep::Ran { pc, last: end, count: more, mask: lanes }),
+        }
+    }
+}
+
 /// Any observer behind a pointer, for front ends that choose at run time.
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
+    const DATA: bool = O::DATA;
     #[inline]
     fn event(&mut self, event: Event) {
         (**self).event(event);
+    }
+    #[inline]
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        (**self).issues(addresses, mask);
     }
 }
 
@@ -140,5 +206,26 @@ impl Statistics {
         self.instructions += other.instructions;
         self.lane_instructions += other.lane_instructions;
         self.divergent_branches += other.divergent_branches;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_trace_keeps_runs_of_instructions_and_what_happened_between() {
+        let mut trace = FlowTrace::default();
+        trace.issues(&[0, 8], Mask::first(4));
+        trace.event(Event::Issue { pc: 16, mask: Mask::first(4) });
+        trace.event(Event::Write { lane: Lane(0), register: 1, value: 2 });
+        trace.event(Event::Jump { to: 0 });
+        trace.event(Event::Issue { pc: 0, mask: Mask::first(4) });
+        trace.event(Event::Issue { pc: 8, mask: Mask::first(2) });
+        let ran = |pc, last, count, lanes| FlowStep::Ran { pc, last, count, mask: Mask::first(lanes) };
+        assert_eq!(
+            trace.steps,
+            [ran(0, 16, 3, 4), FlowStep::Event(Event::Jump { to: 0 }), ran(0, 0, 1, 4), ran(8, 8, 1, 2)]
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! stages use a block of one warp.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Mask, Observer, Silent, Statistics, Step, Trap};
+use reconverge_simt::{Event, Mask, Observer, Statistics, Step, Trap};
 
 use crate::barrier::Barriers;
 use crate::fast::{Fast, Running};
@@ -124,28 +124,29 @@ impl Block {
     ///
     /// # Errors
     /// The program trapped; the block stands at the instruction that did.
-    pub fn stride<G: Store>(
+    pub fn stride<G: Store, O: Observer>(
         &mut self,
         fast: &Fast,
         context: &Context,
         global: &mut G,
+        observer: &mut O,
         most: u32,
     ) -> Result<Step, Trap<Cause>> {
         let warp = &mut self.warps[self.current];
         if warp.flow.finished() || self.common.barriers.waits_for(self.current).is_some() {
-            return self.nobody_can_run(&mut Silent);
+            return self.nobody_can_run(observer);
         }
         let left = context.watchdog.saturating_sub(self.common.statistics.instructions);
         if left == 0 {
-            return Err(stopped(warp, Cause::Timeout(context.watchdog), &mut Silent));
+            return Err(stopped(warp, Cause::Timeout(context.watchdog), observer));
         }
         let most = most.min(SLICE - self.slice).min(u32::try_from(left).unwrap_or(u32::MAX));
         let common = &mut self.common;
-        let mut running = Running { context, common, warp, number: self.current, global };
+        let mut running = Running { context, common, warp, number: self.current, global, observer };
         let (tried, result) = fast.run(&mut running, most);
         self.slice += tried;
         result?;
-        self.go_on(&mut Silent)
+        self.go_on(observer)
     }
 
     /// Runs to the end.
@@ -158,11 +159,11 @@ impl Block {
         global: &mut G,
         observer: &mut O,
     ) -> Result<(), LaunchTrap> {
-        // Events are the reference interpreter's; when nobody looks, who executes cannot be told.
-        let fast = context.fast.as_ref().filter(|_| !O::ENABLED);
+        // What happens to data is announced by the reference interpreter only.
+        let fast = context.fast.as_ref().filter(|_| !O::DATA);
         let end = loop {
             let step = match fast {
-                Some(fast) => self.stride(fast, context, global, SLICE),
+                Some(fast) => self.stride(fast, context, global, observer, SLICE),
                 None => self.step(context, global, observer),
             };
             match step {

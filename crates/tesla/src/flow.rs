@@ -607,6 +607,7 @@ pub fn whole_quads(lanes: Mask) -> Mask {
     Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
 }
 
+#[inline(always)]
 fn announce<O: Observer>(observer: &mut O, event: Event) {
     if O::ENABLED {
         observer.event(event);

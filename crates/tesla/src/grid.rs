@@ -41,8 +41,8 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
 }
 
 /// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
-/// [`Run`](crate::launch::Run). Events are the reference interpreter's: an observer that looks is served by it,
-/// whatever the options say.
+/// [`Run`](crate::launch::Run). What happens to data is announced by the
+/// reference interpreter, whatever the options say; who runs and what the stack does, by either engine.
 ///
 /// # Errors
 /// As [`run`].

@@ -837,8 +837,8 @@ impl Machine for Run {
         if self.done {
             return Ok(Step::Done);
         }
-        let step = match self.context.fast.as_ref().filter(|_| !O::ENABLED) {
-            Some(fast) => self.block.stride(fast, &self.context, &mut self.memory, 1)?,
+        let step = match self.context.fast.as_ref().filter(|_| !O::DATA) {
+            Some(fast) => self.block.stride(fast, &self.context, &mut self.memory, observer, 1)?,
             None => self.block.step(&self.context, &mut self.memory, observer)?,
         };
         if step == Step::Running {

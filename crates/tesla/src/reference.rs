@@ -348,7 +348,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let value =
             access::load(self.context, &self.common.shared, self.global, self.warp, lane, mem, address)
                 .map_err(only(lane))?;
-        self.announce(Event::Load { lane, address });
+        self.announce_data(Event::Load { lane, address });
         Ok((address, value))
     }
 
@@ -364,7 +364,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let shared = &mut self.common.shared;
         access::store(self.context, shared, self.global, self.warp, lane, mem, address, value)
             .map_err(only(lane))?;
-        self.announce(Event::Store { lane, address, value: value as u32 });
+        self.announce_data(Event::Store { lane, address, value: value as u32 });
         Ok(address)
     }
 
@@ -408,8 +408,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             stored
         };
         let old = access::atomic(self.context, self.global, mem, address, kind, keep).map_err(only(lane))?;
-        self.announce(Event::Load { lane, address });
-        self.announce(Event::Store { lane, address, value: stored as u32 });
+        self.announce_data(Event::Load { lane, address });
+        self.announce_data(Event::Store { lane, address, value: stored as u32 });
         self.result(inst, lane, old.into());
         Ok(())
     }
@@ -543,7 +543,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 let shared = &self.common.shared;
                 let value = access::load(self.context, shared, self.global, warp, lane, &mem, address)
                     .map_err(only(lane))?;
-                self.announce(Event::Load { lane, address });
+                self.announce_data(Event::Load { lane, address });
                 value
             }
         })
@@ -609,11 +609,18 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 
     fn written(&mut self, lane: Lane, register: u32, value: u32) {
-        self.announce(Event::Write { lane, register, value });
+        self.announce_data(Event::Write { lane, register, value });
     }
 
     fn announce(&mut self, event: Event) {
         if O::ENABLED {
+            self.observer.event(event);
+        }
+    }
+
+    #[inline(always)]
+    fn announce_data(&mut self, event: Event) {
+        if O::DATA {
             self.observer.event(event);
         }
     }

@@ -23,7 +23,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
-use reconverge_simt::{Engine, Statistics};
+use reconverge_simt::{Engine, Event, FlowTrace, Mask, Observer, Statistics};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
 use thiserror::Error;
@@ -120,6 +120,9 @@ pub enum KernelError {
     /// The machine does not have this engine.
     #[error("this machine does not have the {0} engine")]
     Engine(Engine),
+    /// The machine's fast engine does not tell events.
+    #[error("only the fast engine of tesla traces")]
+    Trace,
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
     Source(Vec<Diagnostic>),
@@ -196,6 +199,64 @@ impl Prepared {
                 Ok(KernelRun { counts, statistics: outcome.statistics })
             }
         }
+    }
+}
+
+/// A trace of who runs and what the stack does, handed on in pieces so that it stays small.
+#[derive(Clone, Debug, Default)]
+struct Streamed {
+    trace: FlowTrace,
+    /// Pieces that have been handed on.
+    steps: u64,
+}
+
+/// Pieces that are kept at a time.
+const KEPT: usize = 1 << 14;
+
+impl Streamed {
+    #[inline]
+    fn hand_on(&mut self) {
+        if self.trace.steps.len() >= KEPT {
+            self.steps += self.trace.steps.len() as u64;
+            self.trace.steps.clear();
+        }
+    }
+}
+
+impl Observer for Streamed {
+    const ENABLED: bool = true;
+    const DATA: bool = false;
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        self.trace.event(event);
+        self.hand_on();
+    }
+
+    #[inline]
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        self.trace.issues(addresses, mask);
+        self.hand_on();
+    }
+}
+
+impl Prepared {
+    /// Runs in order on one thread with a trace of who runs and what the stack does; gives the pieces of the trace
+    /// beside the result.
+    ///
+    /// # Errors
+    /// The program trapped, or the machine does not tell such a trace at the speed of its fast engine.
+    pub fn run_traced(&self, engine: Engine) -> Result<(KernelRun, u64), KernelError> {
+        let Prepared::Tesla { program, launch, options } = self else {
+            return Err(KernelError::Trace);
+        };
+        let options = tesla::Options { engine, ..*options };
+        let mut streamed = Streamed::default();
+        let launch = tesla::Launch::Compute(*launch.clone());
+        let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
+        let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+        let steps = streamed.steps + streamed.trace.steps.len() as u64;
+        Ok((KernelRun { counts, statistics: outcome.statistics }, steps))
     }
 }
 

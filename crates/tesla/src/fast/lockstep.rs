@@ -145,7 +145,7 @@ pub(crate) fn run(
         let reference = block.step(context, &mut global, &mut Silent);
         let global = global.written;
         let mut twin_global = Logged { memory: twin_memory, written: BTreeMap::new() };
-        let found = twin.stride(fast, context, &mut twin_global, 1);
+        let found = twin.stride(fast, context, &mut twin_global, &mut Silent, 1);
         let twin_global = twin_global.written;
 
         let differ = |what| Err::<Block, _>(differ_in(&block, warp, at, words, what));

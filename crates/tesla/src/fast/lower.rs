@@ -101,6 +101,8 @@ pub(super) struct Inside {
     pub(super) ends: Vec<u32>,
     /// For each instruction its place in the code.
     pub(super) places: Vec<usize>,
+    /// And its address.
+    pub(super) addresses: Vec<u32>,
 }
 
 /// No block begins there.
@@ -179,7 +181,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
             fall: NONE,
             jump: NONE,
         };
-        let mut inside = Inside { ends: Vec::new(), places: Vec::new() };
+        let mut inside = Inside { ends: Vec::new(), places: Vec::new(), addresses: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
                 // Whoever comes here is the reference interpreter's: it traps.
@@ -192,6 +194,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
                 block.join = inst.end == End::Join;
             }
             inside.places.push(place);
+            inside.addresses.push(context.code.base() + 4 * place as u32);
             block.size += 1;
             block.last_pc = context.code.base() + 4 * place as u32;
             block.next = block.last_pc + inst.form.bytes();

@@ -6,11 +6,11 @@ use std::ops::Range;
 use reconverge_simt::lanes::{Avx2, Avx512};
 use reconverge_simt::lanes::{Baseline, Kind, Wide};
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Mask, Silent, Statistics, Trap};
+use reconverge_simt::{Event, Mask, Observer, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Last, Lowered, NONE, Test};
+use super::lower::{Access, Block, Inside, Last, Lowered, NONE, Test};
 use super::memory;
 use crate::block::Common;
 use crate::flow::{Decision, Fault, Flow, Join};
@@ -20,13 +20,15 @@ use crate::state::{Parts, Warp};
 use crate::trap::Cause;
 
 /// A warp, and what it runs against.
-pub(crate) struct Running<'a, G> {
+pub(crate) struct Running<'a, G, O> {
     pub(crate) context: &'a Context,
     pub(crate) common: &'a mut Common,
     pub(crate) warp: &'a mut Warp,
     /// Which of the block's warps it is.
     pub(crate) number: usize,
     pub(crate) global: &'a mut G,
+    /// Told who runs where and what the stack does; nothing here tells of data.
+    pub(crate) observer: &'a mut O,
 }
 
 /// How many instructions the warp has tried, and whether the last one trapped.
@@ -34,10 +36,10 @@ pub(crate) type Ran = (u32, Result<(), Trap<Cause>>);
 
 impl Fast {
     /// Runs a warp for at most `most` instructions, until it ends or waits at a barrier.
-    pub(crate) fn run<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
+    pub(crate) fn run<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
         match self.level.kind() {
             // SAFETY: every processor has the baseline.
-            Kind::Baseline => unsafe { self.run_on::<Baseline, G>(running, most) },
+            Kind::Baseline => unsafe { self.run_on::<Baseline, G, O>(running, most) },
             // SAFETY: a level is made only on a processor that has it.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { self.run_avx2(running, most) },
@@ -46,32 +48,36 @@ impl Fast {
             Kind::Avx512 => unsafe { self.run_avx512(running, most) },
             // SAFETY: there are no other levels on other processors.
             #[cfg(not(target_arch = "x86_64"))]
-            Kind::Avx2 | Kind::Avx512 => unsafe { self.run_on::<Baseline, G>(running, most) },
+            Kind::Avx2 | Kind::Avx512 => unsafe { self.run_on::<Baseline, G, O>(running, most) },
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn run_avx2<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
+    unsafe fn run_avx2<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
         // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<Avx2, G>(running, most) }
+        unsafe { self.run_on::<Avx2, G, O>(running, most) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn run_avx512<G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
+    unsafe fn run_avx512<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
         // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<Avx512, G>(running, most) }
+        unsafe { self.run_on::<Avx512, G, O>(running, most) }
     }
 
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn run_on<W: Chained, G: Store>(&self, running: &mut Running<'_, G>, most: u32) -> Ran {
+    unsafe fn run_on<W: Chained, G: Store, O: Observer>(
+        &self,
+        running: &mut Running<'_, G, O>,
+        most: u32,
+    ) -> Ran {
         let mut tried = 0;
         loop {
             // SAFETY: as the caller says.
-            let stop = unsafe { self.blocks_on::<W, G>(running, &mut tried, most) };
+            let stop = unsafe { self.blocks_on::<W, G, O>(running, &mut tried, most) };
             let result = match stop {
                 Stop::Over => return (tried, Ok(())),
                 Stop::Trap(trap) => return (tried, Err(trap)),
@@ -92,13 +98,13 @@ impl Fast {
     /// # Safety
     /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn blocks_on<W: Chained, G: Store>(
+    unsafe fn blocks_on<W: Chained, G: Store, O: Observer>(
         &self,
-        running: &mut Running<'_, G>,
+        running: &mut Running<'_, G, O>,
         tried: &mut u32,
         most: u32,
     ) -> Stop {
-        let Running { context, common, warp, global, .. } = running;
+        let Running { context, common, warp, global, observer, .. } = running;
         let lowered = &self.lowered;
         let base = context.code.base();
         let Parts { flow, rows, a, c, mut local } = warp.parts();
@@ -116,6 +122,7 @@ impl Fast {
                 number: NONE,
                 first: 0,
                 joined: None,
+                observer: &mut **observer,
             };
             // SAFETY: as the caller says.
             let end = unsafe { W::chain(&mut chain, &mut lanes) };
@@ -124,9 +131,7 @@ impl Fast {
             match end {
                 End::Over => return Stop::Over,
                 End::Unknown => return Stop::Unknown,
-                End::Fault(pc, lanes, fault) => {
-                    return Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) });
-                }
+                End::Fault(pc, lanes, fault) => return stop(*observer, pc, lanes, fault),
                 End::Short => {}
             }
 
@@ -156,6 +161,7 @@ impl Fast {
                 // SAFETY: the caller has the level of self, for which the operations were made.
                 unsafe { execute(&mut lanes, lowered, end_of(first), end_of(until)) };
                 count_each(statistics, first..until);
+                announce_issues(*observer, inside, first..until, active);
                 flow.advance(base + 4 * inside.places[until as usize] as u32);
                 *tried = most;
                 return Stop::Over;
@@ -185,18 +191,16 @@ impl Fast {
             } else {
                 count_each(statistics, first..until);
             }
+            announce_issues(*observer, inside, first..until, active);
             flow.advance(block.last_pc);
             if !done {
                 return Stop::Refused { joined: joined.filter(|_| block.size == 1) };
             }
             // SAFETY: as the caller says.
-            let ended = unsafe { finish::<W>(flow, &lanes, block, None) };
+            let ended = unsafe { finish::<W, O>(flow, &lanes, block, None, observer) };
             match ended {
                 Ok(decision) => statistics.divergent_branches += u64::from(decision == Decision::Divergent),
-                Err(fault) => {
-                    let cause = Cause::Flow(fault);
-                    return Stop::Trap(Trap { pc: block.last_pc, lanes: came, cause });
-                }
+                Err(fault) => return stop(*observer, block.last_pc, came, fault),
             }
         }
     }
@@ -208,37 +212,38 @@ impl Fast {
 /// # Safety
 /// The processor has the level of `W`.
 #[inline(always)]
-unsafe fn finish<W: Wide>(
+unsafe fn finish<W: Wide, O: Observer>(
     flow: &mut Flow,
     lanes: &Lanes<'_>,
     block: &Block,
     taken: Option<Mask>,
+    observer: &mut O,
 ) -> Result<Decision, Fault> {
     // SAFETY: as the caller says.
     let executing = |guard: &Test, active: Mask| unsafe {
         taken.unwrap_or_else(|| active & Mask(guard.executing::<W>(lanes, active.0 as u32).into()))
     };
-    let (next, active, quiet) = (block.next, flow.active(), &mut Silent);
+    let (next, active) = (block.next, flow.active());
     let decision = match &block.last {
-        Last::Bra { target, guard } => flow.bra(*target, next, executing(guard, active), quiet)?,
+        Last::Bra { target, guard } => flow.bra(*target, next, executing(guard, active), observer)?,
         Last::Next | Last::Memory(_) | Last::Reference => {
             flow.advance(next);
             Decision::Uniform
         }
-        Last::Joinat { target } => flow.joinat(*target, next, quiet).map(|()| Decision::Uniform)?,
-        Last::Ret { guard } => flow.ret(executing(guard, active), next, quiet)?,
-        Last::Break { guard } => flow.break_(executing(guard, active), next, quiet)?,
-        Last::Breakaddr { target } => flow.breakaddr(*target, next, quiet).map(|()| Decision::Uniform)?,
-        Last::Call { target } => flow.call(*target, next, quiet).map(|()| Decision::Uniform)?,
+        Last::Joinat { target } => flow.joinat(*target, next, observer).map(|()| Decision::Uniform)?,
+        Last::Ret { guard } => flow.ret(executing(guard, active), next, observer)?,
+        Last::Break { guard } => flow.break_(executing(guard, active), next, observer)?,
+        Last::Breakaddr { target } => flow.breakaddr(*target, next, observer).map(|()| Decision::Uniform)?,
+        Last::Call { target } => flow.call(*target, next, observer).map(|()| Decision::Uniform)?,
     };
     if block.exit {
-        flow.exit(quiet)?;
+        flow.exit(observer)?;
     }
     Ok(decision)
 }
 
 /// Blocks one after another that need nothing but rows and flow: whole ones, with time for all of each.
-struct Chain<'a> {
+struct Chain<'a, O> {
     lowered: &'a Lowered,
     base: u32,
     statistics: &'a mut Statistics,
@@ -251,6 +256,7 @@ struct Chain<'a> {
     number: u32,
     first: u32,
     joined: Option<Mask>,
+    observer: &'a mut O,
 }
 
 /// Why a chain ends.
@@ -265,13 +271,13 @@ enum End {
     Fault(u32, Mask, Fault),
 }
 
-impl Chain<'_> {
+impl<O: Observer> Chain<'_, O> {
     /// # Safety
     /// The processor has the level of `W`, and that for which the program was lowered.
     #[inline(always)]
     unsafe fn run<W: Wide>(&mut self, lanes: &mut Lanes<'_>) -> End {
         let lowered = self.lowered;
-        let (flow, runs) = (&mut *self.flow, &mut *self.runs);
+        let (flow, runs, observer) = (&mut *self.flow, &mut *self.runs, &mut *self.observer);
         let mut left = self.left;
         let end = loop {
             // Here the flow has decided who goes on and where.
@@ -293,7 +299,7 @@ impl Chain<'_> {
             }
             self.first = 0;
             if lowered.blocks[number as usize].join {
-                match flow.join(&mut Silent) {
+                match flow.join(observer) {
                     Ok(Join::Run) => self.joined = Some(arrived),
                     Ok(Join::Away) => {
                         left -= 1;
@@ -323,13 +329,22 @@ impl Chain<'_> {
                 unsafe { *runs.get_unchecked_mut(number as usize) += 1 };
                 // SAFETY: as the caller says.
                 unsafe { execute(lanes, lowered, block.start, block.end) };
+                if O::ENABLED {
+                    let inside = &lowered.inside[number as usize];
+                    announce_issues(observer, inside, 0..block.size, Mask(active.into()));
+                }
                 let follower = match &block.last {
-                    Last::Bra { guard, .. } => {
+                    Last::Bra { target, guard } => {
                         // SAFETY: as the caller says.
                         taken = unsafe { guard.executing::<W>(lanes, active) };
                         match taken {
                             0 => block.fall,
-                            all if all == active => block.jump,
+                            all if all == active => {
+                                if O::ENABLED && block.jump != NONE {
+                                    observer.event(Event::Jump { to: *target });
+                                }
+                                block.jump
+                            }
                             _ => NONE,
                         }
                     }
@@ -341,7 +356,7 @@ impl Chain<'_> {
                     }
                     Last::Next => block.fall,
                     Last::Joinat { target } if block.fall != NONE => {
-                        match flow.joinat(*target, block.next, &mut Silent) {
+                        match flow.joinat(*target, block.next, observer) {
                             Ok(()) => block.fall,
                             Err(_) => NONE,
                         }
@@ -367,7 +382,7 @@ impl Chain<'_> {
             let known = matches!(block.last, Last::Bra { .. } | Last::Break { .. } | Last::Ret { .. });
             let known = known.then_some(Mask(taken.into()));
             // SAFETY: as the caller says.
-            match unsafe { finish::<W>(flow, lanes, block, known) } {
+            match unsafe { finish::<W, O>(flow, lanes, block, known, observer) } {
                 Ok(Decision::Uniform) => {}
                 Ok(Decision::Divergent) => self.statistics.divergent_branches += 1,
                 Err(fault) => {
@@ -385,12 +400,12 @@ impl Chain<'_> {
 trait Chained: Wide {
     /// # Safety
     /// The processor has the level, and that for which the program was lowered.
-    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End;
+    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End;
 }
 
 impl Chained for Baseline {
     #[inline(never)]
-    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
         // SAFETY: as the caller says.
         unsafe { chain.run::<Baseline>(lanes) }
     }
@@ -399,10 +414,10 @@ impl Chained for Baseline {
 #[cfg(target_arch = "x86_64")]
 impl Chained for Avx2 {
     #[inline(always)]
-    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn run(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+        unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
             // SAFETY: as the caller says.
             unsafe { chain.run::<Avx2>(lanes) }
         }
@@ -414,10 +429,10 @@ impl Chained for Avx2 {
 #[cfg(target_arch = "x86_64")]
 impl Chained for Avx512 {
     #[inline(always)]
-    unsafe fn chain(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
         #[inline(never)]
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        unsafe fn run(chain: &mut Chain<'_>, lanes: &mut Lanes<'_>) -> End {
+        unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
             // SAFETY: as the caller says.
             unsafe { chain.run::<Avx512>(lanes) }
         }
@@ -438,6 +453,22 @@ unsafe fn execute(lanes: &mut Lanes<'_>, lowered: &Lowered, start: u32, end: u32
     }
 }
 
+/// Announces some instructions of a block.
+#[inline(always)]
+fn announce_issues<O: Observer>(observer: &mut O, inside: &Inside, some: Range<u32>, mask: Mask) {
+    if O::ENABLED {
+        observer.issues(&inside.addresses[some.start as usize..some.end as usize], mask);
+    }
+}
+
+#[cold]
+fn stop<O: Observer>(observer: &mut O, pc: u32, lanes: Mask, fault: Fault) -> Stop {
+    if O::ENABLED {
+        observer.event(Event::Trap { mask: lanes });
+    }
+    Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) })
+}
+
 /// Why blocks do not go on.
 enum Stop {
     /// The time is over, or the warp has ended.
@@ -454,14 +485,14 @@ enum Stop {
 /// Whether the warp waits at a barrier now.
 struct Waits(bool);
 
-impl<G: Store> Running<'_, G> {
+impl<G: Store, O: Observer> Running<'_, G, O> {
     /// The instruction at the program counter, by the reference interpreter; `joined`: without its join, with the
     /// lanes that were active before.
     fn by_reference(&mut self, joined: Option<Mask>) -> Result<Waits, Trap<Cause>> {
-        let Running { context, common, warp, global, number } = self;
+        let Running { context, common, warp, global, number, observer } = self;
         match joined {
-            None => reference::step(context, common, warp, *global, &mut Silent),
-            Some(arrived) => reference::step_joined(context, common, warp, *global, &mut Silent, arrived),
+            None => reference::step(context, common, warp, *global, *observer),
+            Some(arrived) => reference::step_joined(context, common, warp, *global, *observer, arrived),
         }?;
         Ok(Waits(common.barriers.waits_for(*number).is_some()))
     }
