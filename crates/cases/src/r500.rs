@@ -95,7 +95,7 @@ impl From<RunError> for Trouble {
     fn from(error: RunError) -> Trouble {
         match error {
             RunError::Trap { .. } => Trouble::Trap(error.to_string()),
-            RunError::Launch(_) => Trouble::Wrong(error.to_string()),
+            RunError::Launch(_) | RunError::Differ(_) => Trouble::Wrong(error.to_string()),
         }
     }
 }

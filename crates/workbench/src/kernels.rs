@@ -22,8 +22,8 @@ use reconverge_r500::launch as r500;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
-use reconverge_simt::{Engine, Statistics};
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
+use reconverge_simt::{Engine, Statistics};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
 use thiserror::Error;
@@ -176,13 +176,18 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not have the engine.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
-        if engine != Engine::Reference {
-            return Err(KernelError::Engine(engine));
-        }
         match self {
             Prepared::R500 { setup, launch } => {
-                let outcome = r500::run(setup, launch)?;
+                let outcome = if launch.options.engine == engine {
+                    r500::run(setup, launch)?
+                } else {
+                    let options = r500::Options { engine, ..launch.options };
+                    r500::run(setup, &r500::Launch { options, ..launch.clone() })?
+                };
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
+            }
+            Prepared::R700 { .. } | Prepared::Tesla { .. } if engine != Engine::Reference => {
+                Err(KernelError::Engine(engine))
             }
             Prepared::R700 { program, launch, options } => {
                 let outcome = r700::run(program, launch, options)?;

@@ -179,6 +179,7 @@ impl From<RunError> for Error {
         match error {
             RunError::Launch(error) => error.into(),
             RunError::Trap { .. } => Error::Trap(error.to_string()),
+            RunError::Differ(difference) => Error::Machine(difference.to_string()),
         }
     }
 }
@@ -234,6 +235,7 @@ fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
         limits: Some(limits),
         group_width: file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref())),
         watchdog: file.watchdog.unwrap_or(default.watchdog),
+        ..default
     })
 }
 
