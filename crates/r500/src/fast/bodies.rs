@@ -20,40 +20,55 @@ impl Body for Predicated {
     }
 }
 
+/// The code of a comparison, for [`Predicate`] and [`AluResult`].
+pub(super) const EQ: u8 = AluResultOp::EQ as u8;
+/// Below zero.
+pub(super) const LT: u8 = AluResultOp::LT as u8;
+/// Zero or above.
+pub(super) const GE: u8 = AluResultOp::GE as u8;
+/// Another than zero, or no number.
+pub(super) const NE: u8 = AluResultOp::NE as u8;
+
 /// [`crate::lane::compare`] for the whole row of the first source.
 #[inline(always)]
-fn comparing<W: Wide>(lanes: &Lanes<'_>, operation: &Operation) -> Mask {
+fn comparing<W: Wide, const OP: u8>(lanes: &Lanes<'_>, operation: &Operation) -> Mask {
     let mut bits = 0;
     for chunk in 0..lanes.chunks {
-        let words = compared(lanes.read(operation.channels[0].src[0], chunk), operation.compare);
+        let words = compared::<OP>(&lanes.read(operation.channels[0].src[0], chunk));
         // SAFETY: the callers have the level of W.
         bits |= u64::from(unsafe { W::signs(&words) }) << (chunk * CHUNK);
     }
     Mask(bits)
 }
 
+/// All ones where the comparison with zero holds.
 #[inline(always)]
-pub(super) fn compared(words: Words, op: AluResultOp) -> Words {
-    let all = |yes: bool| if yes { u32::MAX } else { 0 };
-    // Denormals are zeros; negative numbers are those from -MIN_POSITIVE to -infinity.
-    let zero = |x: u32| x & 0x7fff_ffff < 0x0080_0000;
-    let negative = |x: u32| x.wrapping_sub(0x8080_0000) <= 0x7f00_0000;
-    let nan = |x: u32| x & 0x7fff_ffff > 0x7f80_0000;
-    match op {
-        AluResultOp::EQ => words.map(|x| all(zero(x))),
-        AluResultOp::LT => words.map(|x| all(negative(x))),
-        AluResultOp::GE => words.map(|x| all(!negative(x) & !nan(x))),
-        AluResultOp::NE => words.map(|x| all(!zero(x))),
+fn compared<const OP: u8>(words: &Words) -> Words {
+    let mut result = [0; CHUNK];
+    for lane in 0..CHUNK {
+        let x = words[lane];
+        // Denormals are zeros; negative numbers are those from -MIN_POSITIVE to -infinity.
+        let zero = x & 0x7fff_ffff < 0x0080_0000;
+        let negative = x.wrapping_sub(0x8080_0000) <= 0x7f00_0000;
+        let nan = x & 0x7fff_ffff > 0x7f80_0000;
+        let holds = match OP {
+            EQ => zero,
+            LT => negative,
+            GE => !negative & !nan,
+            _ => !zero,
+        };
+        result[lane] = if holds { u32::MAX } else { 0 };
     }
+    result
 }
 
 /// Predicate bit `number[0]` = the comparison, for the operation's lanes.
-pub(super) struct Predicate;
+pub(super) struct Predicate<const OP: u8>;
 
-impl Body for Predicate {
+impl<const OP: u8> Body for Predicate<OP> {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let holding = comparing::<W>(lanes, operation);
+        let holding = comparing::<W, OP>(lanes, operation);
         let members = lanes.set(operation.set);
         let bits = &mut lanes.predicate[usize::from(operation.number[0] & 3)];
         *bits = (*bits - members) | (holding & members);
@@ -61,12 +76,12 @@ impl Body for Predicate {
 }
 
 /// The ALU result = the comparison, for the operation's lanes.
-pub(super) struct AluResult;
+pub(super) struct AluResult<const OP: u8>;
 
-impl Body for AluResult {
+impl<const OP: u8> Body for AluResult<OP> {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let holding = comparing::<W>(lanes, operation);
+        let holding = comparing::<W, OP>(lanes, operation);
         let members = lanes.set(operation.set);
         *lanes.alu_result = (*lanes.alu_result - members) | (holding & members);
         *lanes.alu_result_valid |= members;

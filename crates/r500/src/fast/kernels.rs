@@ -25,11 +25,11 @@ pub(super) trait Kernel {
     fn chunk<W: Wide>(operation: &Operation, src: [Words; 3]) -> Words;
 }
 
-/// A kernel for the first `N` channels of an operation, all of which are read before one is written. `BLEND`: only the
-/// operation's lanes are written.
-pub(super) struct Channels<K, const N: usize, const BLEND: bool>(PhantomData<K>);
+/// A kernel for the first `N` channels of an operation, all of which are read before one is written. `CLAMP`: results
+/// are clamped. `BLEND`: only the operation's lanes are written.
+pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
 
-impl<K: Kernel, const N: usize, const BLEND: bool> Body for Channels<K, N, BLEND> {
+impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         for chunk in 0..lanes.chunks {
@@ -43,8 +43,8 @@ impl<K: Kernel, const N: usize, const BLEND: bool> Body for Channels<K, N, BLEND
                     }
                 }
                 *result = K::chunk::<W>(operation, src);
-                if operation.clamp {
-                    *result = result.map(clamped);
+                if CLAMP {
+                    clamp(result);
                 }
             }
             for (channel, result) in operation.channels.iter().zip(results) {
@@ -82,6 +82,13 @@ fn clamped(x: u32) -> u32 {
     let x = f32::from_bits(x);
     let above = if x > 0.0 { x } else { 0.0 };
     (if above < 1.0 { above } else { 1.0 }).to_bits()
+}
+
+#[inline(always)]
+fn clamp(words: &mut Words) {
+    for lane in 0..CHUNK {
+        words[lane] = clamped(words[lane]);
+    }
 }
 
 /// Factors of a product: flushed, and such that a zero wins over what is no number if `ZERO_WINS`.
@@ -311,7 +318,10 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                     Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
                 };
                 for number in 0..2 {
-                    src[term][number] = lanes.read(places[number], chunk).map(|x| x ^ flips[number]);
+                    src[term][number] = lanes.read(places[number], chunk);
+                    for lane in 0..CHUNK {
+                        src[term][number][lane] ^= flips[number];
+                    }
                 }
             }
             let mut result = [0; CHUNK];
@@ -336,7 +346,7 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                 dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, &mut result);
             }
             if operation.clamp {
-                result = result.map(clamped);
+                clamp(&mut result);
             }
             lanes.write(operation.channels[0].dst, chunk, result);
         }
@@ -430,7 +440,7 @@ impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
                 }
             }
             if operation.clamp {
-                result = result.map(clamped);
+                clamp(&mut result);
             }
             if BLEND {
                 lanes.blend(channel.dst, chunk, operation.set, result);

@@ -10,7 +10,7 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mask};
 
 use crate::reference::{ROWS, WIDEST, Written};
-use crate::words::{AluResultOp, Omod};
+use crate::words::Omod;
 
 /// Lanes of a body's loops: a thread of R520, and a vector of AVX-512.
 pub(super) const CHUNK: usize = 16;
@@ -176,8 +176,6 @@ pub(super) struct Operation {
     pub(super) beyond: [u32; 2],
     /// The result is clamped to 0..1.
     pub(super) clamp: bool,
-    /// Comparison, for those that compare.
-    pub(super) compare: AluResultOp,
     /// Which predicate bit, target and channel, or lane of the quad.
     pub(super) number: [u8; 2],
     /// The predicate bit is turned around.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
-use super::bodies::{AluResult, ColorWritten, DepthWritten, OfQuad, Predicate, Predicated};
+use super::bodies::{AluResult, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated};
 use super::kernels::{self, Channels, Cos, Dot, Each, Ex2, Ln2, Sin};
 use super::lanes::{Body, Channel, Handler, Operation, Place, Set, handler};
 use crate::inst::{Alu, Body as InstBody, CONSTANTS, Fc, Inst, SLOTS, Source, inline_constant};
@@ -325,7 +325,6 @@ impl<'a> Lowering<'a> {
             scale: 1.0,
             beyond: [0; 2],
             clamp: false,
-            compare: AluResultOp::EQ,
             number: [0; 2],
             inverted: false,
         }
@@ -425,8 +424,9 @@ impl Code {
     /// How many channels one operation may compute.
     const fn most(self) -> usize {
         match self {
+            Code::Mad | Code::Min | Code::Max | Code::Cnd | Code::Cmp | Code::Pass => 4,
+            Code::Frc | Code::Magnitude | Code::Rcp | Code::Rsq => 1,
             Code::Ex2 | Code::Ln2 | Code::Sin | Code::Cos => 1,
-            _ => 4,
         }
     }
 
@@ -461,21 +461,21 @@ impl Code {
     }
 
     /// For all lanes, or for those of a set.
-    fn handlers(self, count: usize, omod: Omod, zero_wins: bool, level: Level) -> Handlers {
+    fn handlers(self, count: usize, omod: Omod, clamp: bool, zero_wins: bool, level: Level) -> Handlers {
         match (self, zero_wins, kernels::factor(omod) != 1.0) {
-            (Code::Mad, false, false) => channels::<kernels::Mad<false, false>>(count, level),
-            (Code::Mad, false, true) => channels::<kernels::Mad<false, true>>(count, level),
-            (Code::Mad, true, false) => channels::<kernels::Mad<true, false>>(count, level),
-            (Code::Mad, true, true) => channels::<kernels::Mad<true, true>>(count, level),
-            (Code::Min, ..) => channels::<kernels::Min>(count, level),
-            (Code::Max, ..) => channels::<kernels::Max>(count, level),
-            (Code::Cnd, ..) => channels::<kernels::Cnd>(count, level),
-            (Code::Cmp, ..) => channels::<kernels::Cmp>(count, level),
-            (Code::Frc, ..) => channels::<kernels::Frc>(count, level),
-            (Code::Pass, ..) => channels::<kernels::Pass>(count, level),
-            (Code::Magnitude, ..) => channels::<kernels::Magnitude>(count, level),
-            (Code::Rcp, ..) => channels::<kernels::Rcp>(count, level),
-            (Code::Rsq, ..) => channels::<kernels::Rsq>(count, level),
+            (Code::Mad, false, false) => channels::<kernels::Mad<false, false>>(count, clamp, level),
+            (Code::Mad, false, true) => channels::<kernels::Mad<false, true>>(count, clamp, level),
+            (Code::Mad, true, false) => channels::<kernels::Mad<true, false>>(count, clamp, level),
+            (Code::Mad, true, true) => channels::<kernels::Mad<true, true>>(count, clamp, level),
+            (Code::Min, ..) => channels::<kernels::Min>(count, clamp, level),
+            (Code::Max, ..) => channels::<kernels::Max>(count, clamp, level),
+            (Code::Cnd, ..) => channels::<kernels::Cnd>(count, clamp, level),
+            (Code::Cmp, ..) => channels::<kernels::Cmp>(count, clamp, level),
+            (Code::Frc, ..) => channel::<kernels::Frc>(clamp, level),
+            (Code::Pass, ..) => channels::<kernels::Pass>(count, clamp, level),
+            (Code::Magnitude, ..) => channel::<kernels::Magnitude>(clamp, level),
+            (Code::Rcp, ..) => channel::<kernels::Rcp>(clamp, level),
+            (Code::Rsq, ..) => channel::<kernels::Rsq>(clamp, level),
             (Code::Ex2, ..) => pair::<Each<Ex2, true>, Each<Ex2, false>>(level),
             (Code::Ln2, ..) => pair::<Each<Ln2, true>, Each<Ln2, false>>(level),
             (Code::Sin, ..) => pair::<Each<Sin, true>, Each<Sin, false>>(level),
@@ -504,12 +504,22 @@ fn pair<B: Body, F: Body>(level: Level) -> Handlers {
     Handlers { blend: handler::<B>(level), full: handler::<F>(level) }
 }
 
-fn channels<K: kernels::Kernel>(count: usize, level: Level) -> Handlers {
-    match count {
-        1 => pair::<Channels<K, 1, true>, Channels<K, 1, false>>(level),
-        2 => pair::<Channels<K, 2, true>, Channels<K, 2, false>>(level),
-        3 => pair::<Channels<K, 3, true>, Channels<K, 3, false>>(level),
-        _ => pair::<Channels<K, 4, true>, Channels<K, 4, false>>(level),
+fn channels<K: kernels::Kernel>(count: usize, clamp: bool, level: Level) -> Handlers {
+    match (count, clamp) {
+        (1, _) => channel::<K>(clamp, level),
+        (2, false) => pair::<Channels<K, 2, false, true>, Channels<K, 2, false, false>>(level),
+        (2, true) => pair::<Channels<K, 2, true, true>, Channels<K, 2, true, false>>(level),
+        (3, false) => pair::<Channels<K, 3, false, true>, Channels<K, 3, false, false>>(level),
+        (3, true) => pair::<Channels<K, 3, true, true>, Channels<K, 3, true, false>>(level),
+        (_, false) => pair::<Channels<K, 4, false, true>, Channels<K, 4, false, false>>(level),
+        (_, true) => pair::<Channels<K, 4, true, true>, Channels<K, 4, true, false>>(level),
+    }
+}
+
+fn channel<K: kernels::Kernel>(clamp: bool, level: Level) -> Handlers {
+    match clamp {
+        false => pair::<Channels<K, 1, false, true>, Channels<K, 1, false, false>>(level),
+        true => pair::<Channels<K, 1, true, true>, Channels<K, 1, true, false>>(level),
     }
 }
 
@@ -574,15 +584,14 @@ impl Instruction<'_, '_> {
                 marks.push(self.lowering.plain::<DepthWritten>(set));
             }
             if !out && output_mask(common, channel) {
-                let compare = match target(alu, channel) {
-                    Target::A => AluResultOp::EQ,
-                    Target::B => AluResultOp::LT,
-                    Target::C => AluResultOp::GE,
-                    Target::D => AluResultOp::NE,
-                };
                 let set = active(self);
-                let operation = self.lowering.plain::<Predicate>(set);
-                flags.push(Operation { number: [channel as u8, 0], compare, ..operation });
+                let operation = match target(alu, channel) {
+                    Target::A => self.lowering.plain::<Predicate<EQ>>(set),
+                    Target::B => self.lowering.plain::<Predicate<LT>>(set),
+                    Target::C => self.lowering.plain::<Predicate<GE>>(set),
+                    Target::D => self.lowering.plain::<Predicate<NE>>(set),
+                };
+                flags.push(Operation { number: [channel as u8, 0], ..operation });
             }
             let selected = match common.alu_result_sel {
                 AluResultSel::RED => 0,
@@ -590,8 +599,12 @@ impl Instruction<'_, '_> {
             };
             if !out && alu.alu_wmask && channel == selected {
                 let set = active(self);
-                let operation = self.lowering.plain::<AluResult>(set);
-                flags.push(Operation { compare: common.alu_result_op, ..operation });
+                flags.push(match common.alu_result_op {
+                    AluResultOp::EQ => self.lowering.plain::<AluResult<EQ>>(set),
+                    AluResultOp::LT => self.lowering.plain::<AluResult<LT>>(set),
+                    AluResultOp::GE => self.lowering.plain::<AluResult<GE>>(set),
+                    AluResultOp::NE => self.lowering.plain::<AluResult<NE>>(set),
+                });
             }
             if writes.is_empty() && flags.is_empty() {
                 continue;
@@ -643,16 +656,17 @@ impl Instruction<'_, '_> {
     fn emit(&mut self, together: &Together) {
         let Together { code, omod, clamp, set, ref channels } = *together;
         let Lowering { setup, level, .. } = *self.lowering;
+        // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+        let clamp = clamp && omod != Omod::DISABLED;
         for channels in channels.chunks(code.most()) {
-            let handlers = code.handlers(channels.len(), omod, setup.zero_wins, level).for_set(set);
+            let handlers = code.handlers(channels.len(), omod, clamp, setup.zero_wins, level).for_set(set);
             let mut operation = Operation {
                 handlers,
                 set: set.unwrap_or(self.base()),
                 omod,
                 scale: kernels::factor(omod),
                 beyond: kernels::beyond(omod),
-                // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
-                clamp: clamp && omod != Omod::DISABLED,
+                clamp,
                 ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
             };
             operation.channels[..channels.len()].copy_from_slice(channels);
