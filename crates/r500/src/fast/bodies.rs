@@ -1,8 +1,11 @@
 //! Operations that are not arithmetic: lane sets, predicate bits and the ALU result, marks of written outputs, values of
 //! a quad's lanes.
 
+use std::marker::PhantomData;
+
 use reconverge_simt::Mask;
 
+use super::kernels::{Kernel, sources};
 use super::lanes::{Body, CHUNK, Lanes, Operation, Set, Wide, Words};
 use crate::words::AluResultOp;
 
@@ -82,10 +85,33 @@ impl<const OP: u8> Body for AluResult<OP> {
     #[inline(always)]
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let holding = comparing::<W, OP>(lanes, operation);
-        let members = lanes.set(operation.set);
-        *lanes.alu_result = (*lanes.alu_result - members) | (holding & members);
-        *lanes.alu_result_valid |= members;
+        write_alu_result(lanes, operation.set, holding);
     }
+}
+
+/// The same of what a kernel computes, which nothing else wants.
+pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
+
+impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let mut bits = 0;
+        for chunk in 0..lanes.chunks {
+            let channel = &operation.channels[0];
+            // SAFETY: the caller has the level of W.
+            let value = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
+            // SAFETY: as above.
+            bits |= u64::from(unsafe { W::signs(&compared::<OP>(&value)) }) << (chunk * CHUNK);
+        }
+        write_alu_result(lanes, operation.set, Mask(bits));
+    }
+}
+
+#[inline(always)]
+fn write_alu_result(lanes: &mut Lanes<'_>, set: Set, holding: Mask) {
+    let members = lanes.set(set);
+    *lanes.alu_result = (*lanes.alu_result - members) | (holding & members);
+    *lanes.alu_result_valid |= members;
 }
 
 /// The operation's lanes have written channel `number[1]` of target `number[0]`.

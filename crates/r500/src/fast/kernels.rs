@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use super::lanes::{Body, CHUNK, Lanes, Operation, Wide, Words};
+use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Sum, Wide, Words};
 use crate::lane::{self, NAN, Term};
 use crate::words::Omod;
 
@@ -18,11 +18,17 @@ const NORMAL: u32 = 0x0080_0000;
 
 /// What a channel computes.
 pub(super) trait Kernel {
-    /// Which sources there are: only those are read.
+    /// How many sources there are: only those are read.
     const SOURCES: usize;
 
+    /// Signs of the sources are turned around before the kernel sees them.
+    const FLIPPED: bool = true;
+
     /// A chunk of results, before the clamp.
-    fn chunk<W: Wide>(operation: &Operation, src: [Words; 3]) -> Words;
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    unsafe fn chunk<W: Wide>(operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
 /// A kernel for the first `N` channels of an operation, all of which are read before one is written. `CLAMP`: results
@@ -35,27 +41,37 @@ impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for C
         for chunk in 0..lanes.chunks {
             let mut results = [[0; CHUNK]; N];
             for (channel, result) in operation.channels.iter().zip(&mut results) {
-                let mut src = [[0; CHUNK]; 3];
-                for number in 0..K::SOURCES {
-                    src[number] = lanes.read(channel.src[number], chunk);
-                    for lane in 0..CHUNK {
-                        src[number][lane] ^= channel.flip[number];
-                    }
-                }
-                *result = K::chunk::<W>(operation, src);
+                // SAFETY: the caller has the level of W.
+                *result = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
                 if CLAMP {
                     clamp(result);
                 }
             }
             for (channel, result) in operation.channels.iter().zip(results) {
                 if BLEND {
-                    lanes.blend(channel.dst, chunk, operation.set, result);
+                    // SAFETY: the caller has the level of W.
+                    unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
                 } else {
                     lanes.write(channel.dst, chunk, result);
                 }
             }
         }
     }
+}
+
+/// A kernel's sources, with their signs turned around.
+#[inline(always)]
+pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
+    let mut src = [[0; CHUNK]; 3];
+    for number in 0..K::SOURCES {
+        src[number] = lanes.read(channel.src[number], chunk);
+        if K::FLIPPED {
+            for lane in 0..CHUNK {
+                src[number][lane] ^= channel.flip[number];
+            }
+        }
+    }
+    src
 }
 
 /// [`reconverge_simt::float::flush`]
@@ -91,15 +107,21 @@ fn clamp(words: &mut Words) {
     }
 }
 
-/// Factors of a product: flushed, and such that a zero wins over what is no number if `ZERO_WINS`.
+/// A source as a number: flushed if `FLUSH`.
 #[inline(always)]
-fn factors<const ZERO_WINS: bool>(a: u32, b: u32) -> (f32, f32) {
-    let (a, b) = (flushed(a), flushed(b));
+fn number<const FLUSH: bool>(x: u32) -> f32 {
+    f32::from_bits(if FLUSH { flushed(x) } else { x })
+}
+
+/// Factors of a product, such that a zero wins over what is no number if `ZERO_WINS`.
+#[inline(always)]
+fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
+    let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
     if ZERO_WINS {
-        let other = |x: u32, y: u32| if y & !SIGN == 0 { x & SIGN } else { x };
-        (f32::from_bits(other(a, b)), f32::from_bits(other(b, a)))
+        let other = |x: f32, y: f32| if y == 0.0 { f32::from_bits(x.to_bits() & SIGN) } else { x };
+        (other(a, b), other(b, a))
     } else {
-        (f32::from_bits(a), f32::from_bits(b))
+        (a, b)
     }
 }
 
@@ -121,44 +143,46 @@ fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(away))
 }
 
-/// A * B + C. `SCALED`: OMOD is not ×1.
-pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool>;
+/// A * B + C. `SCALED`: OMOD is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the product's or the addend's sign is
+/// turned around.
+pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-impl<const ZERO_WINS: bool, const SCALED: bool> Kernel for Mad<ZERO_WINS, SCALED> {
+/// A sum of which nothing is known beforehand.
+pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
+
+impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
+    for Mad<ZERO_WINS, SCALED, FLUSH, FLIP>
+{
     const SOURCES: usize = 3;
+    const FLIPPED: bool = false;
 
     #[inline(always)]
-    fn chunk<W: Wide>(operation: &Operation, src: [Words; 3]) -> Words {
+    unsafe fn chunk<W: Wide>(operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
+        let [product, _, addend] = channel.flip;
+        if W::FUSED {
+            // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
+            let sum = Sum {
+                flip: FLIP.then_some([product, addend]),
+                flush: FLUSH,
+                zero_wins: ZERO_WINS,
+                scale: SCALED.then_some((operation.scale, operation.beyond)),
+            };
+            // SAFETY: as the caller says.
+            let (result, exception) = unsafe { W::multiply_add(&src, sum) };
+            if SCALED && exception {
+                // A copy, so that only here anything has to stand in memory.
+                let copy = [src[0], src[1], src[2]];
+                return mad_exactly::<ZERO_WINS>(&copy, channel.flip, operation.omod);
+            }
+            return result;
+        }
         let [a, b, c] = src;
         let mut result = [0; CHUNK];
-        if !W::FUSED {
-            for lane in 0..CHUNK {
-                let (x, y) = factors::<ZERO_WINS>(a[lane], b[lane]);
-                let z = f32::from_bits(flushed(c[lane]));
-                let (sum, error) = two_sum(f64::from(x) * f64::from(y), f64::from(z));
-                result[lane] = normalised((to_odd(sum, error) * f64::from(operation.scale)) as f32);
-            }
-            return result;
-        }
-        if !SCALED {
-            for lane in 0..CHUNK {
-                let (x, y) = factors::<ZERO_WINS>(a[lane], b[lane]);
-                result[lane] = normalised(x.mul_add(y, f32::from_bits(flushed(c[lane]))));
-            }
-            return result;
-        }
-        // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
-        let [low, span] = operation.beyond;
-        let beyond = |x: u32| (x & !SIGN).wrapping_sub(low) < span;
-        let mut exceptions = 0;
         for lane in 0..CHUNK {
-            let (x, y) = factors::<ZERO_WINS>(a[lane], b[lane]);
-            let z = f32::from_bits(flushed(c[lane]));
-            result[lane] = normalised((x * operation.scale).mul_add(y, z * operation.scale));
-            exceptions |= u32::from(beyond(x.to_bits()) | beyond(z.to_bits()));
-        }
-        if exceptions != 0 {
-            mad_exactly::<ZERO_WINS>(&[a, b, c], operation.omod, &mut result);
+            let (x, y) = factors::<ZERO_WINS, FLUSH>(a[lane] ^ product, b[lane]);
+            let z = number::<FLUSH>(c[lane] ^ addend);
+            let (sum, error) = two_sum(f64::from(x) * f64::from(y), f64::from(z));
+            result[lane] = normalised((to_odd(sum, error) * f64::from(operation.scale)) as f32);
         }
         result
     }
@@ -166,12 +190,14 @@ impl<const ZERO_WINS: bool, const SCALED: bool> Kernel for Mad<ZERO_WINS, SCALED
 
 #[cold]
 #[inline(never)]
-fn mad_exactly<const ZERO_WINS: bool>([a, b, c]: &[Words; 3], omod: Omod, result: &mut Words) {
-    let [a, b, c] = [a, b, c].map(|words| words.map(f32::from_bits));
+fn mad_exactly<const ZERO_WINS: bool>(src: &[Words; 3], flip: [u32; 3], omod: Omod) -> Words {
+    let mut result = [0; CHUNK];
+    let [a, b, c] = [0, 1, 2].map(|number: usize| src[number].map(|x| f32::from_bits(x ^ flip[number])));
     for lane in 0..CHUNK {
         let terms = [Term::product(a[lane], b[lane], ZERO_WINS), Term::value(c[lane])];
         result[lane] = lane::sum(&terms, omod).to_bits();
     }
+    result
 }
 
 const fn upward(powers: u32) -> [u32; 2] {
@@ -214,7 +240,7 @@ macro_rules! lanewise {
             const SOURCES: usize = $sources;
 
             #[inline(always)]
-            fn chunk<W: Wide>($operation: &Operation, src: [Words; 3]) -> Words {
+            unsafe fn chunk<W: Wide>($operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
                 let mut result = [0; CHUNK];
                 for lane in 0..CHUNK {
                     let $src = [src[0][lane], src[1][lane], src[2][lane]];
@@ -332,7 +358,7 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                     let [a, b] = [src[term][0][lane], src[term][1][lane]];
                     terms[term] = match kind::<ADDEND>(term) {
                         Kind::Product => {
-                            let (x, y) = factors::<ZERO_WINS>(a, b);
+                            let (x, y) = factors::<ZERO_WINS, true>(a, b);
                             f64::from(x) * f64::from(y)
                         }
                         Kind::Addend => f64::from(f32::from_bits(flushed(a))),
@@ -443,7 +469,8 @@ impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
                 clamp(&mut result);
             }
             if BLEND {
-                lanes.blend(channel.dst, chunk, operation.set, result);
+                // SAFETY: the caller has the level of W.
+                unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
             } else {
                 lanes.write(channel.dst, chunk, result);
             }

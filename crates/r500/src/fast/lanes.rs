@@ -44,8 +44,8 @@ impl Set {
     pub(super) const ACTIVE: Set = Set(0);
     /// All lanes of the thread.
     pub(super) const ALL: Set = Set(1);
-    /// How many there are. From 2 on: those that a predicate leaves, two a channel.
-    pub(super) const COUNT: usize = 10;
+    /// How many there are, a power of two. From 2 on: those that a predicate leaves, two a channel.
+    pub(super) const COUNT: usize = 16;
 
     /// The row of its words: all ones for a lane of the set.
     pub(super) const fn place(self) -> Place {
@@ -66,7 +66,7 @@ pub(super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The sets are those of no lanes.
+    /// No lane is active.
     ///
     /// # Panics
     /// There are not `count` rows, those that the program was lowered for.
@@ -89,10 +89,8 @@ impl<'a> Lanes<'a> {
             alu_result_valid,
             written,
         };
-        for set in [Set::ACTIVE, Set::ALL] {
-            for chunk in 0..lanes.chunks {
-                lanes.write(set.place(), chunk, [0; CHUNK]);
-            }
+        for chunk in 0..lanes.chunks {
+            lanes.write(Set::ACTIVE.place(), chunk, [0; CHUNK]);
         }
         lanes
     }
@@ -115,15 +113,15 @@ impl<'a> Lanes<'a> {
     }
 
     /// Writes the lanes of a set; the others keep what they have.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
     #[inline(always)]
-    pub(super) fn blend(&mut self, place: Place, chunk: usize, set: Set, words: Words) {
+    pub(super) unsafe fn blend<W: Wide>(&mut self, place: Place, chunk: usize, set: Set, words: Words) {
         let members = self.read(set.place(), chunk);
         let old = self.read(place, chunk);
-        let mut new = [0; CHUNK];
-        for lane in 0..CHUNK {
-            new[lane] = words[lane] & members[lane] | old[lane] & !members[lane];
-        }
-        self.write(place, chunk, new);
+        // SAFETY: as the caller says.
+        self.write(place, chunk, unsafe { W::blend(&words, &old, &members) });
     }
 
     /// The lanes of a set.
@@ -132,7 +130,7 @@ impl<'a> Lanes<'a> {
         Mask(self.sets[usize::from(set.0) % Set::COUNT])
     }
 
-    /// A set becomes these lanes.
+    /// A set becomes these lanes. (For code of a level; [`chooser`] is the same for everybody else.)
     ///
     /// # Safety
     /// The processor has the level of `W`.
@@ -207,6 +205,32 @@ pub(super) fn handler<B: Body>(level: Level) -> Handler {
     }
 }
 
+/// [`Lanes::choose`], compiled for a level. Calling it is sound on a processor that has the level it was made for.
+pub(super) type Chooser = unsafe fn(&mut Lanes<'_>, Set, Mask);
+
+/// The code of [`Lanes::choose`] for a level.
+pub(super) fn chooser(level: Level) -> Chooser {
+    match level.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => choose_avx512,
+        Kind::Baseline | Kind::Avx2 => choose_baseline,
+        #[cfg(not(target_arch = "x86_64"))]
+        Kind::Avx512 => choose_baseline,
+    }
+}
+
+unsafe fn choose_baseline(lanes: &mut Lanes<'_>, set: Set, members: Mask) {
+    // SAFETY: every processor has the baseline.
+    unsafe { lanes.choose::<Baseline>(set, members) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn choose_avx512(lanes: &mut Lanes<'_>, set: Set, members: Mask) {
+    // SAFETY: who calls this has the level.
+    unsafe { lanes.choose::<Avx512>(set, members) }
+}
+
 unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
     // SAFETY: every processor has the baseline.
     unsafe { B::run::<Baseline>(lanes, operation) }
@@ -226,10 +250,45 @@ unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
     unsafe { B::run::<Avx512>(lanes, operation) }
 }
 
-/// What is written differently on different levels.
+/// How a multiply-add is to be: see [`Wide::multiply_add`].
+#[derive(Clone, Copy)]
+pub(super) struct Sum {
+    /// Signs of product and addend are turned around by these bits.
+    pub(super) flip: Option<[u32; 2]>,
+    /// A source may be a denormal.
+    pub(super) flush: bool,
+    /// Zero times anything is zero.
+    pub(super) zero_wins: bool,
+    /// A factor that is a power of two, and the exponents that it takes out of the range: from the first, as many as the
+    /// second, as bits.
+    pub(super) scale: Option<(f32, [u32; 2])>,
+}
+
+/// What is written differently on different levels: the compiler makes vector code of most loops over a chunk, but not
+/// of the short ones with any certainty.
 pub(super) trait Wide {
-    /// A multiply-add of singles with one rounding is one instruction.
+    /// A multiply-add of singles with one rounding is one instruction, and [`Wide::multiply_add`] does it.
     const FUSED: bool;
+
+    /// A * B + C, rounded once, without denormals and with the one NaN; and whether it may be wrong for some lane because
+    /// of the factor. Only where it is [`Wide::FUSED`].
+    ///
+    /// # Safety
+    /// The processor has the level.
+    unsafe fn multiply_add(src: &[Words; 3], sum: Sum) -> (Words, bool);
+
+    /// `new` for the members, all ones in `members`, and `old` for the others.
+    ///
+    /// # Safety
+    /// The processor has the level.
+    #[inline(always)]
+    unsafe fn blend(new: &Words, old: &Words, members: &Words) -> Words {
+        let mut words = [0; CHUNK];
+        for lane in 0..CHUNK {
+            words[lane] = new[lane] & members[lane] | old[lane] & !members[lane];
+        }
+        words
+    }
 
     /// The lanes whose sign bit is set.
     ///
@@ -256,6 +315,10 @@ pub(super) struct Baseline;
 
 impl Wide for Baseline {
     const FUSED: bool = false;
+
+    unsafe fn multiply_add(_: &[Words; 3], _: Sum) -> (Words, bool) {
+        unreachable!("the baseline has no fused multiply-add")
+    }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
@@ -286,6 +349,64 @@ impl Wide for Avx2 {
     const FUSED: bool = true;
 
     #[inline(always)]
+    unsafe fn multiply_add(src: &[Words; 3], sum: Sum) -> (Words, bool) {
+        use std::arch::x86_64::*;
+        let mut result = [0; CHUNK];
+        let mut exception = false;
+        // SAFETY: the caller says that the processor has AVX2 and FMA; loads and stores need no alignment and stay inside
+        // sixteen words.
+        unsafe {
+            let (sign, exponent) = (_mm256_set1_epi32(i32::MIN), _mm256_set1_epi32(0x7f80_0000));
+            // Clears all but the sign where the mask is set.
+            let clear = |x, mask| _mm256_andnot_si256(_mm256_andnot_si256(sign, mask), x);
+            let flush = |x| {
+                let denormal = _mm256_cmpeq_epi32(_mm256_and_si256(x, exponent), _mm256_setzero_si256());
+                clear(x, denormal)
+            };
+            let zero = |x| {
+                let zero = _mm256_cmp_ps::<_CMP_EQ_OQ>(_mm256_castsi256_ps(x), _mm256_setzero_ps());
+                _mm256_castps_si256(zero)
+            };
+            for half in [0, 8] {
+                let mut a = _mm256_loadu_si256(src[0][half..].as_ptr().cast());
+                let mut b = _mm256_loadu_si256(src[1][half..].as_ptr().cast());
+                let mut c = _mm256_loadu_si256(src[2][half..].as_ptr().cast());
+                if let Some([product, addend]) = sum.flip {
+                    a = _mm256_xor_si256(a, _mm256_set1_epi32(product as i32));
+                    c = _mm256_xor_si256(c, _mm256_set1_epi32(addend as i32));
+                }
+                if sum.flush {
+                    (a, b, c) = (flush(a), flush(b), flush(c));
+                }
+                if sum.zero_wins {
+                    (a, b) = (clear(a, zero(b)), clear(b, zero(a)));
+                }
+                let (mut a, b, mut c) =
+                    (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(c));
+                if let Some((factor, [low, span])) = sum.scale {
+                    let beyond = |x| {
+                        let magnitude = _mm256_andnot_si256(sign, _mm256_castps_si256(x));
+                        let place = _mm256_sub_epi32(magnitude, _mm256_set1_epi32(low as i32));
+                        // Unsigned comparison by way of the signed one.
+                        let limit = _mm256_set1_epi32((span ^ 1 << 31) as i32);
+                        _mm256_movemask_epi8(_mm256_cmpgt_epi32(limit, _mm256_xor_si256(place, sign))) != 0
+                    };
+                    exception |= beyond(a) | beyond(c);
+                    let factor = _mm256_set1_ps(factor);
+                    (a, c) = (_mm256_mul_ps(a, factor), _mm256_mul_ps(c, factor));
+                }
+                let exact = _mm256_fmadd_ps(a, b, c);
+                let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(exact, exact));
+                let flushed = flush(_mm256_castps_si256(exact));
+                let one_nan = _mm256_set1_epi32(crate::lane::NAN.to_bits() as i32);
+                let value = _mm256_blendv_epi8(flushed, one_nan, nan);
+                _mm256_storeu_si256(result[half..].as_mut_ptr().cast(), value);
+            }
+        }
+        (result, exception)
+    }
+
+    #[inline(always)]
     unsafe fn signs(words: &Words) -> u16 {
         use std::arch::x86_64::{_mm256_loadu_ps, _mm256_movemask_ps};
         let mut bits = 0;
@@ -306,6 +427,69 @@ pub(super) struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Wide for Avx512 {
     const FUSED: bool = true;
+
+    #[inline(always)]
+    unsafe fn multiply_add(src: &[Words; 3], sum: Sum) -> (Words, bool) {
+        use std::arch::x86_64::*;
+        let mut result = [0; CHUNK];
+        let mut exception = false;
+        // SAFETY: the caller says that the processor has AVX-512 F and DQ; loads and stores need no alignment and stay
+        // inside sixteen words.
+        unsafe {
+            let (sign, exponent) = (_mm512_set1_epi32(i32::MIN), _mm512_set1_epi32(0x7f80_0000));
+            // Clears all but the sign of the lanes of a mask.
+            let clear = |x, mask| _mm512_mask_and_epi32(x, mask, x, sign);
+            let flush = |x| clear(x, _mm512_testn_epi32_mask(x, exponent));
+            let zero = |x| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(_mm512_castsi512_ps(x), _mm512_setzero_ps());
+            let mut a = _mm512_loadu_si512(src[0].as_ptr().cast());
+            let mut b = _mm512_loadu_si512(src[1].as_ptr().cast());
+            let mut c = _mm512_loadu_si512(src[2].as_ptr().cast());
+            if let Some([product, addend]) = sum.flip {
+                a = _mm512_xor_si512(a, _mm512_set1_epi32(product as i32));
+                c = _mm512_xor_si512(c, _mm512_set1_epi32(addend as i32));
+            }
+            if sum.flush {
+                (a, b, c) = (flush(a), flush(b), flush(c));
+            }
+            if sum.zero_wins {
+                (a, b) = (clear(a, zero(b)), clear(b, zero(a)));
+            }
+            let (mut a, b, mut c) = (_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), _mm512_castsi512_ps(c));
+            if let Some((factor, [low, span])) = sum.scale {
+                let beyond = |x| {
+                    let magnitude = _mm512_andnot_si512(sign, _mm512_castps_si512(x));
+                    let place = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(low as i32));
+                    _mm512_cmplt_epu32_mask(place, _mm512_set1_epi32(span as i32))
+                };
+                exception = beyond(a) | beyond(c) != 0;
+                let factor = _mm512_set1_ps(factor);
+                (a, c) = (_mm512_mul_ps(a, factor), _mm512_mul_ps(c, factor));
+            }
+            let exact = _mm512_fmadd_ps(a, b, c);
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(exact, exact);
+            let one_nan = _mm512_set1_epi32(crate::lane::NAN.to_bits() as i32);
+            let value = _mm512_mask_mov_epi32(flush(_mm512_castps_si512(exact)), nan, one_nan);
+            _mm512_storeu_si512(result.as_mut_ptr().cast(), value);
+        }
+        (result, exception)
+    }
+
+    #[inline(always)]
+    unsafe fn blend(new: &Words, old: &Words, members: &Words) -> Words {
+        use std::arch::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512, _mm512_ternarylogic_epi32};
+        let mut words = [0; CHUNK];
+        // SAFETY: the caller says that the processor has AVX-512 F; loads and stores need no alignment and stay inside
+        // sixteen words.
+        unsafe {
+            let new = _mm512_loadu_si512(new.as_ptr().cast());
+            let old = _mm512_loadu_si512(old.as_ptr().cast());
+            let members = _mm512_loadu_si512(members.as_ptr().cast());
+            // Bit members * 4 + new * 2 + old: new where members, else old.
+            let value = _mm512_ternarylogic_epi32::<0b1100_1010>(members, new, old);
+            _mm512_storeu_si512(words.as_mut_ptr().cast(), value);
+        }
+        words
+    }
 
     #[inline(always)]
     unsafe fn signs(words: &Words) -> u16 {

@@ -11,12 +11,14 @@ use std::collections::HashMap;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
-use super::bodies::{AluResult, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated};
-use super::kernels::{self, Channels, Cos, Dot, Each, Ex2, Ln2, Sin};
+use super::bodies::{
+    AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
+};
+use super::kernels::{self, AnyMad, Channels, Cos, Dot, Each, Ex2, Ln2, Mad, Sin};
 use super::lanes::{Body, Channel, Handler, Operation, Place, Set, handler};
-use crate::inst::{Alu, Body as InstBody, CONSTANTS, Fc, Inst, SLOTS, Source, inline_constant};
+use crate::inst::{Alu, Body as InstBody, CONSTANTS, Fc, Inst, SLOTS, Source, TEMPORARIES, inline_constant};
 use crate::lane;
-use crate::launch::{Options, Setup};
+use crate::launch::{Launch, Setup};
 use crate::reference::{DEPTH_ROW, ROWS, WIDEST, color_row, output_mask, temp_mask, used_sources};
 use crate::words::*;
 
@@ -64,10 +66,14 @@ pub(super) struct Flow {
 /// A place in a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
+    /// [`NONE`] for a slot without instruction.
     pub(super) block: u32,
     /// Which instruction of it.
     pub(super) inside: u16,
 }
+
+/// No block.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What lowering gives.
 #[derive(Clone, Debug)]
@@ -76,7 +82,7 @@ pub(super) struct Lowered {
     pub(super) blocks: Vec<Block>,
     pub(super) flows: Vec<Flow>,
     /// By slot.
-    pub(super) entries: Vec<Option<Entry>>,
+    pub(super) entries: Vec<Entry>,
     /// By slot: the end of its operations.
     pub(super) ends: Vec<u32>,
     /// The rows behind the registers, before the first instruction.
@@ -91,13 +97,10 @@ pub(super) struct Lowered {
 const SCRATCH: usize = 32;
 
 /// Lowers the program of a launch. `uncached`: outputs are scattered.
-pub(super) fn lower(
-    setup: &Setup,
-    constants: &[[u32; 4]],
-    options: &Options,
-    uncached: bool,
-    level: Level,
-) -> Lowered {
+pub(super) fn lower(setup: &Setup, launch: &Launch, uncached: bool, level: Level) -> Lowered {
+    let constants = &launch.constants_of(setup);
+    let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
+    let options = launch.options;
     let strict = options.mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
     let mut lowering = Lowering {
@@ -106,12 +109,13 @@ pub(super) fn lower(
         strict,
         uncached,
         level,
+        normal: Normal::new(setup, inputs),
         known: HashMap::new(),
         lowered: Lowered {
             operations: Vec::new(),
             blocks: Vec::new(),
             flows: Vec::new(),
-            entries: vec![None; SLOTS],
+            entries: vec![Entry { block: NONE, inside: 0 }; SLOTS],
             ends: vec![0; SLOTS],
             room,
             by_reference: Vec::new(),
@@ -127,21 +131,7 @@ pub(super) fn lower(
 fn written(setup: &Setup) -> Vec<usize> {
     let mut rows = vec![false; ROWS];
     for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {
-        let (rgb, alpha) = match &inst.body {
-            InstBody::Alu(alu) => {
-                ((alu.rgb.addrd, alu.rgb.addrd_rel), (alu.alpha.addrd, alu.alpha.addrd_rel))
-            }
-            InstBody::Tex(tex) => {
-                let place = (tex.addr.dst_addr, tex.addr.dst_addr_rel);
-                (place, place)
-            }
-            InstBody::Fc(_) => continue,
-        };
-        for channel in (0..4).filter(|channel| temp_mask(&inst.common, *channel)) {
-            let (base, rel) = if channel == 3 { alpha } else { rgb };
-            let temps = if rel { 0..ROWS / 4 } else { usize::from(base)..usize::from(base) + 1 };
-            temps.for_each(|temp| rows[temp * 4 + channel] = true);
-        }
+        written_by(inst).iter().for_each(|(row, ..)| rows[*row] = true);
         if let InstBody::Alu(alu) = &inst.body {
             for channel in (0..4).filter(|channel| output_mask(&inst.common, *channel)) {
                 rows[color_row(target(alu, channel) as usize, channel)] = true;
@@ -162,6 +152,7 @@ struct Lowering<'a> {
     strict: bool,
     uncached: bool,
     level: Level,
+    normal: Normal,
     /// Rows of constants, by bits.
     known: HashMap<u32, Place>,
     lowered: Lowered,
@@ -192,7 +183,7 @@ impl<'a> Lowering<'a> {
                 last: Last::Next,
             });
             let entry = Entry { block: self.lowered.blocks.len() as u32, inside: block.size };
-            self.lowered.entries[usize::from(slot)] = Some(entry);
+            self.lowered.entries[usize::from(slot)] = entry;
             let ends = slot == self.setup.end;
             let executable = self.executable(slot);
             let last = match executable.map(|inst| (inst, &inst.body)) {
@@ -201,7 +192,7 @@ impl<'a> Lowering<'a> {
                     Some(Last::Flow(self.lowered.flows.len() as u32 - 1))
                 }
                 Some((_, InstBody::Tex(tex))) if tex.inst.inst == TexOp::NOP => None,
-                Some((inst, InstBody::Alu(alu))) if self.alu(inst, alu) => {
+                Some((inst, InstBody::Alu(alu))) if self.alu(slot, inst, alu) => {
                     block.inactive |= inst.common.write_inactive;
                     None
                 }
@@ -256,7 +247,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers an arithmetic instruction; `false` when the reference interpreter has to execute it.
-    fn alu(&mut self, inst: &Inst, alu: &Alu) -> bool {
+    fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
         let start = self.lowered.operations.len();
         self.scratch = 0;
         let scatters = inst.common.r#type == InstType::OUT && self.uncached;
@@ -268,6 +259,8 @@ impl<'a> Lowering<'a> {
             lowering: self,
             common: &inst.common,
             alu,
+            slot,
+            normal: Vec::new(),
             presubtracted: Vec::new(),
             sets: Vec::new(),
         };
@@ -302,6 +295,12 @@ impl<'a> Lowering<'a> {
             room.push(Row([bits; WIDEST]));
             Place::of(ROWS + room.len() - 1)
         })
+    }
+
+    /// Whether a row is one of a constant, and no denormal.
+    fn is_normal_constant(&self, row: usize) -> bool {
+        let row = row - ROWS;
+        row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
     }
 
     /// A row for an intermediate result of the instruction at hand, if there is another.
@@ -357,6 +356,84 @@ fn predicate_bit(select: PredSel, channel: u8) -> Option<u8> {
         PredSel::BBBB => Some(2),
         PredSel::AAAA => Some(3),
     }
+}
+
+/// Rows of temporaries and outputs in which no denormal can stand.
+///
+/// All that is written there comes from arithmetic, which flushes. Inputs may bring denormals; they are gone where all
+/// lanes overwrite them in the instructions before the first one of flow control.
+struct Normal {
+    rows: Vec<Known>,
+    /// The first slot.
+    start: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// Everywhere.
+    Yes,
+    /// Everywhere but from the first slot to this one.
+    Behind(u16),
+    No,
+}
+
+impl Normal {
+    fn new(setup: &Setup, inputs: &mut dyn Iterator<Item = usize>) -> Normal {
+        let mut normal = Normal { rows: vec![Known::Yes; ROWS], start: setup.start };
+        inputs.for_each(|temp| normal.rows[temp * 4..temp * 4 + 4].fill(Known::Behind(u16::MAX)));
+        for slot in setup.start..SLOTS as u16 {
+            let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
+            if matches!(inst.body, InstBody::Fc(_)) {
+                break;
+            }
+            for (row, flushed, always) in written_by(inst) {
+                if flushed && always && normal.rows[row] == Known::Behind(u16::MAX) {
+                    normal.rows[row] = Known::Behind(slot);
+                }
+            }
+            if slot == setup.end {
+                break;
+            }
+        }
+        for (_, slot) in setup.slots() {
+            let written = slot.inst.iter().flat_map(written_by);
+            written.filter(|(_, flushed, _)| !flushed).for_each(|(row, ..)| normal.rows[row] = Known::No);
+        }
+        normal
+    }
+
+    /// Whether no denormal can stand in a row when the instruction in a slot reads it.
+    fn is(&self, row: usize, slot: u16) -> bool {
+        match self.rows[row] {
+            Known::Yes => true,
+            Known::Behind(last) => last != u16::MAX && !(self.start..=last).contains(&slot),
+            Known::No => false,
+        }
+    }
+}
+
+/// Rows of temporaries that an instruction writes, whether denormals are flushed then, and whether all active lanes write
+/// them.
+fn written_by(inst: &Inst) -> Vec<(usize, bool, bool)> {
+    let mut rows = Vec::new();
+    for channel in (0..4).filter(|channel| temp_mask(&inst.common, *channel)) {
+        let select = if channel == 3 { inst.common.alpha_pred_sel } else { inst.common.rgb_pred_sel };
+        let always = predicate_bit(select, channel as u8).is_none();
+        let (base, rel, flushed) = match &inst.body {
+            InstBody::Alu(Alu { rgb, .. }) if channel < 3 => {
+                (rgb.addrd, rgb.addrd_rel, rgb.omod != Omod::DISABLED)
+            }
+            InstBody::Alu(Alu { alpha, .. }) => (alpha.addrd, alpha.addrd_rel, alpha.omod != Omod::DISABLED),
+            InstBody::Tex(tex) => (tex.addr.dst_addr, tex.addr.dst_addr_rel, false),
+            InstBody::Fc(_) => continue,
+        };
+        if rel {
+            rows.extend((0..TEMPORARIES).map(|temp| (temp * 4 + channel, flushed, false)));
+        } else {
+            rows.push((usize::from(base) * 4 + channel, flushed, always));
+        }
+    }
+    rows
 }
 
 /// What a channel computes, by name.
@@ -421,7 +498,7 @@ impl Code {
         }
     }
 
-    /// How many channels one operation may compute.
+    /// How many channels one operation computes at most.
     const fn most(self) -> usize {
         match self {
             Code::Mad | Code::Min | Code::Max | Code::Cnd | Code::Cmp | Code::Pass => 4,
@@ -461,12 +538,20 @@ impl Code {
     }
 
     /// For all lanes, or for those of a set.
-    fn handlers(self, count: usize, omod: Omod, clamp: bool, zero_wins: bool, level: Level) -> Handlers {
+    fn handlers(
+        self,
+        count: usize,
+        omod: Omod,
+        clamp: bool,
+        plain: Plain,
+        zero_wins: bool,
+        level: Level,
+    ) -> Handlers {
         match (self, zero_wins, kernels::factor(omod) != 1.0) {
-            (Code::Mad, false, false) => channels::<kernels::Mad<false, false>>(count, clamp, level),
-            (Code::Mad, false, true) => channels::<kernels::Mad<false, true>>(count, clamp, level),
-            (Code::Mad, true, false) => channels::<kernels::Mad<true, false>>(count, clamp, level),
-            (Code::Mad, true, true) => channels::<kernels::Mad<true, true>>(count, clamp, level),
+            (Code::Mad, false, false) => mad::<false>(count, clamp, plain, level),
+            (Code::Mad, true, false) => mad::<true>(count, clamp, plain, level),
+            (Code::Mad, false, true) => channels::<AnyMad<false, true>>(count, clamp, level),
+            (Code::Mad, true, true) => channels::<AnyMad<true, true>>(count, clamp, level),
             (Code::Min, ..) => channels::<kernels::Min>(count, clamp, level),
             (Code::Max, ..) => channels::<kernels::Max>(count, clamp, level),
             (Code::Cnd, ..) => channels::<kernels::Cnd>(count, clamp, level),
@@ -482,6 +567,15 @@ impl Code {
             (Code::Cos, ..) => pair::<Each<Cos, true>, Each<Cos, false>>(level),
         }
     }
+}
+
+/// What is known of the sources of some sums.
+#[derive(Clone, Copy)]
+struct Plain {
+    /// None is a denormal.
+    normal: bool,
+    /// No sign is turned around.
+    signs: bool,
 }
 
 /// Code that writes the lanes of a set, and code that writes all lanes.
@@ -504,14 +598,31 @@ fn pair<B: Body, F: Body>(level: Level) -> Handlers {
     Handlers { blend: handler::<B>(level), full: handler::<F>(level) }
 }
 
+/// A sum without OMOD.
+fn mad<const ZERO_WINS: bool>(count: usize, clamp: bool, plain: Plain, level: Level) -> Handlers {
+    match (plain, count) {
+        _ if clamp => channels::<AnyMad<ZERO_WINS, false>>(count, clamp, level),
+        (Plain { normal: false, .. }, _) => channels::<AnyMad<ZERO_WINS, false>>(count, clamp, level),
+        (Plain { signs: false, .. }, _) => unclamped::<Mad<ZERO_WINS, false, false, true>>(count, level),
+        (Plain { signs: true, .. }, _) => unclamped::<Mad<ZERO_WINS, false, false, false>>(count, level),
+    }
+}
+
+fn unclamped<K: kernels::Kernel>(count: usize, level: Level) -> Handlers {
+    match count {
+        1 => pair::<Channels<K, 1, false, true>, Channels<K, 1, false, false>>(level),
+        2 => pair::<Channels<K, 2, false, true>, Channels<K, 2, false, false>>(level),
+        3 => pair::<Channels<K, 3, false, true>, Channels<K, 3, false, false>>(level),
+        _ => pair::<Channels<K, 4, false, true>, Channels<K, 4, false, false>>(level),
+    }
+}
+
 fn channels<K: kernels::Kernel>(count: usize, clamp: bool, level: Level) -> Handlers {
     match (count, clamp) {
         (1, _) => channel::<K>(clamp, level),
-        (2, false) => pair::<Channels<K, 2, false, true>, Channels<K, 2, false, false>>(level),
+        (_, false) => unclamped::<K>(count, level),
         (2, true) => pair::<Channels<K, 2, true, true>, Channels<K, 2, true, false>>(level),
-        (3, false) => pair::<Channels<K, 3, false, true>, Channels<K, 3, false, false>>(level),
         (3, true) => pair::<Channels<K, 3, true, true>, Channels<K, 3, true, false>>(level),
-        (_, false) => pair::<Channels<K, 4, false, true>, Channels<K, 4, false, false>>(level),
         (_, true) => pair::<Channels<K, 4, true, true>, Channels<K, 4, true, false>>(level),
     }
 }
@@ -546,6 +657,9 @@ struct Instruction<'a, 'l> {
     alu: &'a Alu,
     /// Presubtracted channels, by channel.
     presubtracted: Vec<(usize, Value)>,
+    slot: u16,
+    /// Rows of scratch in which no denormal can stand.
+    normal: Vec<Place>,
     /// Sets that are made for this instruction: base, predicate bit, inversion.
     sets: Vec<((Set, u8, bool), Set)>,
 }
@@ -614,6 +728,13 @@ impl Instruction<'_, '_> {
                 add(&mut together, &computed, *place, Some(*set));
                 continue;
             }
+            if let ([], [flag]) = (writes.as_slice(), flags.as_slice())
+                && let Some(judged) = self.judged(&computed, flag.set)
+            {
+                // Reads before anything is written, and what it writes nothing here reads.
+                self.lowering.push(judged);
+                continue;
+            }
             let scratch = self.lowering.scratch()?;
             add(&mut together, &computed, scratch, None);
             let moved = Computed::moved(scratch);
@@ -627,6 +748,35 @@ impl Instruction<'_, '_> {
         after.iter().for_each(|moves| self.emit(moves));
         marks.into_iter().for_each(|mark| self.lowering.push(mark));
         Some(())
+    }
+
+    /// A sum of which only the ALU result is wanted, in one operation.
+    fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
+        let clamps = computed.clamp && computed.omod != Omod::DISABLED;
+        let only = (0..4).all(|channel| !output_mask(self.common, channel));
+        if computed.code != Code::Mad || kernels::factor(computed.omod) != 1.0 || clamps || !only {
+            return None;
+        }
+        let normal = computed.src.iter().all(|operand| self.is_normal(operand.place));
+        let op = self.common.alu_result_op;
+        let mut operation = match (self.lowering.setup.zero_wins, normal) {
+            (false, false) => self.alu_result_of::<AnyMad<false, false>>(op, set),
+            (false, true) => self.alu_result_of::<Mad<false, false, false, true>>(op, set),
+            (true, false) => self.alu_result_of::<AnyMad<true, false>>(op, set),
+            (true, true) => self.alu_result_of::<Mad<true, false, false, true>>(op, set),
+        };
+        operation.channels[0].src = computed.src.map(|operand| operand.place);
+        operation.channels[0].flip = computed.src.map(|operand| operand.flip);
+        Some(operation)
+    }
+
+    fn alu_result_of<K: kernels::Kernel>(&self, op: AluResultOp, set: Set) -> Operation {
+        match op {
+            AluResultOp::EQ => self.lowering.plain::<AluResultOf<K, EQ>>(set),
+            AluResultOp::LT => self.lowering.plain::<AluResultOf<K, LT>>(set),
+            AluResultOp::GE => self.lowering.plain::<AluResultOf<K, GE>>(set),
+            AluResultOp::NE => self.lowering.plain::<AluResultOf<K, NE>>(set),
+        }
     }
 
     /// Emits operations so that none writes what another still reads: both units read before either writes. (r500.md 3.1)
@@ -658,19 +808,33 @@ impl Instruction<'_, '_> {
         let Lowering { setup, level, .. } = *self.lowering;
         // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
         let clamp = clamp && omod != Omod::DISABLED;
-        for channels in channels.chunks(code.most()) {
-            let handlers = code.handlers(channels.len(), omod, clamp, setup.zero_wins, level).for_set(set);
-            let mut operation = Operation {
-                handlers,
-                set: set.unwrap_or(self.base()),
-                omod,
-                scale: kernels::factor(omod),
-                beyond: kernels::beyond(omod),
-                clamp,
-                ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
-            };
-            operation.channels[..channels.len()].copy_from_slice(channels);
-            self.lowering.push(operation);
+        let arithmetic = code != Code::Magnitude && omod != Omod::DISABLED;
+        let plain = Plain {
+            normal: channels.iter().all(|channel| channel.src.iter().all(|src| self.is_normal(*src))),
+            signs: channels.iter().all(|channel| channel.flip == [0; 3]),
+        };
+        let handlers = code.handlers(channels.len(), omod, clamp, plain, setup.zero_wins, level).for_set(set);
+        let mut operation = Operation {
+            handlers,
+            set: set.unwrap_or(self.base()),
+            omod,
+            scale: kernels::factor(omod),
+            beyond: kernels::beyond(omod),
+            clamp,
+            ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
+        };
+        operation.channels[..channels.len()].copy_from_slice(channels);
+        self.lowering.push(operation);
+        if arithmetic || code == Code::Mad {
+            self.normal.extend(channels.iter().map(|channel| channel.dst));
+        }
+    }
+
+    /// Whether a row is one in which no denormal can stand.
+    fn is_normal(&self, place: Place) -> bool {
+        match place.number() {
+            row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
+            row => self.normal.contains(&place) || self.lowering.is_normal_constant(row),
         }
     }
 
@@ -803,6 +967,7 @@ impl Instruction<'_, '_> {
             ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
         };
         self.lowering.push(operation);
+        self.normal.push(dst);
         Some(dst)
     }
 
@@ -836,6 +1001,9 @@ impl Instruction<'_, '_> {
             let mut operation = self.lowering.plain::<OfQuad>(Set::ACTIVE);
             operation.number[0] = lane;
             (operation.channels[0].src[0], operation.channels[0].dst) = (place, dst);
+            if self.is_normal(place) {
+                self.normal.push(dst);
+            }
             self.lowering.push(operation);
             value = Value::Row(dst);
         }
@@ -952,8 +1120,10 @@ fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set
         let operand = if number < code.sources() { operand } else { &src[0] };
         (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
     }
-    let same =
-        |other: &&mut Together| (other.code, other.omod, other.clamp, other.set) == (code, omod, clamp, set);
+    let same = |other: &&mut Together| {
+        let alike = (other.code, other.omod, other.clamp, other.set) == (code, omod, clamp, set);
+        alike && other.channels.len() < code.most()
+    };
     match all.iter_mut().find(same) {
         Some(together) => together.channels.push(channel),
         None => all.push(Together { code, omod, clamp, set, channels: vec![channel] }),

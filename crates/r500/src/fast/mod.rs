@@ -46,8 +46,7 @@ impl Fast {
     /// `uncached`: outputs are scattered as in the CTM model.
     pub(crate) fn with(setup: &Setup, launch: &Launch, uncached: bool) -> Fast {
         let level = launch.options.level.unwrap_or_else(Level::best);
-        let constants = launch.constants_of(setup);
-        Fast { lowered: lower::lower(setup, &constants, &launch.options, uncached, level), level }
+        Fast { lowered: lower::lower(setup, launch, uncached, level), level }
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.
