@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use reconverge_isa::{names, word};
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Mask, Statistics};
+use reconverge_simt::{Engine, Mask, Silent, Statistics};
 use thiserror::Error;
 
+use crate::fast::{Fast, lockstep};
 use crate::inst::{SAMPLERS, TARGETS};
 use crate::launch::{Input, LaneOutput, Launch, Options, RunError, Setup};
 use crate::reference::Group;
@@ -459,6 +460,8 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         options: dispatch.options,
     };
     launch_of(&pairs[..0]).check().map_err(RunError::from)?;
+    let mut engine = EngineRun::new(setup, &launch_of(&[]), dispatch.uncached);
+    let scatter_target = dispatch.outputs[0];
     for (thread, pairs) in pairs.chunks(width).enumerate() {
         let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
         if covered.is_empty() {
@@ -466,12 +469,9 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         }
         let mut group = Group::new(setup, &launch_of(pairs), 0, Mask::first(pairs.len()));
         let memory = std::mem::take(&mut outcome.memory);
-        let scatter_target = dispatch.outputs[0];
         group.bind_ctm(Bound { memory, inputs, scatter_target, uncached: dispatch.uncached }, covered);
-        group
-            .run(&mut reconverge_simt::Silent)
-            .map_err(|trap| RunError::Trap { first_lane: thread * width, trap })?;
-        outcome.memory = group.take_ctm().expect("bound above").memory;
+        let mut group = engine.run(group, thread * width)?;
+        outcome.memory = group.take_ctm().map(|bound| bound.memory).unwrap_or_default();
         outcome.statistics.add(&group.statistics());
         outcome.report.add(&group.report());
         for lane in covered.lanes() {
@@ -488,6 +488,45 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         }
     }
     Ok(outcome)
+}
+
+/// How threads are run, one after another: what a later one reads may be what an earlier one wrote.
+enum EngineRun {
+    Reference,
+    Fast(Box<Fast>),
+    Lockstep(Box<Fast>),
+}
+
+impl EngineRun {
+    /// The launch is one of the dispatch's, with any number of lanes.
+    fn new(setup: &Setup, launch: &Launch, uncached: bool) -> EngineRun {
+        let fast = || Box::new(Fast::with(setup, launch, uncached));
+        match launch.options.engine {
+            Engine::Reference => EngineRun::Reference,
+            Engine::Fast => EngineRun::Fast(fast()),
+            Engine::Lockstep => EngineRun::Lockstep(fast()),
+        }
+    }
+
+    /// Runs a thread to its end.
+    fn run(&mut self, mut group: Group, first_lane: usize) -> Result<Group, RunError> {
+        let trapped = |trap| RunError::Trap { first_lane, trap };
+        match self {
+            EngineRun::Reference => group.run(&mut Silent).map_err(trapped)?,
+            EngineRun::Fast(fast) => {
+                fast.prepare(&mut group);
+                let mut runs = vec![0; fast.blocks()];
+                fast.run(&mut group, &mut runs, u64::MAX).map_err(trapped)?;
+                fast.settle(&mut group, &mut runs);
+            }
+            EngineRun::Lockstep(fast) => {
+                let mut twin = group.clone();
+                fast.prepare(&mut twin);
+                group = lockstep::run(fast, group, twin).map_err(|failure| failure.of_thread(first_lane))?.0;
+            }
+        }
+        Ok(group)
+    }
 }
 
 /// The pairs of a domain in quads: top left, top right, bottom left, bottom right.

@@ -606,6 +606,10 @@ impl FlowView for Flow {
     }
 }
 
+/// For the fast engine.
+#[path = "fast/usual.rs"]
+mod usual;
+
 #[cfg(test)]
 #[path = "flow_tests.rs"]
 mod tests;

@@ -239,9 +239,14 @@ fn branch(
         | wants[1] & !result & holding
         | wants[2] & result & !holding
         | wants[3] & result & holding;
+    // Every FC instruction destroys the ALU result. (CTM guide p. 35)
+    if flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+        *lanes.alu_result = Mask::NONE;
+        *lanes.alu_result_valid = Mask::NONE;
+        return Flowed::On;
+    }
     match flow.execute(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
         Ok(decision) => {
-            // Every FC instruction destroys the ALU result. (CTM guide p. 35)
             *lanes.alu_result = Mask::NONE;
             *lanes.alu_result_valid = Mask::NONE;
             *divergent_branches += u64::from(decision.diverged());
