@@ -68,6 +68,11 @@ impl Fast {
         }
     }
 
+    /// Rows that the program may write.
+    pub(crate) fn written(&self) -> &[usize] {
+        &self.lowered.written
+    }
+
     /// How many counts by block there are.
     pub(crate) fn blocks(&self) -> usize {
         self.lowered.blocks.len()

@@ -18,10 +18,10 @@ use crate::reference::{Cause, DEPTH_ROW, Group, color_row};
 const BATCH: usize = 16;
 
 /// A thread that is used again and again.
-pub(crate) struct Worker<'a> {
+struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
-    pub(crate) group: Group,
+    group: Group,
     runs: Vec<u64>,
     statistics: Statistics,
     trap: Option<(usize, Trap<Cause>)>,
@@ -31,7 +31,7 @@ pub(crate) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
-    pub(crate) fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch) -> Worker<'a> {
+    fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch) -> Worker<'a> {
         let mut group = Group::new(setup, &Launch { inputs: Vec::new(), ..launch.clone() }, 0, Mask::NONE);
         fast.prepare(&mut group);
         let all = (0..TARGETS).flat_map(|target| [0, 1, 2, 3].map(|channel| (target, channel)));
@@ -49,29 +49,29 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs a thread from its start to its end.
-    pub(crate) fn run(&mut self, first_lane: usize, lanes: Mask) -> Result<(), Trap<Cause>> {
+    fn run(&mut self, first_lane: usize, lanes: Mask) -> Result<(), Trap<Cause>> {
         self.group.restart(self.launch, first_lane, lanes, &self.fast.lowered.written);
-        self.continue_()
-    }
-
-    /// Runs the thread as it stands to its end.
-    pub(crate) fn continue_(&mut self) -> Result<(), Trap<Cause>> {
         self.fast.run(&mut self.group, &mut self.runs, u64::MAX)?;
         self.statistics.add(&self.group.statistics());
         Ok(())
     }
 
-    /// [`Group::output`]
-    pub(crate) fn output(&self, lane: usize) -> LaneOutput {
-        let at = Lane(lane as u8);
+    /// [`Group::output`] of each lane.
+    fn outputs(&self, outputs: &mut [MaybeUninit<LaneOutput>]) {
         let group = &self.group;
-        let mut output = LaneOutput { killed: group.killed.has(at), ..LaneOutput::default() };
-        for (target, channel) in &self.colors {
-            output.color[*target][*channel] = group.rows[color_row(*target, *channel)][lane];
-            output.written[*target] |= u8::from(group.written.color[*target][*channel].has(at)) << channel;
+        for (lane, output) in outputs.iter_mut().enumerate() {
+            let at = Lane(lane as u8);
+            let mut value = LaneOutput { killed: group.killed.has(at), ..LaneOutput::default() };
+            value.depth = group.written.depth.has(at).then(|| group.rows[DEPTH_ROW][lane]);
+            for (target, channel) in &self.colors {
+                let written = group.written.color[*target][*channel].has(at);
+                value.written[*target] |= u8::from(written) << channel;
+            }
+            let value = output.write(value);
+            for (target, channel) in &self.colors {
+                value.color[*target][*channel] = group.rows[color_row(*target, *channel)][lane];
+            }
         }
-        output.depth = group.written.depth.has(at).then(|| group.rows[DEPTH_ROW][lane]);
-        output
     }
 
     /// Runs the threads of a batch, whose outputs these are, unless one before has trapped.
@@ -92,15 +92,13 @@ impl<'a> Worker<'a> {
                 self.trap = Some((first_lane, trap));
                 break;
             }
-            for (lane, output) in outputs.iter_mut().enumerate() {
-                output.write(self.output(lane));
-            }
+            self.outputs(outputs);
         }
         self
     }
 
     /// Counts of all threads so far, and the first trap of a batch.
-    pub(crate) fn finish(mut self) -> Done {
+    fn finish(mut self) -> Done {
         self.fast.settle(&mut self.group, &mut self.runs);
         Done { statistics: self.statistics, report: self.group.report(), trap: self.trap }
     }
@@ -108,9 +106,9 @@ impl<'a> Worker<'a> {
 
 /// Counts, and the first trap.
 #[derive(Default)]
-pub(crate) struct Done {
-    pub(crate) statistics: Statistics,
-    pub(crate) report: Report,
+struct Done {
+    statistics: Statistics,
+    report: Report,
     trap: Option<(usize, Trap<Cause>)>,
 }
 
@@ -162,8 +160,7 @@ pub(crate) fn run_in_lockstep(setup: &Arc<Setup>, launch: &Launch) -> Result<Out
         let group = Group::new(setup, launch, first_lane, Mask::first(lanes));
         let mut twin = group.clone();
         fast.prepare(&mut twin);
-        let (group, _) =
-            lockstep::run(&fast, group, twin).map_err(|failure| failure.of_thread(first_lane))?;
+        let group = lockstep::run(&fast, group, twin).map_err(|failure| failure.of_thread(first_lane))?;
         outcome.statistics.add(&group.statistics());
         outcome.report.add(&group.report());
         outcome.lanes.extend((0..lanes).map(|lane| group.output(lane)));
