@@ -609,6 +609,7 @@ impl FlowView for Flow {
 /// For the fast engine.
 #[path = "fast/usual.rs"]
 mod usual;
+pub(crate) use usual::Usual;
 
 #[cfg(test)]
 #[path = "flow_tests.rs"]

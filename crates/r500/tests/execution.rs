@@ -68,7 +68,9 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
 }
 
 fn trap(source: &str) -> Cause {
-    match on_every_engine(source, &launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict)) {
+    let launch = launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict);
+    let launch = Launch { options: Options { watchdog: 10_000, ..launch.options }, ..launch };
+    match on_every_engine(source, &launch) {
         Err(RunError::Trap { trap, .. }) => trap.cause,
         other => panic!("{other:?}"),
     }
@@ -201,7 +203,7 @@ fn strict_mode_names_what_is_undefined() {
     assert_eq!(trap("goto 9\nOUT nop\n"), Cause::OutsideRange { pc: 9, start: 0, end: 1 });
     assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=SOP}\nOUT nop\n"), Cause::Forbidden(_)));
     assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=6}\nOUT nop\n"), Cause::NoMeaning(_)));
-    assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000_000));
+    assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000));
 }
 
 /// r500.md Q6: addresses wrap.

@@ -143,7 +143,7 @@ fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(away))
 }
 
-/// A * B + C. `SCALED`: OMOD is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the product's or the addend's sign is
+/// A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the product's or the addend's sign is
 /// turned around.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
@@ -157,7 +157,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     const FLIPPED: bool = false;
 
     #[inline(always)]
-    unsafe fn chunk<W: Wide>(operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
+    unsafe fn chunk<W: Wide>(_: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
             // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
@@ -165,14 +165,14 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
                 zero_wins: ZERO_WINS,
-                scale: SCALED.then_some((operation.scale, operation.beyond)),
+                scale: SCALED.then_some((channel.scale, channel.beyond)),
             };
             // SAFETY: as the caller says.
             let (result, exception) = unsafe { W::multiply_add(&src, sum) };
             if SCALED && exception {
                 // A copy, so that only here anything has to stand in memory.
                 let copy = [src[0], src[1], src[2]];
-                let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, operation.omod);
+                let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
             }
             return result;
@@ -183,7 +183,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             let (x, y) = factors::<ZERO_WINS, FLUSH>(a[lane] ^ product, b[lane]);
             let z = number::<FLUSH>(c[lane] ^ addend);
             let (sum, error) = two_sum(f64::from(x) * f64::from(y), f64::from(z));
-            result[lane] = normalised((to_odd(sum, error) * f64::from(operation.scale)) as f32);
+            result[lane] = normalised((to_odd(sum, error) * f64::from(channel.scale)) as f32);
         }
         result
     }

@@ -146,16 +146,28 @@ impl<'a> Lanes<'a> {
 }
 
 /// Sources and destination of one channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Channel {
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
     /// Sign bits that are turned around: of the sources, or of the product and the addend.
     pub(super) flip: [u32; 3],
+    /// For a sum: OMOD, and the same as a factor.
+    pub(super) omod: Omod,
+    pub(super) scale: f32,
+    /// Exponents that OMOD takes out of the range: from the first, as many as the second, as bits.
+    pub(super) beyond: [u32; 2],
 }
 
 impl Channel {
-    pub(super) const NONE: Channel = Channel { src: [Place(0); 3], dst: Place(0), flip: [0; 3] };
+    pub(super) const NONE: Channel = Channel {
+        src: [Place(0); 3],
+        dst: Place(0),
+        flip: [0; 3],
+        omod: Omod::MUL_1,
+        scale: 1.0,
+        beyond: [0; 2],
+    };
 }
 
 /// One step of an instruction.
@@ -167,11 +179,9 @@ pub(super) struct Operation {
     pub(super) channels: [Channel; 4],
     /// The lanes that are written.
     pub(super) set: Set,
-    /// OMOD, and the same as a factor; disabled is 1.
+    /// OMOD, and the same as a factor; disabled is 1. Of sums each channel has its own.
     pub(super) omod: Omod,
     pub(super) scale: f32,
-    /// Exponents that OMOD takes out of the range: from the first, as many as the second, as bits.
-    pub(super) beyond: [u32; 2],
     /// The result is clamped to 0..1.
     pub(super) clamp: bool,
     /// Which predicate bit, target and channel, or lane of the quad.

@@ -48,6 +48,9 @@ pub(super) struct Block {
     /// Its last instruction is the program's.
     pub(super) ends: bool,
     pub(super) last: Last,
+    /// The blocks that follow and that its flow instruction jumps to, or [`NONE`].
+    pub(super) fall: u32,
+    pub(super) jump: u32,
 }
 
 /// A flow instruction.
@@ -181,6 +184,8 @@ impl<'a> Lowering<'a> {
                 inactive: false,
                 ends: false,
                 last: Last::Next,
+                fall: NONE,
+                jump: NONE,
             });
             let entry = Entry { block: self.lowered.blocks.len() as u32, inside: block.size };
             self.lowered.entries[usize::from(slot)] = entry;
@@ -213,6 +218,16 @@ impl<'a> Lowering<'a> {
             }
         }
         self.close(&mut open, Last::Next);
+        let at = |slot: u16| match self.lowered.entries.get(usize::from(slot)) {
+            Some(Entry { block, inside: 0 }) => *block,
+            _ => NONE,
+        };
+        for block in &mut self.lowered.blocks {
+            block.fall = at(block.first + block.size);
+            if let Last::Flow(number) = block.last {
+                block.jump = at(target_of(self.setup, &self.lowered.flows[number as usize].fc));
+            }
+        }
     }
 
     fn close(&mut self, open: &mut Option<Block>, last: Last) {
@@ -227,11 +242,10 @@ impl<'a> Lowering<'a> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
         for (_, slot) in self.setup.slots() {
-            if let Ok(Inst { body: InstBody::Fc(fc), .. }) = &slot.inst {
-                let base = if fc.addr.jump_global { 0 } else { self.setup.offset };
-                if let Some(start) = starts.get_mut(usize::from(base + fc.addr.jump_addr)) {
-                    *start = true;
-                }
+            if let Ok(Inst { body: InstBody::Fc(fc), .. }) = &slot.inst
+                && let Some(start) = starts.get_mut(usize::from(target_of(self.setup, fc)))
+            {
+                *start = true;
             }
         }
         starts
@@ -322,12 +336,16 @@ impl<'a> Lowering<'a> {
             set,
             omod: Omod::DISABLED,
             scale: 1.0,
-            beyond: [0; 2],
             clamp: false,
             number: [0; 2],
             inverted: false,
         }
     }
+}
+
+/// The slot that a flow instruction jumps to, unless it returns.
+fn target_of(setup: &Setup, fc: &Fc) -> u16 {
+    fc.addr.jump_addr + if fc.addr.jump_global { 0 } else { setup.offset }
 }
 
 fn flow(setup: &Setup, inst: &Inst, fc: &Fc) -> Flow {
@@ -538,20 +556,12 @@ impl Code {
     }
 
     /// For all lanes, or for those of a set.
-    fn handlers(
-        self,
-        count: usize,
-        omod: Omod,
-        clamp: bool,
-        plain: Plain,
-        zero_wins: bool,
-        level: Level,
-    ) -> Handlers {
-        match (self, zero_wins, kernels::factor(omod) != 1.0) {
-            (Code::Mad, false, false) => mad::<false>(count, clamp, plain, level),
-            (Code::Mad, true, false) => mad::<true>(count, clamp, plain, level),
-            (Code::Mad, false, true) => channels::<AnyMad<false, true>>(count, clamp, level),
-            (Code::Mad, true, true) => channels::<AnyMad<true, true>>(count, clamp, level),
+    fn handlers(self, count: usize, clamp: bool, plain: Plain, zero_wins: bool, level: Level) -> Handlers {
+        match (self, zero_wins, plain.unscaled) {
+            (Code::Mad, false, true) => mad::<false>(count, clamp, plain, level),
+            (Code::Mad, true, true) => mad::<true>(count, clamp, plain, level),
+            (Code::Mad, false, false) => channels::<AnyMad<false, true>>(count, clamp, level),
+            (Code::Mad, true, false) => channels::<AnyMad<true, true>>(count, clamp, level),
             (Code::Min, ..) => channels::<kernels::Min>(count, clamp, level),
             (Code::Max, ..) => channels::<kernels::Max>(count, clamp, level),
             (Code::Cnd, ..) => channels::<kernels::Cnd>(count, clamp, level),
@@ -576,6 +586,8 @@ struct Plain {
     normal: bool,
     /// No sign is turned around.
     signs: bool,
+    /// OMOD is ×1.
+    unscaled: bool,
 }
 
 /// Code that writes the lanes of a set, and code that writes all lanes.
@@ -806,20 +818,18 @@ impl Instruction<'_, '_> {
     fn emit(&mut self, together: &Together) {
         let Together { code, omod, clamp, set, ref channels } = *together;
         let Lowering { setup, level, .. } = *self.lowering;
-        // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
-        let clamp = clamp && omod != Omod::DISABLED;
         let arithmetic = code != Code::Magnitude && omod != Omod::DISABLED;
         let plain = Plain {
             normal: channels.iter().all(|channel| channel.src.iter().all(|src| self.is_normal(*src))),
             signs: channels.iter().all(|channel| channel.flip == [0; 3]),
+            unscaled: channels.iter().all(|channel| channel.scale == 1.0),
         };
-        let handlers = code.handlers(channels.len(), omod, clamp, plain, setup.zero_wins, level).for_set(set);
+        let handlers = code.handlers(channels.len(), clamp, plain, setup.zero_wins, level).for_set(set);
         let mut operation = Operation {
             handlers,
             set: set.unwrap_or(self.base()),
             omod,
             scale: kernels::factor(omod),
-            beyond: kernels::beyond(omod),
             clamp,
             ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
         };
@@ -1113,8 +1123,14 @@ impl Computed {
 
 /// Adds a channel to the operation that computes others in the same way, or as another operation.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
-    let Computed { code, src, omod, clamp } = *computed;
+    let Computed { code, src, mut omod, clamp } = *computed;
+    // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+    let clamp = clamp && omod != Omod::DISABLED;
     let mut channel = Channel { dst, ..Channel::NONE };
+    if code == Code::Mad {
+        (channel.omod, channel.scale, channel.beyond) = (omod, kernels::factor(omod), kernels::beyond(omod));
+        omod = Omod::MUL_1;
+    }
     for (number, operand) in src.iter().enumerate() {
         // Sources beyond those of the code are those before, so that they say nothing of their own.
         let operand = if number < code.sources() { operand } else { &src[0] };

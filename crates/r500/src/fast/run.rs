@@ -5,7 +5,7 @@ use reconverge_simt::{FlowView, Machine, Mask, Mode, Silent, Trap};
 use super::Fast;
 use super::lanes::{Lanes, Operation, Set, chooser};
 use super::lower::{Flow, Last, NONE};
-use crate::flow;
+use crate::flow::{self, Usual};
 use crate::reference::{Cause, Group, ROWS};
 
 /// Why blocks stop.
@@ -20,6 +20,9 @@ enum Stop {
 
 /// What a flow instruction did.
 enum Flowed {
+    /// What it mostly does.
+    Usual(Usual),
+    /// Something else; the flow knows where it goes on.
     On,
     /// It traps before it does anything, as the reference interpreter will say.
     Refused,
@@ -85,6 +88,9 @@ impl Fast {
         let mut lane_instructions = 0;
         let before = (left, statistics.instructions);
 
+        // The next block, where it is known.
+        let mut number = NONE;
+
         let stop = loop {
             if flow.active() != active {
                 active = flow.active();
@@ -93,35 +99,42 @@ impl Fast {
                 // SAFETY: as above.
                 unsafe { choose(&mut lanes, Set::ACTIVE, active) };
             }
-            let pc = flow.pc();
-            let Some(entry) = lowered.entries.get(usize::from(pc)).filter(|entry| entry.block != NONE) else {
-                break Stop::Reference;
-            };
-            let block = &lowered.blocks[entry.block as usize];
-            if entry.inside == 0 && u64::from(block.size) <= left {
+            let mut inside = 0;
+            if number == NONE {
+                match lowered.entries.get(usize::from(flow.pc())) {
+                    Some(entry) if entry.block != NONE => (number, inside) = (entry.block, entry.inside),
+                    _ => break Stop::Reference,
+                }
+            }
+            let block = &lowered.blocks[number as usize];
+            if inside == 0 && u64::from(block.size) <= left {
                 if active.any() || block.inactive {
                     let operations = &lowered.operations[block.start as usize..block.end as usize];
                     // SAFETY: the operations were made for the level of self, which this processor has.
                     unsafe { execute(&mut lanes, operations, full) };
                 }
-                let done = |left: &mut u64, lane_instructions: &mut u64, runs: &mut [u64]| {
-                    *left -= u64::from(block.size);
-                    *lane_instructions += u64::from(block.size) * members;
-                    runs[entry.block as usize] += 1;
+                let mut done = || {
+                    left -= u64::from(block.size);
+                    lane_instructions += u64::from(block.size) * members;
+                    runs[number as usize] += 1;
                 };
+                let mut next = block.fall;
                 match block.last {
-                    Last::Flow(number) => {
+                    Last::Flow(place) => {
                         flow.advance_by(block.size - 1);
-                        let instruction = &lowered.flows[number as usize];
-                        match branch(
-                            instruction,
-                            flow,
-                            &mut lanes,
-                            strict,
-                            offset,
-                            &mut statistics.divergent_branches,
-                        ) {
-                            Flowed::On => done(&mut left, &mut lane_instructions, runs),
+                        let instruction = &lowered.flows[place as usize];
+                        let divergent = &mut statistics.divergent_branches;
+                        match branch(instruction, flow, &mut lanes, strict, offset, divergent) {
+                            Flowed::Usual(usual) => {
+                                done();
+                                if usual == Usual::Again {
+                                    next = block.jump;
+                                }
+                            }
+                            Flowed::On => {
+                                done();
+                                next = NONE;
+                            }
                             Flowed::Refused => {
                                 let arithmetic = block.size - 1;
                                 left -= u64::from(arithmetic);
@@ -132,22 +145,23 @@ impl Fast {
                                 break Stop::Reference;
                             }
                             Flowed::Trap(cause) => {
+                                done();
                                 let pc = u32::from(block.first + block.size - 1);
-                                done(&mut left, &mut lane_instructions, runs);
                                 break Stop::Trap(Trap { pc, lanes: active, cause });
                             }
                         }
                     }
                     Last::Next => {
                         flow.advance_by(block.size);
-                        done(&mut left, &mut lane_instructions, runs);
+                        done();
                     }
                     Last::Reference => {
                         flow.advance_by(block.size);
-                        done(&mut left, &mut lane_instructions, runs);
+                        done();
                         break Stop::Reference;
                     }
                 }
+                number = next;
                 if block.ends {
                     flow.end();
                     break Stop::Over;
@@ -156,11 +170,12 @@ impl Fast {
             }
 
             // In the middle of a block, or not enough time for it: one instruction.
-            let last = entry.inside + 1 == block.size;
-            if left == 0 || entry.inside == block.size {
+            let pc = flow.pc();
+            let last = inside + 1 == block.size;
+            if left == 0 || inside == block.size {
                 break Stop::Reference;
             }
-            let start = match entry.inside {
+            let start = match inside {
                 0 => block.start,
                 _ => lowered.ends[usize::from(pc) - 1],
             };
@@ -170,8 +185,8 @@ impl Fast {
                 unsafe { execute(&mut lanes, operations, full) };
             }
             match block.last {
-                Last::Flow(number) if last => {
-                    let instruction = &lowered.flows[number as usize];
+                Last::Flow(place) if last => {
+                    let instruction = &lowered.flows[place as usize];
                     match branch(
                         instruction,
                         flow,
@@ -180,7 +195,7 @@ impl Fast {
                         offset,
                         &mut statistics.divergent_branches,
                     ) {
-                        Flowed::On => {}
+                        Flowed::On | Flowed::Usual(_) => {}
                         Flowed::Refused => break Stop::Reference,
                         Flowed::Trap(cause) => {
                             break Stop::Trap(Trap { pc: u32::from(pc), lanes: active, cause });
@@ -189,6 +204,7 @@ impl Fast {
                 }
                 Last::Flow(_) | Last::Next | Last::Reference => flow.advance(),
             }
+            number = NONE;
             left -= 1;
             lane_instructions += members;
             issued[usize::from(pc)] += 1;
@@ -240,10 +256,10 @@ fn branch(
         | wants[2] & result & !holding
         | wants[3] & result & holding;
     // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
         *lanes.alu_result = Mask::NONE;
         *lanes.alu_result_valid = Mask::NONE;
-        return Flowed::On;
+        return Flowed::Usual(usual);
     }
     match flow.execute(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
         Ok(decision) => {

@@ -61,13 +61,17 @@ impl<'a> Worker<'a> {
         let group = &self.group;
         for (lane, output) in outputs.iter_mut().enumerate() {
             let at = Lane(lane as u8);
-            let mut value = LaneOutput { killed: group.killed.has(at), ..LaneOutput::default() };
-            value.depth = group.written.depth.has(at).then(|| group.rows[DEPTH_ROW][lane]);
+            let mut written = [0; TARGETS];
             for (target, channel) in &self.colors {
-                let written = group.written.color[*target][*channel].has(at);
-                value.written[*target] |= u8::from(written) << channel;
+                let yes = group.written.color[*target][*channel].has(at);
+                written[*target] |= u8::from(yes) << channel;
             }
-            let value = output.write(value);
+            let value = output.write(LaneOutput {
+                killed: group.killed.has(at),
+                color: [[0; 4]; TARGETS],
+                written,
+                depth: group.written.depth.has(at).then(|| group.rows[DEPTH_ROW][lane]),
+            });
             for (target, channel) in &self.colors {
                 value.color[*target][*channel] = group.rows[color_row(*target, *channel)][lane];
             }

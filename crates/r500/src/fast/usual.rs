@@ -6,9 +6,18 @@ use reconverge_simt::Mask;
 use super::{Flow, LoopConstant};
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
 
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usual {
+    /// The thread goes on with the next instruction.
+    On,
+    /// It has jumped to the target.
+    Again,
+}
+
 impl Flow {
     /// Executes a BREAK or CONTINUE that no active lane wants, or the end of a loop that has rounds left and that all
-    /// active lanes want to go on with; then no lane diverges. Anything else is left alone, and `false`.
+    /// active lanes want to go on with; then no lane diverges. Anything else is left alone.
     #[inline(always)]
     pub(crate) fn usually(
         &mut self,
@@ -17,10 +26,10 @@ impl Flow {
         want: Mask,
         constant: LoopConstant,
         offset: u16,
-    ) -> bool {
-        let Some(frame) = self.loops.last_mut() else { return false };
+    ) -> Option<Usual> {
+        let frame = self.loops.last_mut()?;
         if fc.b_else || fc.a_op != AOp::NONE || self.fc_mode != FcMode::FULL {
-            return false;
+            return None;
         }
         let voters = if fc.ignore_uncovered { self.active & self.covered } else { self.active };
         let fits = match fc.op {
@@ -30,25 +39,25 @@ impl Flow {
             FcOp::JUMP | FcOp::LOOP | FcOp::REP => false,
         };
         if !fits || voters.is_empty() {
-            return false;
+            return None;
         }
         if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP) {
             let all = (self.active - want).is_empty();
             if !all || frame.count <= 1 || frame.continued.any() || fc.b_op1 != BOp::NONE {
-                return false;
+                return None;
             }
             frame.count -= 1;
             if let Some(al) = &mut frame.al {
                 *al += i32::from(constant.step);
             }
             self.pc = addr.jump_addr + if addr.jump_global { 0 } else { offset };
-            true
+            Some(Usual::Again)
         } else {
             if (self.active & want).any() || fc.b_op0 != BOp::NONE {
-                return false;
+                return None;
             }
             self.pc += 1;
-            true
+            Some(Usual::On)
         }
     }
 }
