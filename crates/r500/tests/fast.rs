@@ -172,6 +172,69 @@ fn arithmetic_is_the_same_bit_for_bit() {
     assert!(values > 500_000, "{values}");
 }
 
+/// Every operation of both units with every OMOD, with and without clamp, and either way of zero: millions of lanes, so
+/// that every vector body is held against the lane functions on every level.
+#[test]
+fn every_operation_gives_the_bits_that_the_lane_functions_give() {
+    let seed = 0x5eed_0503;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let lanes = 4_096;
+    let mut round = 0;
+    for rgb in [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12] {
+        for omod in 0..8 {
+            for (clamp, zero_wins) in [(0, 0), (0, 2), (1, 0), (1, 2)] {
+                round += 1;
+                // DP where there is a dot product and the transcendentals for SOP come by often enough.
+                let alpha = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15][round % 15];
+                let mut words = record(&mut random, InstType::ALU).0;
+                words[0] = 0xf << 11 | clamp << 19 | clamp << 20;
+                // Temporaries 0, 1, 2 for both units, with any presubtract.
+                for word in &mut words[1..3] {
+                    *word = *word & 3 << 30 | 2 << 20 | 1 << 10;
+                }
+                words[3] = words[3] & !(0xf << 28 | 7 << 26) | omod << 26;
+                words[4] = words[4] & !(0xf << 28 | 7 << 26 | 0xfff) | omod << 26 | 4 << 4 | alpha;
+                words[5] = words[5] & !0xfff | 4 << 4 | rgb;
+                let copy = assemble(COPY).expect("it assembles").program.words;
+                let words = words.into_iter().chain(copy).collect();
+                let state = vec![("US_CONFIG".to_owned(), zero_wins)];
+                let program = Program { words, state, ..Program::default() };
+                let setup = Arc::new(Setup::new(&program).expect("a program"));
+                let launch = Launch {
+                    lanes,
+                    inputs: [0, 1, 2]
+                        .map(|temp| Input { temp, values: (0..lanes).map(|_| quad(&mut random)).collect() })
+                        .to_vec(),
+                    options: Options { mode: Mode::Lenient, group_width: 64, ..Options::default() },
+                    ..Launch::default()
+                };
+                let reference = Options { engine: Engine::Reference, ..Options::default() };
+                let expected = run(&setup, &with(&launch, &reference)).expect("it runs");
+                for level in Level::available() {
+                    let fast = Options { engine: Engine::Fast, level: Some(level), ..Options::default() };
+                    let found = run(&setup, &with(&launch, &fast)).expect("it runs");
+                    let same = |lane: &usize| found.lanes[*lane] == expected.lanes[*lane];
+                    if let Some(lane) = (0..lanes).find(|lane| !same(lane)) {
+                        panic!(
+                            "{} on {}: inputs {:x?} give {:x?}, not {:x?}",
+                            setup.slot(0).map_or(String::new(), |slot| format!("{:?}", slot.inst)),
+                            level.name(),
+                            [0, 1, 2].map(|temp: usize| launch.inputs[temp].values[lane]),
+                            found.lanes[lane].color[0],
+                            expected.lanes[lane].color[0]
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts temp[4] out, bit for bit.
+const COPY: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[4]\n\
+                    + out[A].a = MAX*off src0.a, src0.a : src0=temp[4]\n";
+
 #[test]
 fn random_programs_run_the_same() {
     let seed = 0x5eed_0502;
