@@ -55,9 +55,6 @@ impl Code {
 impl R500Case {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        if let Some(verdict) = settings.reference_only(Isa::R500) {
-            return verdict;
-        }
         let program = self.program.program();
         let target = Target::new(Isa::R500, self.chip.as_deref());
         if let Err(why) = round_trip(&target, &program) {
@@ -68,14 +65,15 @@ impl R500Case {
             Err(error) => return Verdict::Failed(error.to_string()),
         };
         in_modes(settings, &self.runs, |case_run, mode| {
-            let outcome = run(&setup, &self.launch(case_run, mode)?)?;
+            let outcome = run(&setup, &self.launch(case_run, mode, settings)?)?;
             let lanes: Vec<Option<[u32; 4]>> =
                 outcome.lanes.iter().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
             case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
         })
     }
 
-    fn launch(&self, case_run: &Run<Constants>, mode: Mode) -> Result<Launch, Trouble> {
+    fn launch(&self, case_run: &Run<Constants>, mode: Mode, settings: &Settings) -> Result<Launch, Trouble> {
+        let default = Options::default();
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {
             lanes: self.lanes,
@@ -89,7 +87,12 @@ impl R500Case {
                 .collect(),
             constants: case_run.constants.r#const.iter().map(|(number, quad)| (*number, quad.0)).collect(),
             textures,
-            options: Options { mode, group_width: group_width(self.chip.as_deref()), ..Options::default() },
+            options: Options {
+                mode,
+                group_width: group_width(self.chip.as_deref()),
+                engine: settings.engine.unwrap_or(default.engine),
+                ..default
+            },
         })
     }
 }
@@ -98,7 +101,7 @@ impl From<RunError> for Trouble {
     fn from(error: RunError) -> Trouble {
         match error {
             RunError::Trap { .. } => Trouble::Trap(error.to_string()),
-            RunError::Launch(_) => Trouble::Wrong(error.to_string()),
+            RunError::Launch(_) | RunError::Differ(_) => Trouble::Wrong(error.to_string()),
         }
     }
 }

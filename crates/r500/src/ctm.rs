@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use reconverge_isa::{names, word};
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Mask, Statistics};
+use reconverge_simt::{Engine, Mask, Silent, Statistics};
 use thiserror::Error;
 
+use crate::fast::{Fast, lockstep};
 use crate::inst::{SAMPLERS, TARGETS};
 use crate::launch::{Input, LaneOutput, Launch, Options, RunError, Setup};
 use crate::reference::Group;
@@ -459,21 +460,18 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         options: dispatch.options,
     };
     launch_of(&pairs[..0]).check().map_err(RunError::from)?;
+    let mut threads = Threads::new(setup, &launch_of(&[]), dispatch.uncached);
+    let scatter_target = dispatch.outputs[0];
     for (thread, pairs) in pairs.chunks(width).enumerate() {
         let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
         if covered.is_empty() {
             continue;
         }
-        let mut group = Group::new(setup, &launch_of(pairs), 0, Mask::first(pairs.len()));
         let memory = std::mem::take(&mut outcome.memory);
-        let scatter_target = dispatch.outputs[0];
-        group.bind_ctm(Bound { memory, inputs, scatter_target, uncached: dispatch.uncached }, covered);
-        group
-            .run(&mut reconverge_simt::Silent)
-            .map_err(|trap| RunError::Trap { first_lane: thread * width, trap })?;
-        outcome.memory = group.take_ctm().expect("bound above").memory;
+        let bound = Bound { memory, inputs, scatter_target, uncached: dispatch.uncached };
+        let group = threads.run(&launch_of(pairs), bound, covered, thread * width)?;
+        outcome.memory = group.take_ctm().map(|bound| bound.memory).unwrap_or_default();
         outcome.statistics.add(&group.statistics());
-        outcome.report.add(&group.report());
         for lane in covered.lanes() {
             let output = group.output(lane.index());
             if !output.killed {
@@ -487,7 +485,70 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
             }
         }
     }
+    outcome.report = threads.finish();
     Ok(outcome)
+}
+
+/// Threads one after another: what a later one reads may be what an earlier one wrote.
+struct Threads<'a> {
+    setup: &'a Arc<Setup>,
+    engine: Engine,
+    fast: Fast,
+    /// The latest; the fast engine uses it again and again.
+    group: Group,
+    /// The fast engine's counts by block.
+    runs: Vec<u64>,
+    report: Report,
+}
+
+impl<'a> Threads<'a> {
+    /// The launch is one of the dispatch's, without lanes.
+    fn new(setup: &'a Arc<Setup>, launch: &Launch, uncached: bool) -> Self {
+        let fast = Fast::with(setup, launch, uncached);
+        let mut group = Group::new(setup, launch, 0, Mask::NONE);
+        fast.prepare(&mut group);
+        let runs = vec![0; fast.blocks()];
+        Threads { setup, engine: launch.options.engine, fast, group, runs, report: Report::default() }
+    }
+
+    /// Runs a thread to its end: all lanes of `launch`. Gives it as it ended.
+    fn run(
+        &mut self,
+        launch: &Launch,
+        bound: Bound,
+        covered: Mask,
+        first_lane: usize,
+    ) -> Result<&mut Group, RunError> {
+        let lanes = Mask::first(launch.lanes);
+        let trapped = |trap| RunError::Trap { first_lane, trap };
+        if self.engine == Engine::Fast {
+            self.group.restart(launch, 0, lanes, self.fast.written());
+            self.group.bind_ctm(bound, covered);
+            self.fast.run(&mut self.group, &mut self.runs, u64::MAX).map_err(trapped)?;
+            return Ok(&mut self.group);
+        }
+        self.group = Group::new(self.setup, launch, 0, lanes);
+        self.group.bind_ctm(bound, covered);
+        if self.engine == Engine::Lockstep {
+            let mut twin = self.group.clone();
+            self.fast.prepare(&mut twin);
+            let ended = lockstep::run(&self.fast, self.group.clone(), twin);
+            self.group = ended.map_err(|failure| failure.of_thread(first_lane))?;
+        } else {
+            self.group.run(&mut Silent).map_err(trapped)?;
+        }
+        self.report.add(&self.group.report());
+        Ok(&mut self.group)
+    }
+
+    /// What was executed by all threads.
+    fn finish(mut self) -> Report {
+        if self.engine == Engine::Fast {
+            self.fast.settle(&mut self.group, &mut self.runs);
+            self.report.add(&self.group.report());
+        }
+        self.report
+    }
 }
 
 /// The pairs of a domain in quads: top left, top right, bottom left, bottom right.

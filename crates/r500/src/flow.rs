@@ -263,6 +263,11 @@ impl Flow {
         self.pc += 1;
     }
 
+    /// The same for a run of instructions.
+    pub fn advance_by(&mut self, slots: u16) {
+        self.pc += slots;
+    }
+
     /// The thread has executed the instruction at END_ADDR.
     pub fn end(&mut self) {
         self.ended = true;
@@ -600,6 +605,11 @@ impl FlowView for Flow {
         frames.chain(calls).collect()
     }
 }
+
+/// For the fast engine.
+#[path = "fast/usual.rs"]
+mod usual;
+pub(crate) use usual::Usual;
 
 #[cfg(test)]
 #[path = "flow_tests.rs"]

@@ -1,7 +1,8 @@
 //! What is true before the first instruction: the program in its slots, the state registers, the lanes' inputs.
 //!
 //! [`Setup`] is a program with its state, checked once; [`Launch`] adds what differs from run to run; [`run`]
-//! splits the lanes into threads of [`Options::group_width`] lanes and runs each on the reference engine.
+//! splits the lanes into threads of [`Options::group_width`] lanes and runs each on the engine of
+//! [`Options::engine`].
 //!
 //! Lanes come in quads of four: top left, top right, bottom left, bottom right. (r500.md Q1)
 
@@ -11,9 +12,11 @@ use reconverge_isa::Program;
 use reconverge_isa::word::WordError;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::texture::{Image, Sampler};
-use reconverge_simt::{Mask, Mode, Observer, Silent, Statistics, Trap};
+use reconverge_simt::{Engine, Level, Mask, Mode, Observer, Silent, Statistics, Trap};
 use thiserror::Error;
 
+use crate::fast::lockstep::Difference;
+use crate::fast::threads;
 use crate::flow::{InhibitScope, Limits, LoopConstant};
 use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SAMPLERS, SLOTS, TARGETS, Violation, WORDS};
 use crate::reference::{Cause, Group};
@@ -274,6 +277,14 @@ pub struct Options {
     pub group_width: usize,
     /// Instructions a thread may issue before the watchdog stops it.
     pub watchdog: u64,
+    /// Which engine executes. Results do not depend on it.
+    pub engine: Engine,
+    /// The vector instructions that the fast engine uses; `None` is the best that the processor has. Results do not
+    /// depend on it.
+    pub level: Option<Level>,
+    /// Whether the fast engine uses the threads of the rayon pool in which [`run`] is called. Results do not depend on
+    /// it.
+    pub parallel: bool,
 }
 
 /// Lanes of a thread on R520: a block of 4 x 4. (Launch reviews of the X1000 series; r500.md Q1)
@@ -297,6 +308,9 @@ impl Default for Options {
             scope: InhibitScope::Frame,
             group_width: WIDTH_R520,
             watchdog: 10_000_000,
+            engine: Engine::Fast,
+            level: None,
+            parallel: true,
         }
     }
 }
@@ -364,6 +378,15 @@ impl Launch {
             None => Ok(()),
         }
     }
+
+    /// The float constants of a run of a program: its own, replaced by those of the launch.
+    pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
+        let mut constants = vec![[0; 4]; CONSTANTS];
+        for (number, value) in setup.constants.iter().chain(&self.constants) {
+            constants[usize::from(*number)] = *value;
+        }
+        constants
+    }
 }
 
 /// What one lane left in its output registers.
@@ -404,17 +427,25 @@ pub enum RunError {
         /// What happened.
         trap: Trap<Cause>,
     },
+    /// The engines differ, which is a defect of one of them. ([`Engine::Lockstep`])
+    #[error(transparent)]
+    Differ(Box<Difference>),
 }
 
-/// Runs every lane of a launch, thread after thread.
+/// Runs every lane of a launch.
 ///
 /// # Errors
-/// A launch that does not fit, or the first trap.
+/// A launch that does not fit, or the first trap in the order of the threads.
 pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
-    run_observed(setup, launch, &mut Silent)
+    launch.check()?;
+    match launch.options.engine {
+        Engine::Reference => run_observed(setup, launch, &mut Silent),
+        Engine::Fast => threads::run(setup, launch),
+        Engine::Lockstep => threads::run_in_lockstep(setup, launch),
+    }
 }
 
-/// The same, announcing every event.
+/// The same on the reference engine, thread after thread, announcing every event.
 ///
 /// # Errors
 /// A launch that does not fit, or the first trap.

@@ -3,7 +3,7 @@
 //! Read in this order: [`words`] (every bit), [`inst`] (what decode makes of them), [`flow`] (how lanes diverge
 //! and come together: the heart), [`mod@lane`] (what one lane computes), [`mod@reference`] (the interpreter that puts
 //! them together), [`launch`] (what is true before the first instruction). [`ctm`] adds domains and memory,
-//! [`texture`] fetches.
+//! [`texture`] fetches. [`fast`] is the second engine: the same results, whole rows at a time.
 //!
 //! Documents, as cited in comments:
 //!
@@ -15,6 +15,7 @@
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
 pub mod ctm;
+pub mod fast;
 pub mod fidelity;
 pub mod flow;
 pub mod inst;

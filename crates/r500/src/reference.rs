@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use reconverge_isa::word::WordError;
 use reconverge_simt::fidelity::Report;
+use reconverge_simt::registers::Registers;
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, StackRow, Statistics, Step, Trap, Why,
 };
@@ -94,37 +95,47 @@ pub enum Cause {
 #[derive(Clone)]
 pub struct Group {
     setup: Arc<Setup>,
-    options: Options,
-    flow: Flow,
+    pub(crate) options: Options,
+    pub(crate) flow: Flow,
     /// Lanes that were launched.
-    lanes: Mask,
+    pub(crate) lanes: Mask,
     /// Lanes that TEXKILL removed.
-    killed: Mask,
-    /// Temporaries, lane-major: `temps[register * 4 + channel][lane]`.
-    temps: Vec<[u32; 64]>,
+    pub(crate) killed: Mask,
+    /// Temporaries, `rows[register * 4 + channel][lane]`, then the output registers: [`color_row`], [`DEPTH_ROW`].
+    pub(crate) rows: Registers<WIDEST>,
     /// Float constants as seen by this run.
-    constants: Arc<Vec<[u32; 4]>>,
+    pub(crate) constants: Arc<Vec<[u32; 4]>>,
     /// One bit a lane for R, G, B, A.
-    predicate: [Mask; 4],
-    alu_result: Mask,
+    pub(crate) predicate: [Mask; 4],
+    pub(crate) alu_result: Mask,
     /// Lanes whose ALU result was written since the last FC instruction.
-    alu_result_valid: Mask,
-    outputs: Box<Outputs>,
+    pub(crate) alu_result_valid: Mask,
+    pub(crate) written: Written,
     textures: [Option<Texture>; SAMPLERS],
-    ctm: Option<Box<ctm::Bound>>,
-    statistics: Statistics,
+    pub(crate) ctm: Option<Box<ctm::Bound>>,
+    pub(crate) statistics: Statistics,
     /// How often each slot was issued.
-    issued: Vec<u64>,
+    pub(crate) issued: Vec<u64>,
 }
 
-/// Output registers: last write to a channel wins. (CTM guide p. 31)
-#[derive(Clone)]
-struct Outputs {
-    /// `color[target][channel][lane]`
-    color: [[[u32; 64]; 4]; TARGETS],
-    written: [[Mask; 4]; TARGETS],
-    depth: [u32; 64],
-    depth_written: Mask,
+/// Which output registers were written. Their values are rows: the last write to a channel wins. (CTM guide p. 31)
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Written {
+    /// `color[target][channel]`
+    pub(crate) color: [[Mask; 4]; TARGETS],
+    pub(crate) depth: Mask,
+}
+
+/// The lanes a row has room for.
+pub(crate) const WIDEST: usize = 64;
+/// The row of the depth (W) output.
+pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
+/// Temporaries and outputs.
+pub(crate) const ROWS: usize = DEPTH_ROW + 1;
+
+/// The row of a channel of a render target's output register.
+pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
+    (TEMPORARIES + target) * 4 + channel
 }
 
 /// Results of both units for one lane, before the writes.
@@ -148,45 +159,66 @@ impl Group {
     pub fn new(setup: &Arc<Setup>, launch: &Launch, first_lane: usize, lanes: Mask) -> Group {
         let options = launch.options;
         let limits = options.limits.unwrap_or(Limits::recommended(setup.fc_mode));
-        let mut constants = vec![[0; 4]; CONSTANTS];
-        for (number, value) in setup.constants.iter().chain(&launch.constants) {
-            constants[usize::from(*number)] = *value;
-        }
-        let mut temps = vec![[0; 64]; TEMPORARIES * 4];
-        for input in &launch.inputs {
-            for lane in lanes.lanes() {
-                let value = input.values[first_lane + lane.index()];
-                for (channel, bits) in value.into_iter().enumerate() {
-                    temps[usize::from(input.temp) * 4 + channel][lane.index()] = bits;
-                }
-            }
-        }
         let mut textures = [const { None }; SAMPLERS];
         for (unit, texture) in &launch.textures {
             textures[usize::from(*unit)] = Some(texture.clone());
         }
-        Group {
+        let mut group = Group {
             flow: Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, options.mode)
                 .with_scope(options.scope),
             setup: setup.clone(),
             options,
             lanes,
             killed: Mask::NONE,
-            temps,
-            constants: Arc::new(constants),
+            rows: Registers::zero(ROWS),
+            constants: Arc::new(launch.constants_of(setup)),
             predicate: [Mask::NONE; 4],
             alu_result: Mask::NONE,
             alu_result_valid: Mask::NONE,
-            outputs: Box::new(Outputs {
-                color: [[[0; 64]; 4]; TARGETS],
-                written: [[Mask::NONE; 4]; TARGETS],
-                depth: [0; 64],
-                depth_written: Mask::NONE,
-            }),
+            written: Written::default(),
             textures,
             ctm: None,
             statistics: Statistics::default(),
             issued: vec![0; crate::inst::SLOTS],
+        };
+        group.load(launch, first_lane);
+        group
+    }
+
+    /// Becomes another thread of the same launch at its start, and keeps its counts by slot. `rows` are all those that
+    /// anybody may have written, inputs aside.
+    pub(crate) fn restart(&mut self, launch: &Launch, first_lane: usize, lanes: Mask, rows: &[usize]) {
+        let limits = self.options.limits.unwrap_or(Limits::recommended(self.setup.fc_mode));
+        self.flow = Flow::new(self.setup.start, lanes, lanes, self.setup.fc_mode, limits, self.options.mode)
+            .with_scope(self.options.scope);
+        self.lanes = lanes;
+        self.killed = Mask::NONE;
+        self.predicate = [Mask::NONE; 4];
+        self.alu_result = Mask::NONE;
+        self.alu_result_valid = Mask::NONE;
+        self.written = Written::default();
+        self.statistics = Statistics::default();
+        let width = self.options.group_width;
+        rows.iter().for_each(|row| self.rows[*row][..width].fill(0));
+        if lanes != Mask::first(width) {
+            // What the inputs of the last, smaller thread do not cover was never written.
+            for input in &launch.inputs {
+                (0..4).for_each(|channel| self.rows[usize::from(input.temp) * 4 + channel].fill(0));
+            }
+        }
+        self.load(launch, first_lane);
+    }
+
+    /// What the rasteriser has written.
+    fn load(&mut self, launch: &Launch, first_lane: usize) {
+        for input in &launch.inputs {
+            let values = &input.values[first_lane..];
+            for channel in 0..4 {
+                let row = &mut self.rows[usize::from(input.temp) * 4 + channel];
+                for lane in self.lanes.lanes() {
+                    row[lane.index()] = values[lane.index()][channel];
+                }
+            }
         }
     }
 
@@ -232,24 +264,29 @@ impl Group {
         let mut output = LaneOutput { killed: self.killed.has(at), ..LaneOutput::default() };
         for target in 0..TARGETS {
             for channel in 0..4 {
-                output.color[target][channel] = self.outputs.color[target][channel][lane];
-                if self.outputs.written[target][channel].has(at) {
+                output.color[target][channel] = self.rows[color_row(target, channel)][lane];
+                if self.written.color[target][channel].has(at) {
                     output.written[target] |= 1 << channel;
                 }
             }
         }
-        output.depth = self.outputs.depth_written.has(at).then(|| self.outputs.depth[lane]);
+        output.depth = self.written.depth.has(at).then(|| self.rows[DEPTH_ROW][lane]);
         output
     }
 
     /// Bits of a channel (0 red to 3 alpha) of a temporary.
     pub fn temp(&self, register: u8, channel: usize, lane: Lane) -> u32 {
-        self.temps[usize::from(register) * 4 + channel][lane.index()]
+        self.rows[usize::from(register) * 4 + channel][lane.index()]
     }
 
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
+    }
+
+    /// US_CODE_OFFSET.
+    pub(crate) fn code_offset(&self) -> u16 {
+        self.setup.offset
     }
 
     fn strict(&self) -> bool {
@@ -478,16 +515,16 @@ impl Group {
             let target = if channel == 3 { alu.alpha.target } else { alu.rgb.target } as usize;
             let lanes = active & enabled[channel];
             for lane in lanes.lanes() {
-                self.outputs.color[target][channel][lane.index()] = value(lane, channel).to_bits();
+                self.rows[color_row(target, channel)][lane.index()] = value(lane, channel).to_bits();
             }
-            self.outputs.written[target][channel] |= lanes;
+            self.written.color[target][channel] |= lanes;
         }
         if alu.w_omask {
             let lanes = active & enabled[3];
             for lane in lanes.lanes() {
-                self.outputs.depth[lane.index()] = value(lane, 3).to_bits();
+                self.rows[DEPTH_ROW][lane.index()] = value(lane, 3).to_bits();
             }
-            self.outputs.depth_written |= lanes;
+            self.written.depth |= lanes;
         }
     }
 
@@ -726,7 +763,7 @@ impl Group {
     }
 
     fn temp_value(&self, register: usize, channel: usize, lane: Lane) -> f32 {
-        f32::from_bits(self.temps[register * 4 + channel][lane.index()])
+        f32::from_bits(self.rows[register * 4 + channel][lane.index()])
     }
 
     fn write_temp<O: Observer>(
@@ -738,7 +775,7 @@ impl Group {
         observer: &mut O,
     ) {
         let index = register * 4 + channel;
-        self.temps[index][lane.index()] = bits;
+        self.rows[index][lane.index()] = bits;
         if O::ENABLED {
             observer.event(Event::Write { lane, register: index as u32, value: bits });
         }
@@ -806,12 +843,12 @@ impl Reader<'_> {
 }
 
 /// Whether a channel of the destination temporary is written.
-fn temp_mask(common: &CmnInst, channel: usize) -> bool {
+pub(crate) fn temp_mask(common: &CmnInst, channel: usize) -> bool {
     if channel == 3 { common.alpha_wmask } else { common.rgb_wmask >> channel & 1 != 0 }
 }
 
 /// Whether a channel of the output, or its predicate bit, is written.
-fn output_mask(common: &CmnInst, channel: usize) -> bool {
+pub(crate) fn output_mask(common: &CmnInst, channel: usize) -> bool {
     if channel == 3 { common.alpha_omask } else { common.rgb_omask >> channel & 1 != 0 }
 }
 
@@ -820,7 +857,7 @@ fn source_swizzle(addr: &TexAddr) -> [TexSwiz; 4] {
 }
 
 /// Which of src0 to src2 an instruction reads, in the RGB and in the alpha address word: only those can trap.
-fn used_sources(alu: &Alu) -> ([bool; 3], [bool; 3]) {
+pub(crate) fn used_sources(alu: &Alu) -> ([bool; 3], [bool; 3]) {
     let mut used = [[false; 3]; 2];
     let mut mark = |sel: Sel, swiz: Swiz| {
         let (word, srcp_op) = match swiz {

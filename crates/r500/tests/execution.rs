@@ -5,10 +5,10 @@ use std::sync::Arc;
 use reconverge_r500::ctm::{
     self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
 };
-use reconverge_r500::launch::{Input, LaneOutput, Launch, Options, RunError, Setup, run};
+use reconverge_r500::launch::{Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, run};
 use reconverge_r500::reference::Cause;
 use reconverge_r500::text::assemble;
-use reconverge_simt::Mode;
+use reconverge_simt::{Engine, Level, Mode};
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
 
@@ -28,7 +28,37 @@ fn launch(lanes: &[[f32; 4]], mode: Mode) -> Launch {
 }
 
 fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
-    run(&setup(source), &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}")).lanes
+    on_every_engine(source, &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}")).lanes
+}
+
+/// The same from every engine, on every level of the host.
+fn on_every_engine(source: &str, launch: &Launch) -> Result<Outcome, RunError> {
+    let setup = setup(source);
+    let with = |engine, level| {
+        let options = Options { engine, level, ..launch.options };
+        run(&setup, &Launch { options, ..launch.clone() })
+    };
+    let expected = with(Engine::Reference, None);
+    for level in Level::available() {
+        assert_eq!(with(Engine::Fast, Some(level)), expected, "{source}");
+        assert_eq!(with(Engine::Lockstep, Some(level)), expected, "{source}");
+    }
+    expected
+}
+
+/// The same for a dispatch.
+fn dispatched(source: &str, dispatch: Dispatch) -> Result<ctm::DispatchOutcome, ctm::DispatchError> {
+    let setup = setup(source);
+    let with = |engine, level| {
+        let options = Options { engine, level, ..dispatch.options };
+        ctm::run(&setup, Dispatch { options, ..dispatch.clone() })
+    };
+    let expected = with(Engine::Reference, None);
+    for level in Level::available() {
+        assert_eq!(with(Engine::Fast, Some(level)), expected, "{source}");
+        assert_eq!(with(Engine::Lockstep, Some(level)), expected, "{source}");
+    }
+    expected
 }
 
 /// Runs `source` and the output of temp[1]; gives its four channels for each lane.
@@ -38,7 +68,9 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
 }
 
 fn trap(source: &str) -> Cause {
-    match run(&setup(source), &launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict)) {
+    let launch = launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict);
+    let launch = Launch { options: Options { watchdog: 10_000, ..launch.options }, ..launch };
+    match on_every_engine(source, &launch) {
         Err(RunError::Trap { trap, .. }) => trap.cause,
         other => panic!("{other:?}"),
     }
@@ -171,7 +203,7 @@ fn strict_mode_names_what_is_undefined() {
     assert_eq!(trap("goto 9\nOUT nop\n"), Cause::OutsideRange { pc: 9, start: 0, end: 1 });
     assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=SOP}\nOUT nop\n"), Cause::Forbidden(_)));
     assert!(matches!(trap("ALU nop {US_ALU_RGBA_INST.RGB_OP=6}\nOUT nop\n"), Cause::NoMeaning(_)));
-    assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000_000));
+    assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000));
 }
 
 /// r500.md Q6: addresses wrap.
@@ -215,9 +247,8 @@ fn memory(values: &[f32]) -> Vec<u8> {
 #[test]
 fn a_two_by_two_fetch_gives_the_neighbours_and_then_the_element() {
     let input = Surface { tiling: Tiling::LINEAR_INP_2X2, ..LINEAR };
-    let setup = setup(&format!("{FETCH}{OUT}"));
-    let outcome =
-        ctm::run(&setup, dispatch(input, memory(&[1.0, 2.0, 0.0, 0.0, 5.0, 6.0, 0.0, 0.0]))).unwrap();
+    let memory = memory(&[1.0, 2.0, 0.0, 0.0, 5.0, 6.0, 0.0, 0.0]);
+    let outcome = dispatched(&format!("{FETCH}{OUT}"), dispatch(input, memory)).unwrap();
     let found: Vec<f32> = outcome.memory[2048..2064]
         .chunks(4)
         .map(|word| f32::from_le_bytes(word.try_into().unwrap()))
@@ -227,8 +258,8 @@ fn a_two_by_two_fetch_gives_the_neighbours_and_then_the_element() {
 
 #[test]
 fn what_the_guide_leaves_out_is_an_error_that_says_so() {
-    let cause = |source: &str, input: Surface| match ctm::run(
-        &setup(&format!("{source}{OUT}")),
+    let cause = |source: &str, input: Surface| match dispatched(
+        &format!("{source}{OUT}"),
         dispatch(input, memory(&[])),
     ) {
         Err(ctm::DispatchError::Run(RunError::Trap { trap, .. })) => trap.cause,
@@ -274,7 +305,7 @@ fn a_test_before_scheduling_skips_the_pair() {
         domain: Domain { i: 0, j: 0, width: 2, height: 1 },
         ..dispatch(LINEAR, memory)
     };
-    let outcome = ctm::run(&setup(&format!("{FETCH}{OUT}")), dispatch).unwrap();
+    let outcome = dispatched(&format!("{FETCH}{OUT}"), dispatch).unwrap();
     let out = |i: usize| f32::from_le_bytes(outcome.memory[2048 + 16 * i..2052 + 16 * i].try_into().unwrap());
     assert_eq!([out(0), out(1)], [9.0, 0.0], "1 < 2 runs, 1 < 0 does not");
 }

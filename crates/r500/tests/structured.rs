@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Input, Launch, Options, Setup};
+use reconverge_r500::launch::{Input, Launch, Options, Setup, run};
 use reconverge_r500::reference::Group;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{FlowView, Lane as LaneNumber, Mask, Mode, Silent};
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Mask, Mode, Silent};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random, Returns,
     STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
@@ -318,8 +318,20 @@ impl Prepared {
         let inputs = vec![Input { temp: 0, values }];
         let launch = Launch { lanes: lanes.len(), inputs, options, ..Launch::default() };
         let all = Mask::first(lanes.len());
+        // The engines agree on every instruction of the same run.
+        let lockstep = Options { engine: Engine::Lockstep, ..launch.options };
+        run(&self.setup, &Launch { options: lockstep, ..launch.clone() })
+            .map_err(|error| error.to_string())?;
+        let fast = run(&self.setup, &launch).map_err(|error| error.to_string())?;
         let mut group = Group::new(&self.setup, &launch, 0, all);
         group.run(&mut Silent).map_err(|trap| trap.to_string())?;
+        if (fast.statistics, &fast.report) != (group.statistics(), &group.report()) {
+            return Err(format!(
+                "the fast engine counts {:?}, not {:?}",
+                fast.statistics,
+                group.statistics()
+            ));
+        }
         if group.flow().active() != all || !group.flow().stack().is_empty() {
             return Err(format!("at the end: active {}, {:?}", group.flow().active(), group.flow().stack()));
         }

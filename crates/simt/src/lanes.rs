@@ -20,7 +20,7 @@ pub struct Level(Kind);
 pub enum Kind {
     /// What every processor of the target has.
     Baseline,
-    /// x86-64 with AVX2, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
+    /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
     Avx2,
     /// The same with AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
     Avx512,
@@ -59,6 +59,7 @@ impl Level {
 fn has(kind: Kind) -> bool {
     let avx2 = || {
         is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("popcnt")

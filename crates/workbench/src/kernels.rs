@@ -179,14 +179,17 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not have the engine.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
-        if !matches!((self, engine), (_, Engine::Reference) | (Prepared::Tesla { .. }, _)) {
-            return Err(KernelError::Engine(engine));
-        }
         match self {
             Prepared::R500 { setup, launch } => {
-                let outcome = r500::run(setup, launch)?;
+                let outcome = if launch.options.engine == engine {
+                    r500::run(setup, launch)?
+                } else {
+                    let options = r500::Options { engine, ..launch.options };
+                    r500::run(setup, &r500::Launch { options, ..launch.clone() })?
+                };
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
             }
+            Prepared::R700 { .. } if engine != Engine::Reference => Err(KernelError::Engine(engine)),
             Prepared::R700 { program, launch, options } => {
                 let outcome = r700::run(program, launch, options)?;
                 let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;

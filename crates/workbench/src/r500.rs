@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use reconverge_isa::Program;
 use reconverge_isa::word::FieldValue;
-use reconverge_isa::{Isa, Program};
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, Domain, Format, Surface, Tiling,
 };
@@ -179,6 +179,7 @@ impl From<RunError> for Error {
         match error {
             RunError::Launch(error) => error.into(),
             RunError::Trap { .. } => Error::Trap(error.to_string()),
+            RunError::Differ(difference) => Error::Differ(difference.to_string()),
         }
     }
 }
@@ -197,9 +198,9 @@ impl From<DispatchError> for Error {
 /// # Errors
 /// See [`enum@Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
 pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
-    how.reference_only(Isa::R500)?;
     let setup = Arc::new(Setup::new(program)?);
-    let options = options(file, &setup)?;
+    let mut options = options(file, &setup)?;
+    options.engine = how.engine.unwrap_or(options.engine);
     let constants = constants(file, files)?;
     let (outputs, statistics, report) = match &file.ctm {
         Some(ctm) => run_ctm(&setup, ctm, options, constants, files)?,
@@ -235,6 +236,7 @@ fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
         limits: Some(limits),
         group_width: file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref())),
         watchdog: file.watchdog.unwrap_or(default.watchdog),
+        ..default
     })
 }
 

@@ -1,0 +1,157 @@
+//! Operations that are not arithmetic: lane sets, predicate bits and the ALU result, marks of written outputs, values of
+//! a quad's lanes.
+
+use std::marker::PhantomData;
+
+use reconverge_simt::Mask;
+
+use super::kernels::{Kernel, sources};
+use super::lanes::{Body, CHUNK, Lanes, Operation, Set, Wide, Words};
+use crate::words::AluResultOp;
+
+/// A set = the lanes of [`Set::ACTIVE`] or [`Set::ALL`], by `number[1]`, whose predicate bit `number[0]` says so.
+pub(super) struct Predicated;
+
+impl Body for Predicated {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let bits = lanes.predicate[usize::from(operation.number[0] & 3)];
+        let holding = if operation.inverted { !bits } else { bits };
+        let members = lanes.set(Set(operation.number[1])) & holding;
+        // SAFETY: the caller has the level of W.
+        unsafe { lanes.choose::<W>(operation.set, members) };
+    }
+}
+
+/// The code of a comparison, for [`Predicate`] and [`AluResult`].
+pub(super) const EQ: u8 = AluResultOp::EQ as u8;
+/// Below zero.
+pub(super) const LT: u8 = AluResultOp::LT as u8;
+/// Zero or above.
+pub(super) const GE: u8 = AluResultOp::GE as u8;
+/// Another than zero, or no number.
+pub(super) const NE: u8 = AluResultOp::NE as u8;
+
+/// [`crate::lane::compare`] for the whole row of the first source.
+#[inline(always)]
+fn comparing<W: Wide, const OP: u8>(lanes: &Lanes<'_>, operation: &Operation) -> Mask {
+    let mut bits = 0;
+    for chunk in 0..lanes.chunks {
+        let words = compared::<OP>(&lanes.read(operation.channels[0].src[0], chunk));
+        // SAFETY: the callers have the level of W.
+        bits |= u64::from(unsafe { W::signs(&words) }) << (chunk * CHUNK);
+    }
+    Mask(bits)
+}
+
+/// All ones where the comparison with zero holds.
+#[inline(always)]
+fn compared<const OP: u8>(words: &Words) -> Words {
+    let mut result = [0; CHUNK];
+    for lane in 0..CHUNK {
+        let x = words[lane];
+        // Denormals are zeros; negative numbers are those from -MIN_POSITIVE to -infinity.
+        let zero = x & 0x7fff_ffff < 0x0080_0000;
+        let negative = x.wrapping_sub(0x8080_0000) <= 0x7f00_0000;
+        let nan = x & 0x7fff_ffff > 0x7f80_0000;
+        let holds = match OP {
+            EQ => zero,
+            LT => negative,
+            GE => !negative & !nan,
+            _ => !zero,
+        };
+        result[lane] = if holds { u32::MAX } else { 0 };
+    }
+    result
+}
+
+/// Predicate bit `number[0]` = the comparison, for the operation's lanes.
+pub(super) struct Predicate<const OP: u8>;
+
+impl<const OP: u8> Body for Predicate<OP> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holding = comparing::<W, OP>(lanes, operation);
+        let members = lanes.set(operation.set);
+        let bits = &mut lanes.predicate[usize::from(operation.number[0] & 3)];
+        *bits = (*bits - members) | (holding & members);
+    }
+}
+
+/// The ALU result = the comparison, for the operation's lanes.
+pub(super) struct AluResult<const OP: u8>;
+
+impl<const OP: u8> Body for AluResult<OP> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holding = comparing::<W, OP>(lanes, operation);
+        write_alu_result(lanes, operation.set, holding);
+    }
+}
+
+/// The same of what a kernel computes, which nothing else wants.
+pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
+
+impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let mut bits = 0;
+        for chunk in 0..lanes.chunks {
+            let channel = &operation.channels[0];
+            // SAFETY: the caller has the level of W.
+            let value = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
+            // SAFETY: as above.
+            bits |= u64::from(unsafe { W::signs(&compared::<OP>(&value)) }) << (chunk * CHUNK);
+        }
+        write_alu_result(lanes, operation.set, Mask(bits));
+    }
+}
+
+#[inline(always)]
+fn write_alu_result(lanes: &mut Lanes<'_>, set: Set, holding: Mask) {
+    let members = lanes.set(set);
+    *lanes.alu_result = (*lanes.alu_result - members) | (holding & members);
+    *lanes.alu_result_valid |= members;
+}
+
+/// The operation's lanes have written channel `number[1]` of target `number[0]`.
+pub(super) struct ColorWritten;
+
+impl Body for ColorWritten {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let members = lanes.set(operation.set);
+        let [target, channel] = operation.number.map(|number| usize::from(number & 3));
+        lanes.written.color[target][channel] |= members;
+    }
+}
+
+/// The operation's lanes have written the depth output.
+pub(super) struct DepthWritten;
+
+impl Body for DepthWritten {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let members = lanes.set(operation.set);
+        lanes.written.depth |= members;
+    }
+}
+
+/// The row of the first source with the value of lane `number[0]` of each quad in all four. (REG, MDH and MDV)
+pub(super) struct OfQuad;
+
+impl Body for OfQuad {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let channel = &operation.channels[0];
+        let from = usize::from(operation.number[0] & 3);
+        for chunk in 0..lanes.chunks {
+            let src = lanes.read(channel.src[0], chunk);
+            let mut result = [0; CHUNK];
+            for lane in 0..CHUNK {
+                result[lane] = src[(lane & !3) + from];
+            }
+            lanes.write(channel.dst, chunk, result);
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Arithmetic on a chunk of lanes.
+//!
+//! [`crate::lane`] says what each of these computes; the tests hold them against it bit for bit. Multiply-adds are
+//! rounded once: by the host's fused instruction where it has one, and else by way of a double that is rounded to odd
+//! first. The few lanes for which a quick way could be wrong are found by it and computed again by [`crate::lane`].
+
+use std::marker::PhantomData;
+
+use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Sum, Wide, Words};
+use crate::lane::{self, NAN, Term};
+use crate::words::Omod;
+
+const SIGN: u32 = 0x8000_0000;
+const EXPONENT: u32 = 0x7f80_0000;
+
+/// The bits of the smallest number that is not a denormal.
+const NORMAL: u32 = 0x0080_0000;
+
+/// What a channel computes.
+pub(super) trait Kernel {
+    /// How many sources there are: only those are read.
+    const SOURCES: usize;
+
+    /// Signs of the sources are turned around before the kernel sees them.
+    const FLIPPED: bool = true;
+
+    /// A chunk of results, before the clamp.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    unsafe fn chunk<W: Wide>(operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
+}
+
+/// A kernel for the first `N` channels of an operation, all of which are read before one is written. `CLAMP`: results
+/// are clamped. `BLEND`: only the operation's lanes are written.
+pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
+
+impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        for chunk in 0..lanes.chunks {
+            let mut results = [[0; CHUNK]; N];
+            for (channel, result) in operation.channels.iter().zip(&mut results) {
+                // SAFETY: the caller has the level of W.
+                *result = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
+                if CLAMP {
+                    clamp(result);
+                }
+            }
+            for (channel, result) in operation.channels.iter().zip(results) {
+                if BLEND {
+                    // SAFETY: the caller has the level of W.
+                    unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
+                } else {
+                    lanes.write(channel.dst, chunk, result);
+                }
+            }
+        }
+    }
+}
+
+/// A kernel's sources, with their signs turned around.
+#[inline(always)]
+pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
+    let mut src = [[0; CHUNK]; 3];
+    for number in 0..K::SOURCES {
+        src[number] = lanes.read(channel.src[number], chunk);
+        if K::FLIPPED {
+            for lane in 0..CHUNK {
+                src[number][lane] ^= channel.flip[number];
+            }
+        }
+    }
+    src
+}
+
+/// [`reconverge_simt::float::flush`]
+#[inline(always)]
+fn flushed(x: u32) -> u32 {
+    if x & EXPONENT == 0 { x & SIGN } else { x }
+}
+
+/// A result as arithmetic gives it: no denormals, one NaN.
+#[inline(always)]
+fn normalised(x: f32) -> u32 {
+    if x.is_nan() { NAN.to_bits() } else { flushed(x.to_bits()) }
+}
+
+/// [`lane::scaled`], with OMOD as a factor.
+#[inline(always)]
+fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
+    if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
+}
+
+/// [`lane::clamp`]
+#[inline(always)]
+fn clamped(x: u32) -> u32 {
+    let x = f32::from_bits(x);
+    let above = if x > 0.0 { x } else { 0.0 };
+    (if above < 1.0 { above } else { 1.0 }).to_bits()
+}
+
+#[inline(always)]
+fn clamp(words: &mut Words) {
+    for lane in 0..CHUNK {
+        words[lane] = clamped(words[lane]);
+    }
+}
+
+/// A source as a number: flushed if `FLUSH`.
+#[inline(always)]
+fn number<const FLUSH: bool>(x: u32) -> f32 {
+    f32::from_bits(if FLUSH { flushed(x) } else { x })
+}
+
+/// Factors of a product, such that a zero wins over what is no number if `ZERO_WINS`.
+#[inline(always)]
+fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
+    let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
+    if ZERO_WINS {
+        let other = |x: f32, y: f32| if y == 0.0 { f32::from_bits(x.to_bits() & SIGN) } else { x };
+        (other(a, b), other(b, a))
+    } else {
+        (a, b)
+    }
+}
+
+/// The rounded sum and its error; the error of an infinite sum is not a number.
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_seen = sum - a;
+    (sum, (a - (sum - b_seen)) + (b - b_seen))
+}
+
+/// A sum and its error, rounded to odd: rounding that to a single is one rounding. (simt::float::sum_rounded)
+#[inline(always)]
+fn to_odd(sum: f64, error: f64) -> f64 {
+    let bits = sum.to_bits();
+    let inexact = (error > 0.0) | (error < 0.0);
+    let step = if (error > 0.0) == (sum > 0.0) { 1 } else { u64::MAX };
+    let away = if inexact & (bits & 1 == 0) { step } else { 0 };
+    f64::from_bits(bits.wrapping_add(away))
+}
+
+/// A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the product's or the addend's sign is
+/// turned around.
+pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
+
+/// A sum of which nothing is known beforehand.
+pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
+
+impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
+    for Mad<ZERO_WINS, SCALED, FLUSH, FLIP>
+{
+    const SOURCES: usize = 3;
+    const FLIPPED: bool = false;
+
+    #[inline(always)]
+    unsafe fn chunk<W: Wide>(_: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
+        let [product, _, addend] = channel.flip;
+        if W::FUSED {
+            // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
+            let sum = Sum {
+                flip: FLIP.then_some([product, addend]),
+                flush: FLUSH,
+                zero_wins: ZERO_WINS,
+                scale: SCALED.then_some((channel.scale, channel.beyond)),
+            };
+            // SAFETY: as the caller says.
+            let (result, exception) = unsafe { W::multiply_add(&src, sum) };
+            if SCALED && exception {
+                // A copy, so that only here anything has to stand in memory.
+                let copy = [src[0], src[1], src[2]];
+                let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
+                return *std::hint::black_box(&exact);
+            }
+            return result;
+        }
+        let [a, b, c] = src;
+        let mut result = [0; CHUNK];
+        for lane in 0..CHUNK {
+            let (x, y) = factors::<ZERO_WINS, FLUSH>(a[lane] ^ product, b[lane]);
+            let z = number::<FLUSH>(c[lane] ^ addend);
+            let (sum, error) = two_sum(f64::from(x) * f64::from(y), f64::from(z));
+            result[lane] = normalised((to_odd(sum, error) * f64::from(channel.scale)) as f32);
+        }
+        result
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn mad_exactly<const ZERO_WINS: bool>(src: &[Words; 3], flip: [u32; 3], omod: Omod) -> Words {
+    let mut result = [0; CHUNK];
+    let [a, b, c] = [0, 1, 2].map(|number: usize| src[number].map(|x| f32::from_bits(x ^ flip[number])));
+    for lane in 0..CHUNK {
+        let terms = [Term::product(a[lane], b[lane], ZERO_WINS), Term::value(c[lane])];
+        result[lane] = lane::sum(&terms, omod).to_bits();
+    }
+    result
+}
+
+const fn upward(powers: u32) -> [u32; 2] {
+    let low = (255 - powers) << 23;
+    [low, SIGN - low]
+}
+
+/// For [`Mad`]: the first exponent for which scaling leaves the range, and how many there are, as bits.
+pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
+    match omod {
+        Omod::MUL_1 | Omod::DISABLED => [0, 0],
+        Omod::MUL_2 => upward(1),
+        Omod::MUL_4 => upward(2),
+        Omod::MUL_8 => upward(3),
+        Omod::DIV_2 => [NORMAL, 1 << 23],
+        Omod::DIV_4 => [NORMAL, 2 << 23],
+        Omod::DIV_8 => [NORMAL, 3 << 23],
+    }
+}
+
+/// OMOD as a factor.
+pub(super) const fn factor(omod: Omod) -> f32 {
+    match omod {
+        Omod::MUL_1 | Omod::DISABLED => 1.0,
+        Omod::MUL_2 => 2.0,
+        Omod::MUL_4 => 4.0,
+        Omod::MUL_8 => 8.0,
+        Omod::DIV_2 => 0.5,
+        Omod::DIV_4 => 0.25,
+        Omod::DIV_8 => 0.125,
+    }
+}
+
+macro_rules! lanewise {
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
+        $(#[$doc])*
+        pub(super) struct $Kernel;
+
+        impl Kernel for $Kernel {
+            const SOURCES: usize = $sources;
+
+            #[inline(always)]
+            unsafe fn chunk<W: Wide>($operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
+                let mut result = [0; CHUNK];
+                for lane in 0..CHUNK {
+                    let $src = [src[0][lane], src[1][lane], src[2][lane]];
+                    result[lane] = $result;
+                }
+                result
+            }
+        }
+    };
+}
+
+lanewise! {
+    /// [`lane::min`]
+    Min(2), |operation, src| {
+        let less = f32::from_bits(flushed(src[0])) < f32::from_bits(flushed(src[1]));
+        scaled(if less { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
+    /// [`lane::max`]
+    Max(2), |operation, src| {
+        let (x, y) = (f32::from_bits(flushed(src[0])), f32::from_bits(flushed(src[1])));
+        let first = (x >= y) & !((x == 0.0) & (y == 0.0));
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
+    /// [`lane::cnd`]
+    Cnd(3), |operation, src| {
+        let first = f32::from_bits(src[2]) > 0.5;
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
+    /// [`lane::cmp`]: what is above the largest negative number that is not a denormal counts as zero or more.
+    Cmp(3), |operation, src| {
+        let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
+    /// [`lane::frc`]. The difference is exact or close to one, so that scaling it rounds nothing twice.
+    Frc(1), |operation, src| {
+        let a = f32::from_bits(flushed(src[0]));
+        let fraction = normalised((a - a.floor()) * operation.scale);
+        if a.is_finite() { fraction } else { NAN.to_bits() }
+    }
+}
+
+lanewise! {
+    /// The source, with OMOD.
+    Pass(1), |operation, src| scaled(src[0], operation.omod, operation.scale)
+}
+
+lanewise! {
+    /// The source without its sign, bit for bit.
+    Magnitude(1), |_operation, src| src[0] & !SIGN
+}
+
+lanewise! {
+    /// [`lane::rcp`], with OMOD.
+    Rcp(1), |operation, src| {
+        let value = 1.0 / f64::from(f32::from_bits(flushed(src[0])));
+        scaled(normalised(value as f32), operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
+    /// [`lane::rsq`], with OMOD. A square root is rounded correctly on every processor.
+    Rsq(1), |operation, src| {
+        let a = flushed(src[0]);
+        let value = normalised((1.0 / f64::from(f32::from_bits(a)).sqrt()) as f32);
+        let value = if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value };
+        scaled(value, operation.omod, operation.scale)
+    }
+}
+
+/// The terms of a dot product: products of the first two sources of each channel, or the third source.
+#[derive(Clone, Copy)]
+enum Kind {
+    Product,
+    Addend,
+}
+
+/// The sum of two products and the third source of the third channel (D2A), of three products (DP3), or of four (DP4), to
+/// the destination of the first channel, for all lanes. `TERMS` is 3 or 4.
+pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
+
+impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        for chunk in 0..lanes.chunks {
+            let mut src = [[[0; CHUNK]; 2]; TERMS];
+            for (term, channel) in operation.channels[..TERMS].iter().enumerate() {
+                let (places, flips) = match kind::<ADDEND>(term) {
+                    Kind::Product => ([channel.src[0], channel.src[1]], [channel.flip[0], channel.flip[1]]),
+                    Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
+                };
+                for number in 0..2 {
+                    src[term][number] = lanes.read(places[number], chunk);
+                    for lane in 0..CHUNK {
+                        src[term][number][lane] ^= flips[number];
+                    }
+                }
+            }
+            let mut result = [0; CHUNK];
+            let mut exceptions = 0;
+            for lane in 0..CHUNK {
+                let mut terms = [0.0; TERMS];
+                for term in 0..TERMS {
+                    let [a, b] = [src[term][0][lane], src[term][1][lane]];
+                    terms[term] = match kind::<ADDEND>(term) {
+                        Kind::Product => {
+                            let (x, y) = factors::<ZERO_WINS, true>(a, b);
+                            f64::from(x) * f64::from(y)
+                        }
+                        Kind::Addend => f64::from(f32::from_bits(flushed(a))),
+                    };
+                }
+                let (value, exception) = sum(&terms);
+                result[lane] = normalised((value * f64::from(operation.scale)) as f32);
+                exceptions |= u32::from(exception);
+            }
+            if exceptions != 0 {
+                dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, &mut result);
+            }
+            if operation.clamp {
+                clamp(&mut result);
+            }
+            lanes.write(operation.channels[0].dst, chunk, result);
+        }
+    }
+}
+
+#[inline(always)]
+const fn kind<const ADDEND: bool>(term: usize) -> Kind {
+    if ADDEND && term == 2 { Kind::Addend } else { Kind::Product }
+}
+
+/// The sum rounded to odd, and whether that may be wrong or the documented deviation of dot products may apply: when two
+/// terms cancel, or the errors do not add up exactly.
+#[inline(always)]
+fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
+    let mut exception = false;
+    for first in 0..TERMS {
+        for second in 0..first {
+            exception |= (terms[first] == -terms[second]) & (terms[first] != 0.0);
+        }
+    }
+    let (mut total, mut error) = (terms[0], 0.0);
+    for term in &terms[1..] {
+        let (next, lost) = two_sum(total, *term);
+        let (errors, lost_again) = two_sum(error, lost);
+        exception |= (lost_again > 0.0) | (lost_again < 0.0);
+        (total, error) = (next, errors);
+    }
+    let inexact = (error > 0.0) | (error < 0.0);
+    let (head, tail) = two_sum(total, error);
+    // Without an error the total stands, with the sign of its zero, and when it is infinite or not a number.
+    (if inexact { to_odd(head, tail) } else { total }, exception)
+}
+
+#[cold]
+#[inline(never)]
+fn dot_exactly<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    omod: Omod,
+    result: &mut Words,
+) {
+    for lane in 0..CHUNK {
+        let mut terms = [Term::value(0.0); TERMS];
+        for (term, [a, b]) in src.iter().enumerate() {
+            let (a, b) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
+            terms[term] = match kind::<ADDEND>(term) {
+                Kind::Product => Term::product(a, b, ZERO_WINS),
+                Kind::Addend => Term::value(a),
+            };
+        }
+        result[lane] = lane::dot(&terms, omod).to_bits();
+    }
+}
+
+/// A function of one lane.
+pub(super) trait Function {
+    fn of(x: f32) -> f32;
+}
+
+macro_rules! functions {
+    ($($Name:ident $lane:ident),* $(,)?) => {$(
+        #[doc = concat!("[`lane::", stringify!($lane), "`]")]
+        pub(super) struct $Name;
+
+        impl Function for $Name {
+            #[inline(always)]
+            fn of(x: f32) -> f32 {
+                lane::$lane(x)
+            }
+        }
+    )*};
+}
+
+functions! { Ex2 ex2, Ln2 ln2, Sin sin, Cos cos }
+
+/// A function with OMOD, for the operation's lanes one after another.
+pub(super) struct Each<F, const BLEND: bool>(PhantomData<F>);
+
+impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let channel = &operation.channels[0];
+        let members = lanes.set(operation.set).0;
+        for chunk in 0..lanes.chunks {
+            let src = lanes.read(channel.src[0], chunk);
+            let mut result = [0; CHUNK];
+            for lane in 0..CHUNK {
+                if members >> (chunk * CHUNK + lane) & 1 != 0 {
+                    let value = F::of(f32::from_bits(src[lane] ^ channel.flip[0])).to_bits();
+                    result[lane] = scaled(value, operation.omod, operation.scale);
+                }
+            }
+            if operation.clamp {
+                clamp(&mut result);
+            }
+            if BLEND {
+                // SAFETY: the caller has the level of W.
+                unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
+            } else {
+                lanes.write(channel.dst, chunk, result);
+            }
+        }
+    }
+}

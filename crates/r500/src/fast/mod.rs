@@ -1,0 +1,80 @@
+//! The fast engine: whole rows at a time, everything that can be known beforehand settled once a launch.
+//!
+//! | read | for |
+//! |---|---|
+//! | `lower` | from instructions to blocks of operations |
+//! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
+//! | `kernels`, `bodies` | the operations |
+//! | `run` | blocks one after another, and flow control between them |
+//! | `threads` | the threads of a launch, in parallel |
+//! | [`lockstep`] | both engines side by side |
+//!
+//! It works on the reference interpreter's [`Group`] and leaves the same registers, outputs, counts and traps; flow
+//! control is [`crate::flow`]'s. What it does not know it gives to the reference interpreter, one instruction at a time.
+
+// Code compiled for a processor's extensions is unsafe to call, and rows are found without a check: each place says why
+// that is sound.
+#![allow(unsafe_code)]
+
+mod bodies;
+mod kernels;
+mod lanes;
+pub mod lockstep;
+mod lower;
+mod run;
+pub(crate) mod threads;
+
+use reconverge_simt::Level;
+
+use crate::launch::{Launch, Setup};
+use crate::reference::Group;
+use lower::Lowered;
+
+/// A program lowered for a launch.
+#[derive(Clone, Debug)]
+pub struct Fast {
+    lowered: Lowered,
+    level: Level,
+}
+
+impl Fast {
+    /// Lowers a program for a launch with this setup.
+    pub fn new(setup: &Setup, launch: &Launch) -> Fast {
+        Fast::with(setup, launch, false)
+    }
+
+    /// `uncached`: outputs are scattered as in the CTM model.
+    pub(crate) fn with(setup: &Setup, launch: &Launch, uncached: bool) -> Fast {
+        let level = launch.options.level.unwrap_or_else(Level::best);
+        Fast { lowered: lower::lower(setup, launch, uncached, level), level }
+    }
+
+    /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.
+    pub fn by_reference(&self) -> &[u16] {
+        &self.lowered.by_reference
+    }
+
+    /// Gives a thread the room that its operations use.
+    pub(crate) fn prepare(&self, group: &mut Group) {
+        group.rows.add_room(&self.lowered.room);
+    }
+
+    /// Adds the counts that were kept by block to those by slot.
+    pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
+        for (block, runs) in self.lowered.blocks.iter().zip(runs) {
+            let first = usize::from(block.first);
+            group.issued[first..first + usize::from(block.size)].iter_mut().for_each(|times| *times += *runs);
+            *runs = 0;
+        }
+    }
+
+    /// Rows that the program may write.
+    pub(crate) fn written(&self) -> &[usize] {
+        &self.lowered.written
+    }
+
+    /// How many counts by block there are.
+    pub(crate) fn blocks(&self) -> usize {
+        self.lowered.blocks.len()
+    }
+}

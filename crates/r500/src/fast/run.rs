@@ -1,0 +1,273 @@
+//! Blocks one after another, and what flow control does between them.
+
+use reconverge_simt::{FlowView, Machine, Mask, Mode, Silent, Trap};
+
+use super::Fast;
+use super::lanes::{Lanes, Operation, Set, chooser};
+use super::lower::{Flow, Last, NONE};
+use crate::flow::{self, Usual};
+use crate::reference::{Cause, Group, ROWS};
+
+/// Why blocks stop.
+enum Stop {
+    /// The thread has ended, or has issued as many instructions as it was to.
+    Over,
+    /// The next instruction is the reference interpreter's.
+    Reference,
+    /// A flow instruction trapped.
+    Trap(Trap<Cause>),
+}
+
+/// What a flow instruction did.
+enum Flowed {
+    /// What it mostly does.
+    Usual(Usual),
+    /// Something else; the flow knows where it goes on.
+    On,
+    /// It traps before it does anything, as the reference interpreter will say.
+    Refused,
+    Trap(Cause),
+}
+
+impl Fast {
+    /// Runs a thread, one that was [prepared](Fast::prepare), for at most `most` instructions. `runs` counts by block.
+    ///
+    /// # Errors
+    /// The first trap.
+    pub(crate) fn run(&self, group: &mut Group, runs: &mut [u64], most: u64) -> Result<(), Trap<Cause>> {
+        let end = group.statistics.instructions.saturating_add(most);
+        while group.statistics.instructions < end && group.issue().is_some() {
+            match self.until_something_else(group, runs, end) {
+                Stop::Over => return Ok(()),
+                Stop::Reference => {
+                    group.step(&mut Silent)?;
+                }
+                Stop::Trap(trap) => return Err(trap),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs blocks until something else has to happen, at the latest when the thread has issued `end` instructions.
+    fn until_something_else(&self, group: &mut Group, runs: &mut [u64], end: u64) -> Stop {
+        let lowered = &self.lowered;
+        let strict = group.options.mode == Mode::Strict;
+        let watchdog = group.options.watchdog;
+        let offset = group.code_offset();
+        let Group {
+            flow,
+            rows,
+            lanes: all,
+            predicate,
+            alu_result,
+            alu_result_valid,
+            written,
+            issued,
+            statistics,
+            ..
+        } = group;
+        let (all, statistics) = (*all, statistics);
+        // Lanes that were never launched share a quad with some that were: they must stay as they are.
+        let whole_quads = all.count().is_multiple_of(4);
+        let width = 64 - all.0.leading_zeros() as usize;
+        let mut lanes = Lanes::new(
+            rows.with_room_mut(),
+            ROWS + lowered.room.len(),
+            width,
+            predicate,
+            alu_result,
+            alu_result_valid,
+            written,
+        );
+        let choose = chooser(self.level);
+        // SAFETY: `self.level` was made on this processor.
+        unsafe { choose(&mut lanes, Set::ALL, all) };
+        let (mut active, mut members, mut full) = (Mask::NONE, 0, 0);
+        // Instructions that there is time for.
+        let mut left = end.min(watchdog).saturating_sub(statistics.instructions);
+        let mut lane_instructions = 0;
+        let before = (left, statistics.instructions);
+
+        // The next block, where it is known.
+        let mut number = NONE;
+
+        let stop = loop {
+            if flow.active() != active {
+                active = flow.active();
+                members = u64::from(active.count());
+                full = usize::from(active == all && whole_quads);
+                // SAFETY: as above.
+                unsafe { choose(&mut lanes, Set::ACTIVE, active) };
+            }
+            let mut inside = 0;
+            if number == NONE {
+                match lowered.entries.get(usize::from(flow.pc())) {
+                    Some(entry) if entry.block != NONE => (number, inside) = (entry.block, entry.inside),
+                    _ => break Stop::Reference,
+                }
+            }
+            let block = &lowered.blocks[number as usize];
+            if inside == 0 && u64::from(block.size) <= left {
+                if active.any() || block.inactive {
+                    let operations = &lowered.operations[block.start as usize..block.end as usize];
+                    // SAFETY: the operations were made for the level of self, which this processor has.
+                    unsafe { execute(&mut lanes, operations, full) };
+                }
+                let mut done = || {
+                    left -= u64::from(block.size);
+                    lane_instructions += u64::from(block.size) * members;
+                    runs[number as usize] += 1;
+                };
+                let mut next = block.fall;
+                match block.last {
+                    Last::Flow(place) => {
+                        flow.advance_by(block.size - 1);
+                        let instruction = &lowered.flows[place as usize];
+                        let divergent = &mut statistics.divergent_branches;
+                        match branch(instruction, flow, &mut lanes, strict, offset, divergent) {
+                            Flowed::Usual(usual) => {
+                                done();
+                                if usual == Usual::Again {
+                                    next = block.jump;
+                                }
+                            }
+                            Flowed::On => {
+                                done();
+                                next = NONE;
+                            }
+                            Flowed::Refused => {
+                                let arithmetic = block.size - 1;
+                                left -= u64::from(arithmetic);
+                                lane_instructions += u64::from(arithmetic) * members;
+                                let first = usize::from(block.first);
+                                let arithmetic = &mut issued[first..first + usize::from(arithmetic)];
+                                arithmetic.iter_mut().for_each(|times| *times += 1);
+                                break Stop::Reference;
+                            }
+                            Flowed::Trap(cause) => {
+                                done();
+                                let pc = u32::from(block.first + block.size - 1);
+                                break Stop::Trap(Trap { pc, lanes: active, cause });
+                            }
+                        }
+                    }
+                    Last::Next => {
+                        flow.advance_by(block.size);
+                        done();
+                    }
+                    Last::Reference => {
+                        flow.advance_by(block.size);
+                        done();
+                        break Stop::Reference;
+                    }
+                }
+                number = next;
+                if block.ends {
+                    flow.end();
+                    break Stop::Over;
+                }
+                continue;
+            }
+
+            // In the middle of a block, or not enough time for it: one instruction.
+            let pc = flow.pc();
+            let last = inside + 1 == block.size;
+            if left == 0 || inside == block.size {
+                break Stop::Reference;
+            }
+            let start = match inside {
+                0 => block.start,
+                _ => lowered.ends[usize::from(pc) - 1],
+            };
+            if active.any() || block.inactive {
+                let operations = &lowered.operations[start as usize..lowered.ends[usize::from(pc)] as usize];
+                // SAFETY: as above.
+                unsafe { execute(&mut lanes, operations, full) };
+            }
+            match block.last {
+                Last::Flow(place) if last => {
+                    let instruction = &lowered.flows[place as usize];
+                    match branch(
+                        instruction,
+                        flow,
+                        &mut lanes,
+                        strict,
+                        offset,
+                        &mut statistics.divergent_branches,
+                    ) {
+                        Flowed::On | Flowed::Usual(_) => {}
+                        Flowed::Refused => break Stop::Reference,
+                        Flowed::Trap(cause) => {
+                            break Stop::Trap(Trap { pc: u32::from(pc), lanes: active, cause });
+                        }
+                    }
+                }
+                Last::Flow(_) | Last::Next | Last::Reference => flow.advance(),
+            }
+            number = NONE;
+            left -= 1;
+            lane_instructions += members;
+            issued[usize::from(pc)] += 1;
+            if last && block.ends {
+                flow.end();
+                break Stop::Over;
+            }
+        };
+        statistics.instructions = before.1 + (before.0 - left);
+        statistics.lane_instructions += lane_instructions;
+        // What is left to the reference interpreter may be left to another time.
+        let over = statistics.instructions >= end || flow.issue().is_none();
+        if over && matches!(stop, Stop::Reference) { Stop::Over } else { stop }
+    }
+}
+
+/// # Safety
+/// The processor has the level that the operations were made for.
+#[inline(always)]
+unsafe fn execute(lanes: &mut Lanes<'_>, operations: &[Operation], full: usize) {
+    for operation in operations {
+        // SAFETY: as the caller says.
+        unsafe { operation.handlers[full & 1](lanes, operation) };
+    }
+}
+
+/// Executes the flow instruction at which the flow stands.
+#[inline(always)]
+fn branch(
+    instruction: &Flow,
+    flow: &mut flow::Flow,
+    lanes: &mut Lanes<'_>,
+    strict: bool,
+    offset: u16,
+    divergent_branches: &mut u64,
+) -> Flowed {
+    let Flow { fc, wants, reads_alu_result, constant, predicate } = instruction;
+    if strict && *reads_alu_result && (flow.active() - *lanes.alu_result_valid).any() {
+        return Flowed::Refused;
+    }
+    let holding = match *predicate {
+        None => u64::MAX,
+        Some((bit, false)) => lanes.predicate[usize::from(bit & 3)].0,
+        Some((bit, true)) => !lanes.predicate[usize::from(bit & 3)].0,
+    };
+    let result = lanes.alu_result.0;
+    let want = wants[0] & !result & !holding
+        | wants[1] & !result & holding
+        | wants[2] & result & !holding
+        | wants[3] & result & holding;
+    // Every FC instruction destroys the ALU result. (CTM guide p. 35)
+    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+        *lanes.alu_result = Mask::NONE;
+        *lanes.alu_result_valid = Mask::NONE;
+        return Flowed::Usual(usual);
+    }
+    match flow.execute(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+        Ok(decision) => {
+            *lanes.alu_result = Mask::NONE;
+            *lanes.alu_result_valid = Mask::NONE;
+            *divergent_branches += u64::from(decision.diverged());
+            Flowed::On
+        }
+        Err(undefined) => Flowed::Trap(undefined.into()),
+    }
+}

@@ -1,0 +1,300 @@
+//! The fast engine gives what the reference interpreter gives: outputs, counts, report, traps; on every level of the
+//! host's vector instructions, for any number of the host's threads, in both modes.
+
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_r500::fast::Fast;
+use reconverge_r500::inst::{Body, Inst, decode};
+use reconverge_r500::launch::{Input, Launch, Options, Outcome, RunError, Setup, Texture, run};
+use reconverge_r500::text::assemble;
+use reconverge_r500::words::{InstType, layout};
+use reconverge_simt::texture::{Image, Sampler};
+use reconverge_simt::{Engine, Level, Mode};
+use reconverge_testkit::Random;
+
+/// Bits that arithmetic treats in a way of its own, and their neighbours.
+#[rustfmt::skip]
+const SPECIAL: [u32; 24] = [
+    0x0000_0000,
+    0x8000_0000,
+    0x0000_0001,
+    0x8000_0001,
+    0x007f_ffff,
+    0x807f_ffff,
+    0x0080_0000,
+    0x8080_0000,
+    0x0080_0001,
+    0x0100_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x3f00_0000,
+    0x3f00_0001,
+    0x4b80_0000,
+    0x4b80_0001,
+    0x7f7f_ffff,
+    0xff7f_ffff,
+    0x7f00_0000,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7f80_0001,
+    0x7fff_ffff,
+    0xffc0_1234,
+];
+
+/// Any bits, special ones, numbers of like size, and numbers near others that were drawn.
+fn value(random: &mut Random) -> u32 {
+    match random.below(8) {
+        0 | 1 => SPECIAL[random.below(SPECIAL.len() as u32) as usize],
+        2 => random.next(),
+        3 => SPECIAL[random.below(SPECIAL.len() as u32) as usize] ^ random.below(4),
+        4 => ((random.below(64) as i32 - 32) as f32).to_bits(),
+        // Within eight powers of two of one, with few bits or many.
+        5 => (0x3b80_0000 + (random.below(0x80) << 20)) | random.next() & 0x8000_0000,
+        _ => (0x3b80_0000 + random.below(0x800_0000)) | random.next() & 0x8000_0000,
+    }
+}
+
+fn quad(random: &mut Random) -> [u32; 4] {
+    std::array::from_fn(|_| value(random))
+}
+
+/// Every way to run on the fast engine.
+fn ways() -> Vec<Options> {
+    let levels = Level::available().into_iter().map(Some);
+    let fast = |level, parallel| Options { engine: Engine::Fast, level, parallel, ..Options::default() };
+    levels.flat_map(|level| [fast(level, false), fast(level, true)]).collect()
+}
+
+fn with(launch: &Launch, way: &Options) -> Launch {
+    let Options { engine, level, parallel, .. } = *way;
+    Launch { options: Options { engine, level, parallel, ..launch.options }, ..launch.clone() }
+}
+
+/// Runs in every way and in lockstep; all must equal the reference.
+fn same_everywhere(setup: &Arc<Setup>, launch: &Launch, what: &str) -> Result<Outcome, RunError> {
+    let reference = Options { engine: Engine::Reference, ..Options::default() };
+    let expected = run(setup, &with(launch, &reference));
+    for way in ways() {
+        let found = run(setup, &with(launch, &way));
+        assert_eq!(found, expected, "{what}: {:?}, parallel {}", way.level, way.parallel);
+    }
+    for level in Level::available() {
+        let lockstep = Options { engine: Engine::Lockstep, level: Some(level), ..Options::default() };
+        assert_eq!(run(setup, &with(launch, &lockstep)), expected, "{what}: lockstep, {level:?}");
+    }
+    expected
+}
+
+const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
+
+/// An instruction of a type that has a meaning, with registers and targets near by.
+fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
+    loop {
+        let mut words: [u32; 6] = std::array::from_fn(|_| random.next());
+        for (word, info) in words.iter_mut().zip(layout(kind)) {
+            *word &= info.owned;
+        }
+        words[0] = words[0] & !3 | kind as u32;
+        match kind {
+            InstType::ALU | InstType::OUT => {
+                // Temporaries and constants 0 to 7, or inline constants; seldom relative.
+                let keep = if random.once_in(16) { 0x387 } else { 0x187 };
+                for word in &mut words[1..3] {
+                    *word &= 3 << 30 | keep << 20 | keep << 10 | keep;
+                }
+                for word in &mut words[4..6] {
+                    *word &= if random.once_in(16) { !0x780 } else { !0xf80 };
+                }
+                if random.once_in(2) {
+                    words[0] &= !(7 << 3 | 7 << 25);
+                }
+            }
+            InstType::FC => words[3] &= !(0x1f8 << 16),
+            InstType::TEX => words[2] &= !(0x78 << 16 | 0x78),
+        }
+        if let Ok(inst) = decode(&words) {
+            return (words, inst);
+        }
+    }
+}
+
+fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
+    words.extend([5, 0, 0, 0, 0, 0]);
+    let state = vec![
+        ("US_CONFIG".to_owned(), random.next() & 2),
+        ("US_PIXSIZE".to_owned(), if random.once_in(8) { random.next() & 7 } else { 0x7f }),
+        ("US_FC_CTRL".to_owned(), if random.once_in(8) { 0 } else { 0x8000_0000 }),
+        ("US_FC_BOOL_CONST".to_owned(), random.next()),
+        ("US_FC_INT_CONST_0".to_owned(), random.next() & 0x00ff_ff03),
+    ];
+    Arc::new(Setup::new(&Program { words, state, ..Program::default() }).expect("a program"))
+}
+
+fn launch(random: &mut Random, lanes: usize, mode: Mode) -> Launch {
+    let inputs = [0, 1, 2, 3].map(|temp| Input { temp, values: (0..lanes).map(|_| quad(random)).collect() });
+    let texels = (0..16).map(|_| quad(random)).collect();
+    let image = Arc::new(Image::flat(4, 4, texels).expect("an image"));
+    let group_width = [16, 16, 4, 48, 64, 12][random.below(6) as usize];
+    Launch {
+        lanes,
+        inputs: inputs.to_vec(),
+        constants: (0..8).map(|number| (number, quad(random))).collect(),
+        textures: vec![(0, Texture { image, sampler: Sampler::default() })],
+        options: Options { mode, watchdog: 200, group_width, ..Options::default() },
+    }
+}
+
+/// Instructions one after another, no flow: what each computes from special values and any bits.
+#[test]
+fn arithmetic_is_the_same_bit_for_bit() {
+    let seed = 0x5eed_0501;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let (mut fast, mut values) = (0, 0);
+    for round in 0..3_000 {
+        let count = 1 + random.below(10) as usize;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let kind = if random.once_in(4) { InstType::OUT } else { InstType::ALU };
+            words.extend(record(&mut random, kind).0);
+        }
+        let setup = setup(&mut random, words);
+        let mode = if random.once_in(8) { Mode::Strict } else { Mode::Lenient };
+        let lanes = 1 + random.below(130) as usize;
+        let launch = launch(&mut random, lanes, mode);
+        fast += count + 1 - Fast::new(&setup, &launch).by_reference().len();
+        if same_everywhere(&setup, &launch, &format!("round {round}")).is_ok() {
+            values += lanes * count;
+        }
+    }
+    println!("{fast} instructions have a fast way, {values} were compared lane by lane");
+    assert!(values > 500_000, "{values}");
+}
+
+/// Every operation of both units with every OMOD, with and without clamp, and either way of zero: millions of lanes, so
+/// that every vector body is held against the lane functions on every level.
+#[test]
+fn every_operation_gives_the_bits_that_the_lane_functions_give() {
+    let seed = 0x5eed_0503;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let lanes = 4_096;
+    let mut round = 0;
+    for rgb in [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12] {
+        for omod in 0..8 {
+            for (clamp, zero_wins) in [(0, 0), (0, 2), (1, 0), (1, 2)] {
+                round += 1;
+                // DP where there is a dot product and the transcendentals for SOP come by often enough.
+                let alpha = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15][round % 15];
+                let mut words = record(&mut random, InstType::ALU).0;
+                words[0] = 0xf << 11 | clamp << 19 | clamp << 20;
+                // Temporaries 0, 1, 2 for both units, with any presubtract.
+                for word in &mut words[1..3] {
+                    *word = *word & 3 << 30 | 2 << 20 | 1 << 10;
+                }
+                words[3] = words[3] & !(0xf << 28 | 7 << 26) | omod << 26;
+                words[4] = words[4] & !(0xf << 28 | 7 << 26 | 0xfff) | omod << 26 | 4 << 4 | alpha;
+                words[5] = words[5] & !0xfff | 4 << 4 | rgb;
+                let copy = assemble(COPY).expect("it assembles").program.words;
+                let words = words.into_iter().chain(copy).collect();
+                let state = vec![("US_CONFIG".to_owned(), zero_wins)];
+                let program = Program { words, state, ..Program::default() };
+                let setup = Arc::new(Setup::new(&program).expect("a program"));
+                let launch = Launch {
+                    lanes,
+                    inputs: [0, 1, 2]
+                        .map(|temp| Input { temp, values: (0..lanes).map(|_| quad(&mut random)).collect() })
+                        .to_vec(),
+                    options: Options { mode: Mode::Lenient, group_width: 64, ..Options::default() },
+                    ..Launch::default()
+                };
+                let reference = Options { engine: Engine::Reference, ..Options::default() };
+                let expected = run(&setup, &with(&launch, &reference)).expect("it runs");
+                for level in Level::available() {
+                    let fast = Options { engine: Engine::Fast, level: Some(level), ..Options::default() };
+                    let found = run(&setup, &with(&launch, &fast)).expect("it runs");
+                    let same = |lane: &usize| found.lanes[*lane] == expected.lanes[*lane];
+                    if let Some(lane) = (0..lanes).find(|lane| !same(lane)) {
+                        panic!(
+                            "{} on {}: inputs {:x?} give {:x?}, not {:x?}",
+                            setup.slot(0).map_or(String::new(), |slot| format!("{:?}", slot.inst)),
+                            level.name(),
+                            [0, 1, 2].map(|temp: usize| launch.inputs[temp].values[lane]),
+                            found.lanes[lane].color[0],
+                            expected.lanes[lane].color[0]
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts temp[4] out, bit for bit.
+const COPY: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[4]\n\
+                    + out[A].a = MAX*off src0.a, src0.a : src0=temp[4]\n";
+
+#[test]
+fn random_programs_run_the_same() {
+    let seed = 0x5eed_0502;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let (mut ended, mut trapped) = (0, 0);
+    for round in 0..3_000 {
+        let count = 1 + random.below(12) as usize;
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let kind = TYPES[[0, 0, 1, 2, 2, 3][random.below(6) as usize]];
+            words.extend(record(&mut random, kind).0);
+        }
+        let setup = setup(&mut random, words);
+        for mode in [Mode::Strict, Mode::Lenient] {
+            let lanes = 1 + random.below(70) as usize;
+            let launch = launch(&mut random, lanes, mode);
+            match same_everywhere(&setup, &launch, &format!("round {round}, {mode:?}")) {
+                Ok(_) => ended += 1,
+                Err(RunError::Trap { .. }) => trapped += 1,
+                Err(other) => panic!("round {round}: {other}"),
+            }
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 500 && trapped > 500, "the mix must reach both: {ended} ended, {trapped} trapped");
+}
+
+/// Coverage: each operation by itself has a fast way, with every modifier but relative addresses.
+#[test]
+fn every_operation_has_a_fast_way() {
+    let mut random = Random::new(7);
+    for _ in 0..5_000 {
+        let (words, inst) = record(&mut random, InstType::ALU);
+        let Body::Alu(alu) = inst.body else { continue };
+        let relative = |word: u32| word & (1 << 9 | 1 << 19 | 1 << 29) != 0;
+        if relative(words[1]) || relative(words[2]) || alu.rgb.addrd_rel || alu.alpha.addrd_rel {
+            continue;
+        }
+        let setup = Setup::new(&Program {
+            words: words.into_iter().chain([5, 0, 0, 0, 0, 0]).collect(),
+            ..Program::default()
+        });
+        let options = Options { mode: Mode::Lenient, ..Options::default() };
+        let launch = Launch { options, ..Launch::default() };
+        let fast = Fast::new(&setup.expect("a program"), &launch);
+        assert_eq!(fast.by_reference(), [0u16; 0], "{:?} + {:?}", alu.rgb.op, alu.alpha.op);
+    }
+}
+
+#[test]
+fn the_first_trap_in_the_order_of_the_threads_counts() {
+    // Lanes from 1600 on read outside the file of temporaries, sooner the later they come.
+    let source = "ALU alu_result[GE].r = MAD src0.rrr, src0.111, -src1.rrr : src0=temp[0] src1=const[0]\n\
+                  .const 0 1600 0 0 0\nif alu\nTEX temp[1].rgba = LD tex[3], temp[0].rgba\nendif\nOUT nop\n";
+    let setup = Arc::new(Setup::new(&assemble(source).expect("it assembles").program).expect("a program"));
+    let values = (0..4096).map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
+    let launch = Launch { lanes: 4096, inputs: vec![Input { temp: 0, values }], ..Launch::default() };
+    match same_everywhere(&setup, &launch, "traps") {
+        Err(RunError::Trap { first_lane, .. }) => assert_eq!(first_lane, 1600),
+        other => panic!("{other:?}"),
+    }
+}
