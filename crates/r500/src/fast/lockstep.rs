@@ -168,3 +168,52 @@ fn compare(group: &Group, twin: &Group) -> Option<Differs> {
     let (reference, fast) = (group.statistics, twin.statistics);
     (reference != fast).then_some(Differs::Statistics(Views { reference, fast }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use reconverge_simt::Mask;
+
+    use super::*;
+    use crate::launch::{Launch, Setup};
+    use crate::text::assemble;
+
+    /// A thread of four lanes that loops, and its twin.
+    fn twins() -> (Fast, Group, Group) {
+        let source = ".int 0 3 0 0\nloop int[0]\nALU temp[1].r = MAD src0.rrr, src0.111, src1.rrr : src0=temp[0] \
+                      src1=temp[1]\nendloop int[0]\nOUT nop\n";
+        let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
+        let launch = Launch { lanes: 4, ..Launch::default() };
+        let fast = Fast::new(&setup, &launch);
+        let group = Group::new(&setup, &launch, 0, Mask::first(4));
+        let mut twin = group.clone();
+        fast.prepare(&mut twin);
+        (fast, group, twin)
+    }
+
+    fn difference(change: impl FnOnce(&mut Group)) -> Option<(Option<Issue>, Differs)> {
+        let (fast, group, mut twin) = twins();
+        change(&mut twin);
+        match run(&fast, group, twin) {
+            Ok(_) => None,
+            Err(Failure::Differ { at, what }) => Some((at, what)),
+            Err(Failure::Trap(trap)) => panic!("{trap}"),
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_reported_with_both_views() {
+        assert_eq!(difference(|_| {}), None);
+        // Red of temp[1], which the second instruction adds to itself.
+        let found = difference(|twin| twin.rows[4][2] = 1f32.to_bits());
+        let value = Views { reference: 0, fast: 1f32.to_bits() };
+        let at = Issue { pc: 0, mask: Mask::first(4) };
+        assert_eq!(found, Some((Some(at), Differs::Row { row: 4, lane: Lane(2), value })));
+        assert_eq!(difference(|twin| twin.killed = Mask(1)).unwrap().1, Differs::Lanes("killed lanes"));
+        assert!(matches!(difference(|twin| twin.flow.kill(Mask(1))).unwrap().1, Differs::Flow(_)));
+        let more = difference(|twin| twin.statistics.instructions = 5).unwrap().1;
+        assert!(matches!(more, Differs::Statistics(_)));
+        assert_eq!(difference(|twin| twin.issued[1] = 1).unwrap(), (None, Differs::Issued));
+    }
+}

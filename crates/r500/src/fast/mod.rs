@@ -6,6 +6,7 @@
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
+//! | `usual` | the steps of flow control that loops mostly consist of (a part of [`crate::flow`]) |
 //! | `threads` | the threads of a launch, in parallel |
 //! | [`lockstep`] | both engines side by side |
 //!

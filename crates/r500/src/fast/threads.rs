@@ -15,7 +15,7 @@ use crate::launch::{LaneOutput, Launch, Outcome, RunError, Setup};
 use crate::reference::{Cause, DEPTH_ROW, Group, color_row};
 
 /// Threads of the machine that are run in one go.
-const BATCH: usize = 16;
+const BATCH: usize = 64;
 
 /// A thread that is used again and again.
 struct Worker<'a> {
