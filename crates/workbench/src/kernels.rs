@@ -176,16 +176,16 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not have the engine.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
-        if engine != Engine::Reference {
-            return Err(KernelError::Engine(engine));
-        }
         match self {
+            Prepared::R500 { .. } | Prepared::Tesla { .. } if engine != Engine::Reference => {
+                Err(KernelError::Engine(engine))
+            }
             Prepared::R500 { setup, launch } => {
                 let outcome = r500::run(setup, launch)?;
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
             }
             Prepared::R700 { program, launch, options } => {
-                let outcome = r700::run(program, launch, options)?;
+                let outcome = r700::run(program, launch, &r700::Options { engine, ..*options })?;
                 let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;
                 Ok(KernelRun { counts, statistics: outcome.statistics })
             }
