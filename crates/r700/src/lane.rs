@@ -83,12 +83,12 @@ pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
 
 /// The operand as a number: denormals count as zero.
 #[inline(always)]
-fn number(a: u32) -> f32 {
+pub(crate) fn number(a: u32) -> f32 {
     f32::from_bits(flush(a))
 }
 
 #[inline(always)]
-fn is_nan(a: u32) -> bool {
+pub(crate) fn is_nan(a: u32) -> bool {
     a & !SIGN > 0x7f80_0000
 }
 

@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Fidelity, Lane, Machine, Mask, Observer, Silent, Statistics, Step, Trap};
+use reconverge_simt::{
+    Engine, Fidelity, Lane, Level, Machine, Mask, Observer, Silent, Statistics, Step, Trap,
+};
 
 use crate::chip::Chip;
 use crate::code::{Code, CodeOptions, ExportKind};
+use crate::fast;
 use crate::fetch::VertexBuffer;
 use crate::flow::{FlowSetup, LoopConstant};
 use crate::memory::Simd;
@@ -176,6 +179,11 @@ pub struct Options {
     pub fused_muladd_64: bool,
     /// Whether LDEXP_64 takes the integer as src0, as the manual has it ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
     pub ldexp_64_integer_first: bool,
+    /// Which engine runs. Results never depend on it.
+    pub engine: Engine,
+    /// The vector instructions that the fast engine may use; `None` for the best that the processor has. Results never
+    /// depend on it.
+    pub level: Option<Level>,
 }
 
 impl Options {
@@ -187,6 +195,8 @@ impl Options {
         dx10_loop_limit: None,
         fused_muladd_64: true,
         ldexp_64_integer_first: false,
+        engine: Engine::Reference,
+        level: None,
     };
 
     /// Undefined behaviour does what the rules recommend.
@@ -290,7 +300,9 @@ impl Outcome {
     }
 }
 
-/// Runs a program to its end on the reference interpreter.
+/// Runs a program to its end on the engine of the options.
+///
+/// On the fast engine wavefronts that share nothing run on the threads of the rayon pool in which this is called.
 ///
 /// # Errors
 /// The trap of the first wavefront that has one; its lanes are those of that wavefront.
@@ -298,7 +310,8 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outc
     run_observed(program, launch, options, &mut Silent)
 }
 
-/// [`run`] with an observer, which sees the wavefronts one after another.
+/// [`run`] with an observer, which sees the wavefronts one after another. An observer that is enabled sees those of the
+/// reference interpreter, whatever the engine.
 ///
 /// # Errors
 /// As [`run`].
@@ -311,6 +324,11 @@ pub fn run_observed<O: Observer>(
     let launch = Arc::new(launch.clone());
     let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
     let fetch_code = fetch_code(&launch);
+    match options.engine {
+        Engine::Fast if !O::ENABLED => return fast::run(code, fetch_code, launch, options),
+        Engine::Lockstep if !O::ENABLED => return fast::lockstep::run(code, fetch_code, launch, options),
+        Engine::Reference | Engine::Fast | Engine::Lockstep => {}
+    }
     let mut outcome = Outcome { killed: Vec::with_capacity(launch.lanes), ..Outcome::default() };
     let (scatter, global) = (launch.scatter.clone(), launch.global.clone());
     let mut simd = Simd { scatter, global, ..Simd::default() };

@@ -16,6 +16,7 @@
 //! * [`code`]: the program as execution wants it; its slots, literals and clauses resolved.
 //! * [`reference`](mod@reference): the clear interpreter of a wavefront; `fetch`, [`texture`] and `export` are its fetch clauses and what leaves it,
 //!   [`memory`] and [`format`](mod@format) what they need.
+//! * [`fast`]: the second engine, whole rows at a time, with the same results.
 //! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]: legality.
 //! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last.
 //!
@@ -40,6 +41,7 @@ pub mod coverage;
 mod decode;
 pub mod explain;
 mod export;
+pub mod fast;
 pub mod fetch;
 pub mod flow;
 pub mod format;

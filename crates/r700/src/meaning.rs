@@ -107,9 +107,30 @@ impl Double {
     }
 }
 
+/// An opcode's number in its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AluCode {
+    /// ALU_INST of two operands.
+    Op2(Op2),
+    /// ALU_INST of three operands.
+    Op3(Op3),
+}
+
+impl AluCode {
+    /// The manual's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AluCode::Op2(code) => code.name(),
+            AluCode::Op3(code) => code.name(),
+        }
+    }
+}
+
 /// An opcode with its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Opcode {
+    /// Which it is.
+    pub code: AluCode,
     /// The manual's name.
     pub name: &'static str,
     /// What it computes.
@@ -140,14 +161,14 @@ use Meaning::{Bits1, Bits2, Bits3, Float1, Float2, Float3, Kill, Mova, PredSet, 
 use Unit::{Either, Trans, Vector};
 
 const fn op(
-    name: &'static str,
+    code: AluCode,
     meaning: Meaning,
     sources: u8,
     unit: Unit,
     exactness: Fidelity,
     rule: Option<Rule>,
 ) -> Opcode {
-    Opcode { name, meaning, sources, unit, exactness, rule }
+    Opcode { code, name: code.name(), meaning, sources, unit, exactness, rule }
 }
 
 /// The OP2 opcode with this number on chips of `family`, kept for the program's life; `None` where there is none.
@@ -171,16 +192,16 @@ pub fn op3_row(number: u32) -> Option<&'static Opcode> {
 pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let r600 = family == Family::R600;
     let shift = if r600 { Trans } else { Either };
-    let name = code.name();
-    let float1 = |f: fn(u32) -> u32| op(name, Float1(f), 1, Either, Specified, None);
-    let float2 = |f: fn(u32, u32) -> u32| op(name, Float2(f), 2, Either, Specified, None);
-    let choose = |f: fn(u32, u32) -> u32| op(name, Float2(f), 2, Either, Exact, None);
-    let bits2 = |f: fn(u32, u32) -> u32| op(name, Bits2(f), 2, Either, Exact, None);
-    let trans = |f: fn(u32) -> u32| op(name, Float1(f), 1, Trans, Approximate, Some(Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE));
-    let pred = |f: fn(u32, u32) -> Predicate| op(name, PredSet(f), 2, Either, Exact, None);
-    let counter = |f: fn(u32, u32) -> Predicate, sources| op(name, PredSet(f), sources, Either, Recommended, None);
-    let kill = |f: fn(u32, u32) -> bool| op(name, Kill(f), 2, Either, Exact, None);
-    let double = |d: Double, sources, exactness, rule| op(name, Meaning::Double(d), sources, Vector, exactness, rule);
+    let this = AluCode::Op2(code);
+    let float1 = |f: fn(u32) -> u32| op(this, Float1(f), 1, Either, Specified, None);
+    let float2 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Specified, None);
+    let choose = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, None);
+    let bits2 = |f: fn(u32, u32) -> u32| op(this, Bits2(f), 2, Either, Exact, None);
+    let trans = |f: fn(u32) -> u32| op(this, Float1(f), 1, Trans, Approximate, Some(Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE));
+    let pred = |f: fn(u32, u32) -> Predicate| op(this, PredSet(f), 2, Either, Exact, None);
+    let counter = |f: fn(u32, u32) -> Predicate, sources| op(this, PredSet(f), sources, Either, Recommended, None);
+    let kill = |f: fn(u32, u32) -> bool| op(this, Kill(f), 2, Either, Exact, None);
+    let double = |d: Double, sources, exactness, rule| op(this, Meaning::Double(d), sources, Vector, exactness, rule);
     let halves = Some(Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST);
     Some(match code {
         Op2::ADD => float2(lane::add),
@@ -204,12 +225,12 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::CEIL => float1(lane::ceil),
         Op2::RNDNE => float1(lane::rndne),
         Op2::FLOOR => float1(lane::floor),
-        Op2::MOVA => op(name, Mova(lane::mova), 1, Vector, Specified, None),
-        Op2::MOVA_FLOOR => op(name, Mova(lane::mova_floor), 1, Vector, Specified, None),
+        Op2::MOVA => op(this, Mova(lane::mova), 1, Vector, Specified, None),
+        Op2::MOVA_FLOOR => op(this, Mova(lane::mova_floor), 1, Vector, Specified, None),
         Op2::ADD_64 => double(Double::Add, 2, Specified, halves),
-        Op2::MOVA_INT => op(name, Mova(lane::mova_int), 1, Vector, Exact, None),
-        Op2::MOV => op(name, Float1(lane::mov), 1, Either, Exact, None),
-        Op2::NOP => op(name, Meaning::Nothing, 0, Either, Exact, None),
+        Op2::MOVA_INT => op(this, Mova(lane::mova_int), 1, Vector, Exact, None),
+        Op2::MOV => op(this, Float1(lane::mov), 1, Either, Exact, None),
+        Op2::NOP => op(this, Meaning::Nothing, 0, Either, Exact, None),
         Op2::MUL_64 => double(Double::Mul, 2, Specified, halves),
         Op2::FLT64_TO_FLT32 => double(Double::ToFloat, 1, Specified, halves),
         Op2::FLT32_TO_FLT64 => double(Double::FromFloat, 1, Specified, halves),
@@ -234,7 +255,7 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::AND_INT => bits2(lane::and_int),
         Op2::OR_INT => bits2(lane::or_int),
         Op2::XOR_INT => bits2(lane::xor_int),
-        Op2::NOT_INT => op(name, Bits1(lane::not_int), 1, Either, Exact, None),
+        Op2::NOT_INT => op(this, Bits1(lane::not_int), 1, Either, Exact, None),
         Op2::ADD_INT => bits2(lane::add_int),
         Op2::SUB_INT => bits2(lane::sub_int),
         Op2::MAX_INT => bits2(lane::max_int),
@@ -263,11 +284,11 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::PRED_SETNE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b != 0), 2),
         Op2::PRED_SETLT_PUSH_INT => counter(|a, b| lane::pred_set_push(a, (b as i32) < 0), 2),
         Op2::PRED_SETLE_PUSH_INT => counter(|a, b| lane::pred_set_push(a, b as i32 <= 0), 2),
-        Op2::DOT4 => op(name, Reduce(lane::dot4), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
-        Op2::DOT4_IEEE => op(name, Reduce(lane::dot4_ieee), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
-        Op2::CUBE => op(name, Meaning::Cube, 2, Vector, Specified, Some(Rule::CUBE_SC_SIGN)),
-        Op2::MAX4 => op(name, Reduce(|a, _| lane::max4(a)), 1, Vector, Exact, None),
-        Op2::MOVA_GPR_INT if r600 => op(name, Meaning::MovaLoop(lane::mova_int), 1, Trans, Specified, Some(Rule::MOVA_GPR_INT_IS_EARLY_R600)),
+        Op2::DOT4 => op(this, Reduce(lane::dot4), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
+        Op2::DOT4_IEEE => op(this, Reduce(lane::dot4_ieee), 2, Vector, Specified, Some(Rule::SUMS_GO_LEFT_TO_RIGHT)),
+        Op2::CUBE => op(this, Meaning::Cube, 2, Vector, Specified, Some(Rule::CUBE_SC_SIGN)),
+        Op2::MAX4 => op(this, Reduce(|a, _| lane::max4(a)), 1, Vector, Exact, None),
+        Op2::MOVA_GPR_INT if r600 => op(this, Meaning::MovaLoop(lane::mova_int), 1, Trans, Specified, Some(Rule::MOVA_GPR_INT_IS_EARLY_R600)),
         Op2::MOVA_GPR_INT => return None,
         Op2::EXP_IEEE => trans(lane::exp_ieee),
         Op2::LOG_CLAMPED => trans(lane::log_clamped),
@@ -279,23 +300,23 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::RECIPSQRT_FF => trans(lane::recipsqrt_ff),
         Op2::RECIPSQRT_IEEE => trans(lane::recipsqrt_ieee),
         Op2::SQRT_IEEE => trans(lane::sqrt_ieee),
-        Op2::FLT_TO_INT => op(name, Bits1(lane::flt_to_int), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
-        Op2::INT_TO_FLT => op(name, Float1(lane::int_to_flt), 1, Trans, Specified, None),
-        Op2::UINT_TO_FLT => op(name, Float1(lane::uint_to_flt), 1, Trans, Specified, None),
-        Op2::SIN if r600 => op(name, Float1(lane::sin_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
-        Op2::COS if r600 => op(name, Float1(lane::cos_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
+        Op2::FLT_TO_INT => op(this, Bits1(lane::flt_to_int), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
+        Op2::INT_TO_FLT => op(this, Float1(lane::int_to_flt), 1, Trans, Specified, None),
+        Op2::UINT_TO_FLT => op(this, Float1(lane::uint_to_flt), 1, Trans, Specified, None),
+        Op2::SIN if r600 => op(this, Float1(lane::sin_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
+        Op2::COS if r600 => op(this, Float1(lane::cos_radians), 1, Trans, Approximate, Some(Rule::R600_SIN_TAKES_RADIANS)),
         Op2::SIN => trans(lane::sin),
         Op2::COS => trans(lane::cos),
-        Op2::ASHR_INT => op(name, Bits2(lane::ashr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
-        Op2::LSHR_INT => op(name, Bits2(lane::lshr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
-        Op2::LSHL_INT => op(name, Bits2(lane::lshl_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
-        Op2::MULLO_INT => op(name, Bits2(lane::mullo_int), 2, Trans, Exact, None),
-        Op2::MULHI_INT => op(name, Bits2(lane::mulhi_int), 2, Trans, Exact, None),
-        Op2::MULLO_UINT => op(name, Bits2(lane::mullo_uint), 2, Trans, Exact, None),
-        Op2::MULHI_UINT => op(name, Bits2(lane::mulhi_uint), 2, Trans, Exact, None),
-        Op2::RECIP_INT => op(name, Bits1(lane::recip_int), 1, Trans, Recommended, None),
-        Op2::RECIP_UINT => op(name, Bits1(lane::recip_uint), 1, Trans, Approximate, None),
-        Op2::FLT_TO_UINT => op(name, Bits1(lane::flt_to_uint), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
+        Op2::ASHR_INT => op(this, Bits2(lane::ashr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
+        Op2::LSHR_INT => op(this, Bits2(lane::lshr_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
+        Op2::LSHL_INT => op(this, Bits2(lane::lshl_int), 2, shift, Exact, Some(Rule::SHIFTS_USE_FIVE_BITS)),
+        Op2::MULLO_INT => op(this, Bits2(lane::mullo_int), 2, Trans, Exact, None),
+        Op2::MULHI_INT => op(this, Bits2(lane::mulhi_int), 2, Trans, Exact, None),
+        Op2::MULLO_UINT => op(this, Bits2(lane::mullo_uint), 2, Trans, Exact, None),
+        Op2::MULHI_UINT => op(this, Bits2(lane::mulhi_uint), 2, Trans, Exact, None),
+        Op2::RECIP_INT => op(this, Bits1(lane::recip_int), 1, Trans, Recommended, None),
+        Op2::RECIP_UINT => op(this, Bits1(lane::recip_uint), 1, Trans, Approximate, None),
+        Op2::FLT_TO_UINT => op(this, Bits1(lane::flt_to_uint), 1, Trans, Specified, Some(Rule::FLT_TO_INT_SATURATES)),
         Op2::LDEXP_64 => double(Double::Ldexp, 2, Specified, Some(Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST)),
         Op2::FRACT_64 => double(Double::Fract, 1, Specified, halves),
         Op2::PRED_SETGT_64 => double(Double::PredSet(crate::lane64::greater), 2, Specified, halves),
@@ -307,12 +328,12 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
 /// The meaning of an OP3 opcode; the families agree.
 #[rustfmt::skip]
 pub fn op3(code: Op3) -> Opcode {
-    let name = code.name();
-    let float3 = |f: fn(u32, u32, u32) -> u32, factor| op(name, Float3(f, factor), 3, Either, Specified, None);
-    let choose = |f: fn(u32, u32, u32) -> u32| op(name, Float3(f, 1.0), 3, Either, Exact, None);
-    let bits3 = |f: fn(u32, u32, u32) -> u32| op(name, Bits3(f), 3, Either, Exact, None);
-    let lit = |factor| op(name, Float3(lane::mul_lit, factor), 3, Trans, Recommended, Some(Rule::MUL_LIT_TESTS_SRC1));
-    let double = |factor| op(name, Meaning::Double(Double::MulAdd(factor)), 3, Vector, Recommended, Some(Rule::SUMS_GO_LEFT_TO_RIGHT));
+    let this = AluCode::Op3(code);
+    let float3 = |f: fn(u32, u32, u32) -> u32, factor| op(this, Float3(f, factor), 3, Either, Specified, None);
+    let choose = |f: fn(u32, u32, u32) -> u32| op(this, Float3(f, 1.0), 3, Either, Exact, None);
+    let bits3 = |f: fn(u32, u32, u32) -> u32| op(this, Bits3(f), 3, Either, Exact, None);
+    let lit = |factor| op(this, Float3(lane::mul_lit, factor), 3, Trans, Recommended, Some(Rule::MUL_LIT_TESTS_SRC1));
+    let double = |factor| op(this, Meaning::Double(Double::MulAdd(factor)), 3, Vector, Recommended, Some(Rule::SUMS_GO_LEFT_TO_RIGHT));
     match code {
         Op3::MULADD_64 => double(1.0),
         Op3::MULADD_64_M2 => double(2.0),

@@ -53,8 +53,9 @@ impl Private {
 ///
 /// Write-private, read-public: a thread writes its own area only and reads any (MAN p. 35). The size of 16 KB has no
 /// second source.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
+    /// All of them, or none before the first is written: most programs have no use for them.
     words: Vec<u32>,
 }
 
@@ -72,22 +73,18 @@ pub struct Simd {
 /// Dwords of a bank of the local data share.
 pub const BANK_DWORDS: usize = 1024;
 
-impl Default for DataShare {
-    fn default() -> Self {
-        DataShare { words: vec![0; 4 * BANK_DWORDS] }
-    }
-}
-
 impl DataShare {
     /// The dword, or `None` outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
-        (bank < 4 && dword < BANK_DWORDS).then(|| self.words[bank * BANK_DWORDS + dword])
+        (bank < 4 && dword < BANK_DWORDS)
+            .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
     }
 
     /// Stores a dword; says whether it lies in the bank.
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
+            self.words.resize(4 * BANK_DWORDS, 0);
             self.words[bank * BANK_DWORDS + dword] = value;
         }
         inside

@@ -11,6 +11,7 @@ pub use cause::Cause;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reconverge_simt::registers::Row;
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Observer, StackRow, Statistics, Step, Trap, Why,
 };
@@ -24,14 +25,37 @@ use crate::rules::Rule;
 use crate::stack::stack_needed;
 use crate::texture::Held;
 use crate::words::CfInst;
-use group::ClauseState;
+pub(crate) use group::ClauseState;
 
 /// One component of a register for every lane.
 pub(crate) type Lanes = [u32; LANES];
 
+/// PV.x to PV.w and PS stand behind the registers.
+pub(crate) const PREVIOUS: usize = 5;
+
+/// How many rows the registers of a launch are: four components each of the allocated ones, then of the clause
+/// temporaries.
+pub(crate) fn register_rows(launch: &Launch) -> usize {
+    let allocated = usize::from(launch.num_gprs) + usize::from(launch.clause_temps);
+    allocated.max(1) * 4
+}
+
+/// Where a register component lies among them; `None` outside both the allocation and the clause temporaries.
+pub(crate) fn register_row(launch: &Launch, register: i32, chan: usize) -> Option<usize> {
+    let (allocated, temps) = (i32::from(launch.num_gprs), i32::from(launch.clause_temps));
+    let place = if (0..allocated).contains(&register) {
+        register
+    } else if (128 - temps..128).contains(&register) {
+        allocated + register - (128 - temps)
+    } else {
+        return None;
+    };
+    Some(place as usize * 4 + chan)
+}
+
 /// Where the wavefront stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+pub(crate) enum At {
     /// Before a control-flow instruction.
     ControlFlow,
     /// Before a group of the clause that the control-flow instruction runs.
@@ -57,10 +81,11 @@ pub struct Wave {
     pub(crate) first_lane: usize,
     pub(crate) count: usize,
     pub(crate) flow: Flow,
-    at: At,
-    /// Registers, then clause temporaries; four components each.
-    registers: Vec<Lanes>,
-    clause: Box<ClauseState>,
+    pub(crate) at: At,
+    /// Registers, then clause temporaries, four components each; then PV and PS, and behind them the room of the fast
+    /// engine, if that runs.
+    pub(crate) registers: Vec<Row<LANES>>,
+    pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
     /// What other wavefronts share.
     pub(crate) simd: Simd,
@@ -85,6 +110,18 @@ impl Wave {
         options: Options,
         first_lane: usize,
     ) -> Wave {
+        Wave::with_room(code, fetch_code, launch, options, first_lane, &[])
+    }
+
+    /// [`Wave::new`] with rows behind the registers, which an engine uses for itself.
+    pub(crate) fn with_room(
+        code: Arc<Code>,
+        fetch_code: Option<Arc<Code>>,
+        launch: Arc<Launch>,
+        options: Options,
+        first_lane: usize,
+        room: &[Row<LANES>],
+    ) -> Wave {
         let (count, valid) = lanes_of(&launch, first_lane);
         let flow = Flow::new(FlowSetup {
             wave_width: launch.chip.wave_width,
@@ -98,13 +135,15 @@ impl Wave {
             fetch_start: launch.fetch_program.as_ref().map(|fetch| fetch.start),
             strict: options.strict,
         });
-        let allocated = usize::from(launch.num_gprs) + usize::from(launch.clause_temps);
-        let mut registers = vec![[0; LANES]; allocated.max(1) * 4];
+        let rows = register_rows(&launch) + PREVIOUS;
+        let mut registers = Vec::with_capacity(rows + room.len());
+        registers.resize(rows, Row::ZERO);
+        registers.extend_from_slice(room);
         for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
             let values = input.values.iter().skip(first_lane).take(count);
             for (lane, value) in values.enumerate() {
                 for (chan, component) in value.iter().enumerate() {
-                    registers[usize::from(input.gpr) * 4 + chan][lane] = *component;
+                    registers[usize::from(input.gpr) * 4 + chan].0[lane] = *component;
                 }
             }
         }
@@ -143,7 +182,7 @@ impl Wave {
     /// A register component of one lane; `None` where the program has no such register.
     pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
         let row = self.row(register.into(), chan)?;
-        Some(self.registers[row][lane.index()])
+        Some(self.registers[row].0[lane.index()])
     }
 
     /// The counts so far.
@@ -163,17 +202,13 @@ impl Wave {
 
     // Registers.
 
-    /// Where a register component lies; `None` outside both the allocation and the clause temporaries.
     fn row(&self, register: i32, chan: usize) -> Option<usize> {
-        let (allocated, temps) = (i32::from(self.launch.num_gprs), i32::from(self.launch.clause_temps));
-        let place = if (0..allocated).contains(&register) {
-            register
-        } else if (128 - temps..128).contains(&register) {
-            allocated + register - (128 - temps)
-        } else {
-            return None;
-        };
-        Some(place as usize * 4 + chan)
+        register_row(&self.launch, register, chan)
+    }
+
+    /// The row of PV or PS.
+    fn previous_row(&self, slot: usize) -> usize {
+        register_rows(&self.launch) + slot
     }
 
     fn outside<T>(&mut self, register: i32, lenient: T) -> Result<T, Cause> {
@@ -194,9 +229,9 @@ impl Wave {
         relative: bool,
     ) -> Result<Lanes, Cause> {
         match self.row_for(register, chan, relative) {
-            Some(row) => Ok(self.registers[row]),
+            Some(row) => Ok(self.registers[row].0),
             None if lanes.is_empty() => Ok([0; LANES]),
-            None => self.outside(register, self.registers[chan]),
+            None => self.outside(register, self.registers[chan].0),
         }
     }
 
@@ -222,7 +257,7 @@ impl Wave {
             return if lanes.any() { self.outside(register, ()) } else { Ok(()) };
         };
         for lane in lanes.lanes() {
-            self.registers[row][lane.index()] = values[lane.index()];
+            self.registers[row].0[lane.index()] = values[lane.index()];
             if O::ENABLED {
                 let register = register as u32 * 4 + chan as u32;
                 observer.event(Event::Write { lane, register, value: values[lane.index()] });
@@ -302,8 +337,15 @@ impl Wave {
         Ok(())
     }
 
+    /// What lives in a clause only starts anew.
+    pub(crate) fn begin_clause(&mut self) {
+        *self.clause = ClauseState::default();
+        let first = self.previous_row(0);
+        self.registers[first..first + PREVIOUS].fill(Row::ZERO);
+    }
+
     /// Back to control flow, or to the end.
-    fn leave(&mut self, cf: &Cf) {
+    pub(crate) fn leave(&mut self, cf: &Cf) {
         self.at = At::ControlFlow;
         if cf.end_of_program {
             self.flow.end_of_program();
@@ -318,7 +360,7 @@ impl Wave {
                     self.fidelity.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
                 }
                 if lanes.any() {
-                    *self.clause = ClauseState::default();
+                    self.begin_clause();
                     self.at = At::Group(0);
                     return Ok(());
                 }
@@ -426,13 +468,23 @@ impl Wave {
     }
 
     /// Where the next instruction stands.
-    fn position(&self) -> u32 {
+    pub(crate) fn position(&self) -> u32 {
         let pc = self.flow.pc();
         match (self.at, self.op()) {
             (At::Group(number), Some((code, CfOp::Alu(clause)))) => code.group(clause, number).addr,
             (At::Fetch(number, _), Some((_, CfOp::Fetch(_, _, fetches)))) => fetches[number].addr,
             _ => pc,
         }
+    }
+
+    /// What stopped the instruction at `pc` while `lanes` were active; a stack that overflows is told what the program
+    /// needs.
+    pub(crate) fn trap(&self, pc: u32, lanes: Mask, mut cause: Cause) -> Trap<Cause> {
+        if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
+            let needed = stack_needed(&self.code, self.launch.start);
+            *program = needed.map(|needed| needed.entries(*subentries_an_entry));
+        }
+        Trap { pc, lanes, cause }
     }
 
     fn announce<O: Observer>(&self, before: &Snapshot, observer: &mut O) {
@@ -482,7 +534,7 @@ fn acknowledged(inst: CfInst) -> bool {
 }
 
 /// The disputed reading that an instruction leans on.
-fn leans_on(inst: CfInst) -> Option<Rule> {
+pub(crate) fn leans_on(inst: CfInst) -> Option<Rule> {
     match inst {
         CfInst::JUMP | CfInst::ELSE => Some(Rule::POP_ONLY_WHEN_JUMPING),
         CfInst::PUSH => Some(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES),
@@ -546,15 +598,11 @@ impl Machine for Wave {
         let pc = self.position();
         let lanes = self.flow.active();
         let before = O::ENABLED.then(|| Snapshot::of(self));
-        if let Err(mut cause) = self.advance(observer) {
-            if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
-                let needed = stack_needed(&self.code, self.launch.start);
-                *program = needed.map(|needed| needed.entries(*subentries_an_entry));
-            }
+        if let Err(cause) = self.advance(observer) {
             if O::ENABLED {
                 observer.event(Event::Trap { mask: lanes });
             }
-            return Err(Trap { pc, lanes, cause });
+            return Err(self.trap(pc, lanes, cause));
         }
         if let Some(before) = before {
             self.announce(&before, observer);

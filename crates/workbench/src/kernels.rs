@@ -180,6 +180,9 @@ impl Prepared {
     /// The program trapped, or the machine does not have the engine.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
         match self {
+            Prepared::R500 { .. } | Prepared::Tesla { .. } if engine != Engine::Reference => {
+                Err(KernelError::Engine(engine))
+            }
             Prepared::R500 { setup, launch } => {
                 let outcome = if launch.options.engine == engine {
                     r500::run(setup, launch)?
@@ -191,7 +194,7 @@ impl Prepared {
             }
             Prepared::R700 { .. } if engine != Engine::Reference => Err(KernelError::Engine(engine)),
             Prepared::R700 { program, launch, options } => {
-                let outcome = r700::run(program, launch, options)?;
+                let outcome = r700::run(program, launch, &r700::Options { engine, ..*options })?;
                 let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;
                 Ok(KernelRun { counts, statistics: outcome.statistics })
             }

@@ -1,9 +1,12 @@
 //! What can stop a wavefront.
 
+#[cfg(doc)]
+use reconverge_simt::Engine;
 use reconverge_simt::Mask;
 use thiserror::Error;
 
 use crate::code::CodeFault;
+use crate::fast::lockstep::Difference;
 use crate::flow::FlowFault;
 use crate::launch::Stage;
 use crate::words::KcacheMode;
@@ -91,4 +94,7 @@ pub enum Cause {
     /// The wavefront has taken more instructions than the watchdog allows.
     #[error("no end after {0} instructions")]
     Watchdog(u64),
+    /// The engines do not agree: a defect of one of them, not of the program. Only [`Engine::Lockstep`] finds it.
+    #[error(transparent)]
+    Engines(#[from] Box<Difference>),
 }

@@ -17,27 +17,24 @@ use crate::words::{IndexModeR700, KcacheMode};
 
 /// State that lives inside one ALU clause only.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ClauseState {
-    /// Results of the five slots of the group before; slot t is PS.
-    previous: [Lanes; 5],
-    /// Which of them that group defined.
-    defined: [bool; 5],
+pub(crate) struct ClauseState {
+    /// Of PV and PS, which stand behind the registers, those that the group before defined; slot t is PS.
+    pub(crate) defined: [bool; 5],
     /// AR.x to AR.w.
     address: [[i32; LANES]; 4],
     /// Which of them a MOVA of this clause has written.
     address_defined: [bool; 4],
     /// The predicate bits.
-    predicate: Mask,
+    pub(crate) predicate: Mask,
     /// Whether a PRED_SET* of this clause has written them.
-    predicate_written: bool,
+    pub(crate) predicate_written: bool,
     /// Whether a group has updated the execute mask.
-    pub(super) mask_updated: bool,
+    pub(crate) mask_updated: bool,
 }
 
 impl Default for ClauseState {
     fn default() -> Self {
         ClauseState {
-            previous: [[0; LANES]; 5],
             defined: [false; 5],
             address: [[0; LANES]; 4],
             address_defined: [false; 4],
@@ -120,14 +117,14 @@ impl Wave {
         if is_global(mode) {
             return match self.global(register)? {
                 Some(global) => Ok(self.simd.global[global][chan][lane.index()]),
-                None => Ok(self.registers[chan][lane.index()]),
+                None => Ok(self.registers[chan].0[lane.index()]),
             };
         }
         let row = match self.row_for(register, chan, true) {
             Some(row) => row,
             None => self.outside(register, chan)?,
         };
-        Ok(self.registers[row][lane.index()])
+        Ok(self.registers[row].0[lane.index()])
     }
 
     /// The global register with this number; `None` in lenient mode when there is none.
@@ -149,7 +146,7 @@ impl Wave {
         if !self.clause.defined[slot] && self.options.strict {
             return Err(Cause::Previous(["PV.x", "PV.y", "PV.z", "PV.w", "PS"][slot]));
         }
-        Ok(self.clause.previous[slot])
+        Ok(self.registers[self.previous_row(slot)].0)
     }
 
     /// Constant `index` of a locked window (MAN 4, kcache).
@@ -388,6 +385,7 @@ impl Wave {
 
     /// Makes the results of a group visible to the next: PV, PS, AR, the predicate, the masks.
     fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
+        let first = self.previous_row(0);
         let state = &mut *self.clause;
         state.defined = [false; 5];
         for (number, op) in group.ops.iter().enumerate() {
@@ -396,7 +394,8 @@ impl Wave {
             }
             let slot = usize::from(op.slot);
             state.defined[slot] = true;
-            each(running[number], |lane| state.previous[slot][lane] = write.results[slot][lane]);
+            let previous = &mut self.registers[first + slot].0;
+            each(running[number], |lane| previous[lane] = write.results[slot][lane]);
         }
         for chan in 0..4 {
             state.address_defined[chan] |= write.mova[chan];

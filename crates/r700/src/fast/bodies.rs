@@ -1,0 +1,161 @@
+//! Operations that are not one lane function over words: sets by predicate, sums over the four vector slots, and the
+//! general one that takes any instruction of one slot lane by lane.
+
+use super::kernels::finish;
+use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
+use super::wide::Wide;
+use crate::lane;
+use crate::launch::LANES;
+use crate::meaning::Meaning;
+
+impl Lanes<'_> {
+    /// A PRED_SET* that holds for these lanes among others: what it does to the predicate and the masks.
+    #[inline(always)]
+    pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
+        let running = self.set(operation.set);
+        let execute = holds & running;
+        if operation.update_pred {
+            self.predicate = self.predicate & !running | execute;
+        }
+        if operation.update_execute_mask {
+            (self.execute, self.skip) = (execute, running & !execute);
+        }
+    }
+}
+
+/// The sets [`TRUE`] and [`FALSE`], for the instructions of a group that have a PRED_SEL.
+pub(super) struct Sets;
+
+impl Body for Sets {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, _operation: &Operation) {
+        let (active, predicate) = (lanes.set(ACTIVE), lanes.predicate);
+        // SAFETY: as the caller says.
+        unsafe {
+            lanes.sets[usize::from(TRUE)].choose::<W>(active & predicate);
+            lanes.sets[usize::from(FALSE)].choose::<W>(active & !predicate);
+        }
+    }
+}
+
+/// Any instruction of one slot, by the list that all engines share: number `number` of the generals.
+pub(super) struct General;
+
+impl Body for General {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let (meaning, second_factor) = lanes.tables.generals[operation.number as usize];
+        let rows = operation.src.map(|place| lanes.row(place));
+        let source = |lane: usize| {
+            [0, 1, 2]
+                .map(|number: usize| rows[number][lane] & operation.keep[number] ^ operation.flip[number])
+        };
+        let running = lanes.set(operation.set);
+        let mut result = [0; LANES];
+        let mut holds = 0;
+        for lane in members(running) {
+            let [a, b, c] = source(lane);
+            result[lane] = match meaning {
+                Meaning::Float1(f) => finish(f(a), operation),
+                Meaning::Float2(f) => finish(f(a, b), operation),
+                Meaning::Float3(f, _) => {
+                    let value = f(a, b, c);
+                    let scaled = if second_factor == 1.0 { value } else { lane::scale(value, second_factor) };
+                    finish(scaled, operation)
+                }
+                Meaning::Bits1(f) => f(a),
+                Meaning::Bits2(f) => f(a, b),
+                Meaning::Bits3(f) => f(a, b, c),
+                Meaning::PredSet(f) => {
+                    let predicate = f(a, b);
+                    holds |= u64::from(predicate.execute) << lane;
+                    predicate.value
+                }
+                Meaning::Kill(f) => {
+                    let kill = f(a, b);
+                    holds |= u64::from(kill) << lane;
+                    if kill { lane::ONE } else { 0 }
+                }
+                Meaning::Nothing
+                | Meaning::Mova(_)
+                | Meaning::MovaLoop(_)
+                | Meaning::Reduce(_)
+                | Meaning::Cube
+                | Meaning::Double(_) => unreachable!("lowering leaves these to the reference interpreter"),
+            };
+        }
+        match meaning {
+            Meaning::PredSet(_) => lanes.decide(operation, holds),
+            Meaning::Kill(_) => lanes.killed |= holds,
+            _ => {}
+        }
+        // SAFETY: as the caller says.
+        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+    }
+}
+
+/// DOT4, DOT4_IEEE: the sum over the four vector slots, whose operands are number `number` of the list.
+pub(super) struct Dot4<const IEEE: bool>;
+
+impl<const IEEE: bool> Body for Dot4<IEEE> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let sources = &lanes.tables.across[operation.number as usize];
+        let product = |a: u32, b: u32| if IEEE { lane::mul_ieee(a, b) } else { lane::mul(a, b) };
+        let mut result = [0; LANES];
+        for slot in 0..4 {
+            let (a, b) = (sources[slot], sources[slot + 4]);
+            let (rows_a, rows_b) = (lanes.row(a.place), lanes.row(b.place));
+            for lane in 0..LANES {
+                let term = product(modified(rows_a[lane], a), modified(rows_b[lane], b));
+                result[lane] = if slot == 0 { term } else { lane::add(result[lane], term) };
+            }
+        }
+        for lane in 0..LANES {
+            result[lane] = finish(result[lane], operation);
+        }
+        // SAFETY: as the caller says.
+        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+    }
+}
+
+/// MAX4: the largest src0 of the four vector slots.
+pub(super) struct Max4;
+
+impl Body for Max4 {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let sources = &lanes.tables.across[operation.number as usize];
+        let mut result = [0; LANES];
+        for slot in 0..4 {
+            let row = lanes.row(sources[slot].place);
+            for lane in 0..LANES {
+                let word = modified(row[lane], sources[slot]);
+                result[lane] = if slot == 0 { word } else { lane::max(result[lane], word) };
+            }
+        }
+        for lane in 0..LANES {
+            result[lane] = finish(result[lane], operation);
+        }
+        // SAFETY: as the caller says.
+        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+    }
+}
+
+#[inline(always)]
+fn modified(word: u32, source: Across) -> u32 {
+    word & source.keep ^ source.flip
+}
+
+/// The numbers of the lanes of a set, lowest first.
+#[inline(always)]
+fn members(bits: u64) -> impl Iterator<Item = usize> {
+    let mut left = bits;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            lane
+        })
+    })
+}

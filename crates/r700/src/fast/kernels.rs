@@ -1,0 +1,409 @@
+//! Which lane functions have code of their own on whole rows, with their modifiers fixed.
+//!
+//! A kernel is a function of [`crate::lane`]. What is not in the list, because it is rare, goes lane by lane through
+//! [`super::bodies::General`]; every kernel is compared with its lane function in the tests here.
+
+use std::marker::PhantomData;
+
+use reconverge_simt::Level;
+
+use super::lanes::{Body, Handler, Lanes, Operation, handler};
+use super::wide::Wide;
+use crate::lane::{self, is_nan, number};
+use crate::launch::LANES;
+use crate::meaning::AluCode;
+use crate::words::{Op2, Op3};
+
+/// A lane function of up to three words.
+trait Kernel {
+    /// Whether [`usual`](Kernel::usual) is quicker.
+    const USUAL: bool = false;
+
+    /// The result.
+    fn lane(src: [u32; 3]) -> u32;
+
+    /// The result; a NaN only means that [`lane`](Kernel::lane) is to be asked.
+    ///
+    /// The rules about which NaN comes out cost a sum or a product more than the operation itself, and are asked for
+    /// only in rows in which one came out at all.
+    #[inline(always)]
+    fn usual(src: [u32; 3]) -> u32 {
+        Self::lane(src)
+    }
+}
+
+macro_rules! kernels {
+    ($( $Name:ident $src:pat => $lane:expr $(, usual $usual:expr)?; )*) => { $(
+        struct $Name;
+        impl Kernel for $Name {
+            $( const USUAL: bool = { let _ = stringify!($usual); true }; )?
+            #[inline(always)]
+            fn lane($src: [u32; 3]) -> u32 {
+                $lane
+            }
+            $(
+                #[inline(always)]
+                fn usual($src: [u32; 3]) -> u32 {
+                    $usual
+                }
+            )?
+        }
+    )* };
+}
+
+#[inline(always)]
+fn sum(a: u32, b: u32) -> u32 {
+    lane::flush((number(a) + number(b)).to_bits())
+}
+
+#[inline(always)]
+fn product(a: u32, b: u32) -> u32 {
+    lane::flush((number(a) * number(b)).to_bits())
+}
+
+/// A NaN stays one here, also where the rule of zero would hide it: the lane function is asked then.
+#[inline(always)]
+fn legacy_product(a: u32, b: u32) -> u32 {
+    let product = product(a, b);
+    let zero = (number(a) == 0.0) | (number(b) == 0.0);
+    if zero && !is_nan(product) { 0 } else { product }
+}
+
+kernels! {
+    Mov[a, _, _] => a;
+    Add[a, b, _] => lane::add(a, b), usual sum(a, b);
+    Mul[a, b, _] => lane::mul(a, b), usual legacy_product(a, b);
+    MulIeee[a, b, _] => lane::mul_ieee(a, b), usual product(a, b);
+    MulAdd[a, b, c] => lane::muladd(a, b, c), usual sum(legacy_product(a, b), c);
+    MulAddIeee[a, b, c] => lane::muladd_ieee(a, b, c), usual sum(product(a, b), c);
+    Max[a, b, _] => lane::max(a, b);
+    Min[a, b, _] => lane::min(a, b);
+    MaxDx10[a, b, _] => lane::max_dx10(a, b);
+    MinDx10[a, b, _] => lane::min_dx10(a, b);
+    SetE[a, b, _] => lane::sete(a, b);
+    SetGt[a, b, _] => lane::setgt(a, b);
+    SetGe[a, b, _] => lane::setge(a, b);
+    SetNe[a, b, _] => lane::setne(a, b);
+    CndE[a, b, c] => lane::cnde(a, b, c);
+    CndGt[a, b, c] => lane::cndgt(a, b, c);
+    CndGe[a, b, c] => lane::cndge(a, b, c);
+    IntToFlt[a, _, _] => lane::int_to_flt(a);
+    UintToFlt[a, _, _] => lane::uint_to_flt(a);
+    RecipIeee[a, _, _] => lane::recip_ieee(a);
+    // Bits: neither OMOD nor CLAMP acts on them.
+    SetEDx10[a, b, _] => lane::sete_dx10(a, b);
+    SetGtDx10[a, b, _] => lane::setgt_dx10(a, b);
+    SetGeDx10[a, b, _] => lane::setge_dx10(a, b);
+    SetNeDx10[a, b, _] => lane::setne_dx10(a, b);
+    AndInt[a, b, _] => lane::and_int(a, b);
+    OrInt[a, b, _] => lane::or_int(a, b);
+    XorInt[a, b, _] => lane::xor_int(a, b);
+    NotInt[a, _, _] => lane::not_int(a);
+    AddInt[a, b, _] => lane::add_int(a, b);
+    SubInt[a, b, _] => lane::sub_int(a, b);
+    MaxInt[a, b, _] => lane::max_int(a, b);
+    MinInt[a, b, _] => lane::min_int(a, b);
+    MaxUint[a, b, _] => lane::max_uint(a, b);
+    MinUint[a, b, _] => lane::min_uint(a, b);
+    SetEInt[a, b, _] => lane::sete_int(a, b);
+    SetGtInt[a, b, _] => lane::setgt_int(a, b);
+    SetGeInt[a, b, _] => lane::setge_int(a, b);
+    SetNeInt[a, b, _] => lane::setne_int(a, b);
+    SetGtUint[a, b, _] => lane::setgt_uint(a, b);
+    SetGeUint[a, b, _] => lane::setge_uint(a, b);
+    AshrInt[a, b, _] => lane::ashr_int(a, b);
+    LshrInt[a, b, _] => lane::lshr_int(a, b);
+    LshlInt[a, b, _] => lane::lshl_int(a, b);
+    MulLo[a, b, _] => lane::mullo_int(a, b);
+    MulHiInt[a, b, _] => lane::mulhi_int(a, b);
+    MulHiUint[a, b, _] => lane::mulhi_uint(a, b);
+    FltToInt[a, _, _] => lane::flt_to_int(a);
+    FltToUint[a, _, _] => lane::flt_to_uint(a);
+    CndEInt[a, b, c] => lane::cnde_int(a, b, c);
+    CndGtInt[a, b, c] => lane::cndgt_int(a, b, c);
+    CndGeInt[a, b, c] => lane::cndge_int(a, b, c);
+}
+
+/// A kernel for every lane. `MODIFIED`: some source has abs or neg. `FINISH`: there is a factor or a clamp.
+struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
+
+impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let rows = operation.src.map(|place| lanes.row(place));
+        let source = |lane: usize| {
+            [0, 1, 2].map(|number: usize| match MODIFIED {
+                true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
+                false => rows[number][lane],
+            })
+        };
+        let mut result = [0; LANES];
+        if K::USUAL {
+            let mut nan = 0;
+            for lane in 0..LANES {
+                let value = K::usual(source(lane));
+                nan |= u32::from(is_nan(value));
+                // What finishing makes of a NaN does not matter: there was one.
+                result[lane] = if FINISH { finish(value, operation) } else { value };
+            }
+            if nan == 0 {
+                // SAFETY: as the caller says.
+                return unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+            }
+        }
+        for lane in 0..LANES {
+            let value = K::lane(source(lane));
+            result[lane] = if FINISH { finish(value, operation) } else { value };
+        }
+        // SAFETY: as the caller says.
+        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+    }
+}
+
+/// OMOD or the factor of a MULADD, then CLAMP.
+#[inline(always)]
+pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
+    let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };
+    if operation.clamp { lane::clamp(scaled, operation.dx10_clamp) } else { scaled }
+}
+
+/// A comparison that decides for lanes.
+trait Test {
+    fn holds(a: u32, b: u32) -> bool;
+}
+
+macro_rules! tests {
+    ($( $Name:ident($a:ident, $b:ident) $holds:expr; )*) => { $(
+        struct $Name;
+        impl Test for $Name {
+            #[inline(always)]
+            fn holds($a: u32, $b: u32) -> bool {
+                $holds
+            }
+        }
+    )* };
+}
+
+tests! {
+    Equal(a, b) lane::equal(a, b);
+    Greater(a, b) lane::greater(a, b);
+    GreaterEqual(a, b) lane::greater_equal(a, b);
+    NotEqual(a, b) lane::not_equal(a, b);
+    EqualInt(a, b) a == b;
+    GreaterInt(a, b) a as i32 > b as i32;
+    GreaterEqualInt(a, b) a as i32 >= b as i32;
+    NotEqualInt(a, b) a != b;
+    GreaterUint(a, b) a > b;
+    GreaterEqualUint(a, b) a >= b;
+}
+
+/// The lanes of a whole row for which a test holds, as signs of words.
+#[inline(always)]
+fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operation) -> [u32; LANES] {
+    let [a, b, _] = operation.src.map(|place| lanes.row(place));
+    let mut holds = [0; LANES];
+    for lane in 0..LANES {
+        let modified = |word: u32, number: usize| match MODIFIED {
+            true => word & operation.keep[number] ^ operation.flip[number],
+            false => word,
+        };
+        holds[lane] = if T::holds(modified(a[lane], 0), modified(b[lane], 1)) { u32::MAX } else { 0 };
+    }
+    holds
+}
+
+/// PRED_SET*: what executes, and 0.0 or 1.0 for the destination where `WRITE` says that there is one.
+struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
+
+impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holds = holding::<T, MODIFIED>(lanes, operation);
+        // SAFETY: as the caller says.
+        let bits = unsafe { W::signs(&holds) };
+        lanes.decide(operation, bits);
+        if WRITE {
+            let values = holds.map(|word| !word & lane::ONE);
+            // SAFETY: as the caller says.
+            unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
+        }
+    }
+}
+
+/// KILL*: what is killed, and 1.0 or 0.0 for the destination where `WRITE` says that there is one.
+struct Kill<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
+
+impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED, WRITE> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holds = holding::<T, MODIFIED>(lanes, operation);
+        // SAFETY: as the caller says.
+        lanes.killed |= unsafe { W::signs(&holds) } & lanes.set(operation.set);
+        if WRITE {
+            let values = holds.map(|word| word & lane::ONE);
+            // SAFETY: as the caller says.
+            unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
+        }
+    }
+}
+
+/// What an instruction asks of its code besides the opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Some source has abs or neg.
+    pub(super) modified: bool,
+    /// There is a factor or a clamp.
+    pub(super) finish: bool,
+    /// The result goes somewhere.
+    pub(super) write: bool,
+}
+
+/// A float: OMOD and CLAMP act on it.
+fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
+    Some(match (shape.modified, shape.finish) {
+        (false, false) => handler::<Lanewise<K, false, false>>(level),
+        (true, false) => handler::<Lanewise<K, true, false>>(level),
+        // Rarer, so one code serves both.
+        (_, true) => handler::<Lanewise<K, true, true>>(level),
+    })
+}
+
+/// Bits.
+fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
+    match shape.modified {
+        false => Some(handler::<Lanewise<K, false, false>>(level)),
+        true => None,
+    }
+}
+
+/// The same with modifiers, which float comparisons with integer results have.
+fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
+    match shape.modified {
+        false => Some(handler::<Lanewise<K, false, false>>(level)),
+        true => Some(handler::<Lanewise<K, true, false>>(level)),
+    }
+}
+
+fn predicate<T: Test>(shape: Shape, level: Level) -> Option<Handler> {
+    Some(match (shape.modified, shape.write) {
+        (false, false) => handler::<PredSet<T, false, false>>(level),
+        (true, false) => handler::<PredSet<T, true, false>>(level),
+        (_, true) => handler::<PredSet<T, true, true>>(level),
+    })
+}
+
+fn kill<T: Test>(shape: Shape, level: Level) -> Option<Handler> {
+    Some(match shape.write {
+        false => handler::<Kill<T, true, false>>(level),
+        true => handler::<Kill<T, true, true>>(level),
+    })
+}
+
+/// The code of an opcode; `None` when it has none of its own.
+pub(super) fn choose(code: AluCode, shape: Shape, level: Level) -> Option<Handler> {
+    match code {
+        AluCode::Op2(code) => choose_op2(code, shape, level),
+        AluCode::Op3(code) => choose_op3(code, shape, level),
+    }
+}
+
+#[rustfmt::skip]
+fn choose_op2(code: Op2, shape: Shape, level: Level) -> Option<Handler> {
+    match code {
+        Op2::ADD => float::<Add>(shape, level),
+        Op2::MUL => float::<Mul>(shape, level),
+        Op2::MUL_IEEE => float::<MulIeee>(shape, level),
+        Op2::MAX => float::<Max>(shape, level),
+        Op2::MIN => float::<Min>(shape, level),
+        Op2::MAX_DX10 => float::<MaxDx10>(shape, level),
+        Op2::MIN_DX10 => float::<MinDx10>(shape, level),
+        Op2::SETE => float::<SetE>(shape, level),
+        Op2::SETGT => float::<SetGt>(shape, level),
+        Op2::SETGE => float::<SetGe>(shape, level),
+        Op2::SETNE => float::<SetNe>(shape, level),
+        Op2::SETE_DX10 => compare::<SetEDx10>(shape, level),
+        Op2::SETGT_DX10 => compare::<SetGtDx10>(shape, level),
+        Op2::SETGE_DX10 => compare::<SetGeDx10>(shape, level),
+        Op2::SETNE_DX10 => compare::<SetNeDx10>(shape, level),
+        Op2::MOV => float::<Mov>(shape, level),
+        Op2::PRED_SETE => predicate::<Equal>(shape, level),
+        Op2::PRED_SETGT => predicate::<Greater>(shape, level),
+        Op2::PRED_SETGE => predicate::<GreaterEqual>(shape, level),
+        Op2::PRED_SETNE => predicate::<NotEqual>(shape, level),
+        Op2::PRED_SETE_INT => predicate::<EqualInt>(shape, level),
+        Op2::PRED_SETGT_INT => predicate::<GreaterInt>(shape, level),
+        Op2::PRED_SETGE_INT => predicate::<GreaterEqualInt>(shape, level),
+        Op2::PRED_SETNE_INT => predicate::<NotEqualInt>(shape, level),
+        Op2::PRED_SETGT_UINT => predicate::<GreaterUint>(shape, level),
+        Op2::PRED_SETGE_UINT => predicate::<GreaterEqualUint>(shape, level),
+        Op2::KILLE => kill::<Equal>(shape, level),
+        Op2::KILLGT => kill::<Greater>(shape, level),
+        Op2::KILLGE => kill::<GreaterEqual>(shape, level),
+        Op2::KILLNE => kill::<NotEqual>(shape, level),
+        Op2::KILLE_INT => kill::<EqualInt>(shape, level),
+        Op2::KILLGT_INT => kill::<GreaterInt>(shape, level),
+        Op2::KILLGE_INT => kill::<GreaterEqualInt>(shape, level),
+        Op2::KILLNE_INT => kill::<NotEqualInt>(shape, level),
+        Op2::KILLGT_UINT => kill::<GreaterUint>(shape, level),
+        Op2::KILLGE_UINT => kill::<GreaterEqualUint>(shape, level),
+        Op2::AND_INT => bits::<AndInt>(shape, level),
+        Op2::OR_INT => bits::<OrInt>(shape, level),
+        Op2::XOR_INT => bits::<XorInt>(shape, level),
+        Op2::NOT_INT => bits::<NotInt>(shape, level),
+        Op2::ADD_INT => bits::<AddInt>(shape, level),
+        Op2::SUB_INT => bits::<SubInt>(shape, level),
+        Op2::MAX_INT => bits::<MaxInt>(shape, level),
+        Op2::MIN_INT => bits::<MinInt>(shape, level),
+        Op2::MAX_UINT => bits::<MaxUint>(shape, level),
+        Op2::MIN_UINT => bits::<MinUint>(shape, level),
+        Op2::SETE_INT => bits::<SetEInt>(shape, level),
+        Op2::SETGT_INT => bits::<SetGtInt>(shape, level),
+        Op2::SETGE_INT => bits::<SetGeInt>(shape, level),
+        Op2::SETNE_INT => bits::<SetNeInt>(shape, level),
+        Op2::SETGT_UINT => bits::<SetGtUint>(shape, level),
+        Op2::SETGE_UINT => bits::<SetGeUint>(shape, level),
+        Op2::ASHR_INT => bits::<AshrInt>(shape, level),
+        Op2::LSHR_INT => bits::<LshrInt>(shape, level),
+        Op2::LSHL_INT => bits::<LshlInt>(shape, level),
+        Op2::MULLO_INT | Op2::MULLO_UINT => bits::<MulLo>(shape, level),
+        Op2::MULHI_INT => bits::<MulHiInt>(shape, level),
+        Op2::MULHI_UINT => bits::<MulHiUint>(shape, level),
+        Op2::FLT_TO_INT => compare::<FltToInt>(shape, level),
+        Op2::FLT_TO_UINT => compare::<FltToUint>(shape, level),
+        Op2::INT_TO_FLT => float::<IntToFlt>(shape, level),
+        Op2::UINT_TO_FLT => float::<UintToFlt>(shape, level),
+        Op2::RECIP_IEEE => float::<RecipIeee>(shape, level),
+        // Rounding to whole numbers and transcendental functions are calls into a library; the rest is rare.
+        Op2::FRACT | Op2::TRUNC | Op2::CEIL | Op2::RNDNE | Op2::FLOOR
+        | Op2::EXP_IEEE | Op2::LOG_CLAMPED | Op2::LOG_IEEE | Op2::RECIP_CLAMPED | Op2::RECIP_FF
+        | Op2::RECIPSQRT_CLAMPED | Op2::RECIPSQRT_FF | Op2::RECIPSQRT_IEEE | Op2::SQRT_IEEE | Op2::SIN | Op2::COS
+        | Op2::RECIP_INT | Op2::RECIP_UINT
+        | Op2::PRED_SET_INV | Op2::PRED_SET_POP | Op2::PRED_SET_CLR | Op2::PRED_SET_RESTORE
+        | Op2::PRED_SETE_PUSH | Op2::PRED_SETGT_PUSH | Op2::PRED_SETGE_PUSH | Op2::PRED_SETNE_PUSH
+        | Op2::PRED_SETE_PUSH_INT | Op2::PRED_SETGT_PUSH_INT | Op2::PRED_SETGE_PUSH_INT | Op2::PRED_SETNE_PUSH_INT
+        | Op2::PRED_SETLT_PUSH_INT | Op2::PRED_SETLE_PUSH_INT
+        | Op2::MOVA | Op2::MOVA_FLOOR | Op2::MOVA_INT | Op2::MOVA_GPR_INT | Op2::NOP
+        | Op2::DOT4 | Op2::DOT4_IEEE | Op2::CUBE | Op2::MAX4
+        | Op2::FREXP_64 | Op2::ADD_64 | Op2::MUL_64 | Op2::FLT64_TO_FLT32 | Op2::FLT32_TO_FLT64 | Op2::LDEXP_64
+        | Op2::FRACT_64 | Op2::PRED_SETGT_64 | Op2::PRED_SETE_64 | Op2::PRED_SETGE_64 => None,
+    }
+}
+
+#[rustfmt::skip]
+fn choose_op3(code: Op3, shape: Shape, level: Level) -> Option<Handler> {
+    match code {
+        Op3::MULADD | Op3::MULADD_M2 | Op3::MULADD_M4 | Op3::MULADD_D2 => float::<MulAdd>(shape, level),
+        Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2 => float::<MulAddIeee>(shape, level),
+        Op3::CNDE => float::<CndE>(shape, level),
+        Op3::CNDGT => float::<CndGt>(shape, level),
+        Op3::CNDGE => float::<CndGe>(shape, level),
+        Op3::CNDE_INT => bits::<CndEInt>(shape, level),
+        Op3::CNDGT_INT => bits::<CndGtInt>(shape, level),
+        Op3::CNDGE_INT => bits::<CndGeInt>(shape, level),
+        Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2
+        | Op3::MULADD_64 | Op3::MULADD_64_M2 | Op3::MULADD_64_M4 | Op3::MULADD_64_D2 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

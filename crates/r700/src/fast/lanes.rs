@@ -1,0 +1,178 @@
+//! Operations on whole rows: the state they see, their operands, and how one body becomes code for each level.
+//!
+//! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is that body compiled for a
+//! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
+
+use reconverge_simt::Level;
+use reconverge_simt::lanes::Kind;
+use reconverge_simt::registers::Row;
+
+#[cfg(target_arch = "x86_64")]
+use super::wide::{Avx2, Avx512};
+use super::wide::{Baseline, Set, Wide};
+use crate::launch::LANES;
+use crate::meaning::Meaning;
+
+/// The lanes that run the group, among the [`Lanes::sets`].
+pub(super) const ACTIVE: u8 = 0;
+/// Those of them whose predicate is true.
+pub(super) const TRUE: u8 = 1;
+/// Those of them whose predicate is false.
+pub(super) const FALSE: u8 = 2;
+
+/// Where a row stands: its distance from the first, in bytes.
+///
+/// The rows: registers and clause temporaries, PV and PS, intermediate results, constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// The place of a row by number. Places are made for [`Lanes::rows`] of a lowered program only; whoever makes one
+    /// sees to that.
+    pub(super) const fn of(number: usize) -> Place {
+        Place((number * size_of::<Row<LANES>>()) as u32)
+    }
+
+    /// The number.
+    pub(super) const fn number(self) -> usize {
+        self.0 as usize / size_of::<Row<LANES>>()
+    }
+}
+
+/// Operands of an operation. Which of them count is the body's matter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) run: Handler,
+    pub(super) src: [Place; 3],
+    pub(super) dst: Place,
+    /// SRC_ABS and SRC_NEG: the bits of a source that stay, and those that are flipped then.
+    pub(super) keep: [u32; 3],
+    pub(super) flip: [u32; 3],
+    /// What the result is multiplied with: OMOD or the factor of a MULADD; 1.0 for nothing.
+    pub(super) factor: f32,
+    /// CLAMP.
+    pub(super) clamp: bool,
+    /// DX10_CLAMP.
+    pub(super) dx10_clamp: bool,
+    /// The lanes that run it, among the sets.
+    pub(super) set: u8,
+    /// UPDATE_PRED.
+    pub(super) update_pred: bool,
+    /// UPDATE_EXECUTE_MASK.
+    pub(super) update_execute_mask: bool,
+    /// Its place in a list of what has no room here.
+    pub(super) number: u32,
+}
+
+/// What [`Operation`] has no room for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tables {
+    /// Instructions that go lane by lane: what they mean, and their second factor.
+    pub(super) generals: Vec<(Meaning, f32)>,
+    /// Operands of operations over the four vector slots: src0 of x to w, src1 of x to w.
+    pub(super) across: Vec<[Across; 8]>,
+}
+
+/// An operand with its modifiers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Across {
+    pub(super) place: Place,
+    pub(super) keep: u32,
+    pub(super) flip: u32,
+}
+
+/// What operations work on.
+#[derive(Debug)]
+pub(super) struct Lanes<'a> {
+    /// The wavefront's registers while it is here.
+    pub(super) rows: Vec<Row<LANES>>,
+    pub(super) sets: [Set; 3],
+    /// The predicate of each lane.
+    pub(super) predicate: u64,
+    /// What the last PRED_SET* with UPDATE_EXECUTE_MASK decided: lanes that go on and lanes that do not.
+    pub(super) execute: u64,
+    pub(super) skip: u64,
+    /// Lanes for which a KILL* held.
+    pub(super) killed: u64,
+    pub(super) tables: &'a Tables,
+}
+
+impl Lanes<'_> {
+    #[inline(always)]
+    pub(super) fn row(&self, place: Place) -> &[u32; LANES] {
+        debug_assert!(place.number() < self.rows.len());
+        // SAFETY: lowering makes only places of the rows that it asks for, and who runs operations has seen that there
+        // are so many.
+        unsafe { &(*self.rows.as_ptr().byte_add(place.0 as usize)).0 }
+    }
+
+    /// Writes the lanes of a set; the others keep what they have.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    #[inline(always)]
+    pub(super) unsafe fn write<W: Wide>(&mut self, place: Place, set: u8, values: &[u32; LANES]) {
+        debug_assert!(place.number() < self.rows.len());
+        // SAFETY: as in `row`; and the processor has the level.
+        unsafe {
+            let row = &mut (*self.rows.as_mut_ptr().byte_add(place.0 as usize)).0;
+            let set = &self.sets[usize::from(set)];
+            if set.bits == u64::MAX {
+                *row = *values;
+            } else {
+                W::blend(row, values, set);
+            }
+        }
+    }
+
+    /// The lanes of a set.
+    #[inline(always)]
+    pub(super) fn set(&self, set: u8) -> u64 {
+        self.sets[usize::from(set)].bits
+    }
+}
+
+/// An operation's code. Calling it is sound on a processor that has the level it was made for, with rows for all
+/// places.
+pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
+
+/// What an operation does to the rows.
+pub(super) trait Body {
+    /// To be compiled for a level: branch-free loops over all lanes.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`.
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
+}
+
+/// The code of a body for a level.
+pub(super) fn handler<B: Body>(level: Level) -> Handler {
+    match level.kind() {
+        Kind::Baseline => baseline::<B>,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => avx2::<B>,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => avx512::<B>,
+        #[cfg(not(target_arch = "x86_64"))]
+        Kind::Avx2 | Kind::Avx512 => baseline::<B>,
+    }
+}
+
+unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: every processor has the baseline.
+    unsafe { B::run::<Baseline>(lanes, operation) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: who calls a handler has its level.
+    unsafe { B::run::<Avx2>(lanes, operation) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    // SAFETY: who calls a handler has its level.
+    unsafe { B::run::<Avx512>(lanes, operation) }
+}

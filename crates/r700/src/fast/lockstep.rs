@@ -1,0 +1,170 @@
+//! Both engines side by side: after every instruction everything that it may have changed is compared.
+//!
+//! Two copies of each wavefront run, one instruction at a time. Compared are how the instruction ended, who is next and
+//! for which lanes, masks and stack, registers, predicates, exports, memory, counts; at the end everything that is
+//! left, with the fidelity report. The first difference is the result, as [`Cause::Engines`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use reconverge_simt::{FlowView, Issue, Lane, Machine, Mask, Silent, Statistics, Step, Trap};
+use thiserror::Error;
+
+use super::Origin;
+use super::run::Runner;
+use crate::code::Code;
+use crate::flow::Flow;
+use crate::launch::{LANES, Launch, Options, Outcome};
+use crate::reference::{At, Cause, Wave, register_rows};
+
+/// A value as each of the engines has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Views<T> {
+    /// Of the reference interpreter.
+    pub reference: T,
+    /// Of the fast engine.
+    pub fast: T,
+}
+
+/// What the engines disagree about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Differs {
+    /// How the instruction ended.
+    Step(Box<Views<Result<Step, Trap<Cause>>>>),
+    /// Where the wavefront stands, and for which lanes.
+    Issue(Views<Option<Issue>>),
+    /// Masks, states, stack, loop registers.
+    Flow(Box<Views<Flow>>),
+    /// A register component; rows count the allocated registers' components, then those of clause temporaries.
+    Register {
+        /// The row.
+        row: usize,
+        /// The lane.
+        lane: Lane,
+        /// Its bits.
+        value: Views<u32>,
+    },
+    /// The predicates of the clause.
+    Predicate(Views<Mask>),
+    /// Exports, memory, emitted vertices or acknowledges.
+    Effects,
+    /// What was counted.
+    Statistics(Views<Statistics>),
+    /// What all wavefronts left.
+    Outcome(Box<Views<Outcome>>),
+}
+
+/// The first difference between the engines: a defect of one of them, not of the program.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub struct Difference {
+    /// The first lane of the wavefront.
+    pub first_lane: usize,
+    /// Where it stood.
+    pub at: Option<Issue>,
+    /// What differs.
+    pub what: Differs,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { first_lane, at, what } = self;
+        write!(f, "the engines differ in the wavefront of lane {first_lane}")?;
+        if let Some(Issue { pc, mask }) = at {
+            write!(f, ", at {pc} for lanes {mask}")?;
+        }
+        match what {
+            Differs::Register { row, lane, value: Views { reference, fast } } => {
+                let (register, chan) = (row / 4, char::from(b"xyzw"[row % 4]));
+                write!(f, ": R{register}.{chan} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
+            }
+            other => write!(f, ": {other:?}"),
+        }
+    }
+}
+
+/// [`crate::launch::run`] on both engines.
+pub(crate) fn run(
+    code: Arc<Code>,
+    fetch_code: Option<Arc<Code>>,
+    launch: Arc<Launch>,
+    options: &Options,
+) -> Result<Outcome, Trap<Cause>> {
+    let origin = Origin::new(code, fetch_code, launch, options);
+    let mut runner = Runner::new(&origin.fast);
+    let mut outcomes = [Outcome::default(), Outcome::default()];
+    let mut simds = [super::simd(&origin.launch), super::simd(&origin.launch)];
+    for first_lane in origin.first_lanes() {
+        let [a, b] = simds;
+        let (mut reference, mut fast) = (origin.wave(first_lane), origin.wave(first_lane));
+        reference.set_simd(a);
+        fast.set_simd(b);
+        while step(&mut runner, &mut reference, &mut fast)? == Step::Running {}
+        simds = [reference.finish(&mut outcomes[0]), fast.finish(&mut outcomes[1])];
+    }
+    for (outcome, simd) in outcomes.iter_mut().zip(simds) {
+        (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
+    }
+    let [reference, mut fast] = outcomes;
+    runner.counts().settle(&origin.fast, &mut fast.fidelity);
+    if reference != fast {
+        let what = Differs::Outcome(Box::new(Views { reference, fast }));
+        return Err(trap(Difference { first_lane: 0, at: None, what }));
+    }
+    Ok(reference)
+}
+
+fn trap(difference: Difference) -> Trap<Cause> {
+    let (pc, lanes) = difference.at.map_or((0, Mask::NONE), |at| (at.pc, at.mask));
+    Trap { pc, lanes, cause: Cause::Engines(Box::new(difference)) }
+}
+
+/// One instruction on both.
+fn step(runner: &mut Runner<'_>, reference: &mut Wave, fast: &mut Wave) -> Result<Step, Trap<Cause>> {
+    let at = reference.issue();
+    let first_lane = reference.first_lane;
+    let wanted = reference.step(&mut Silent);
+    let found = runner.step(fast);
+    let what = if wanted != found {
+        Some(Differs::Step(Box::new(Views { reference: wanted.clone(), fast: found })))
+    } else {
+        compare(runner, reference, fast)
+    };
+    match what {
+        Some(what) => Err(trap(Difference { first_lane, at, what })),
+        None => wanted,
+    }
+}
+
+/// What differs between two wavefronts.
+fn compare(runner: &Runner<'_>, reference: &Wave, fast: &Wave) -> Option<Differs> {
+    let rows = register_rows(&reference.launch);
+    for row in 0..rows {
+        let (a, b) = (&reference.registers[row].0, &fast.registers[row].0);
+        if let Some(lane) = (a != b).then(|| (0..LANES).find(|lane| a[*lane] != b[*lane])).flatten() {
+            let value = Views { reference: a[lane], fast: b[lane] };
+            return Some(Differs::Register { row, lane: Lane(lane as u8), value });
+        }
+    }
+    if reference.flow != fast.flow {
+        let views = Views { reference: reference.flow.clone(), fast: fast.flow.clone() };
+        return Some(Differs::Flow(Box::new(views)));
+    }
+    let (a, b) = (reference.issue(), fast.issue());
+    if a != b {
+        return Some(Differs::Issue(Views { reference: a, fast: b }));
+    }
+    if matches!(reference.at, At::Group(_)) && reference.clause.predicate != runner.predicate() {
+        let views = Views { reference: reference.clause.predicate, fast: runner.predicate() };
+        return Some(Differs::Predicate(views));
+    }
+    if reference.statistics != fast.statistics {
+        let views = Views { reference: reference.statistics, fast: fast.statistics };
+        return Some(Differs::Statistics(views));
+    }
+    let same = reference.exports == fast.exports
+        && reference.spaces == fast.spaces
+        && reference.simd == fast.simd
+        && reference.emissions == fast.emissions
+        && reference.acknowledges == fast.acknowledges;
+    (!same).then_some(Differs::Effects)
+}

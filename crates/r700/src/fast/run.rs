@@ -1,0 +1,485 @@
+//! Clauses one after another, and what control flow does between them.
+//!
+//! The state is the reference interpreter's [`Wave`], so that either of the two can go on wherever an instruction
+//! ends. While operations run the registers are in [`Lanes`].
+
+use std::mem::swap;
+
+use reconverge_simt::lanes::Kind;
+use reconverge_simt::{Level, Machine, Mask, Silent, Step, Trap};
+
+use super::Fast;
+use super::lanes::Lanes;
+use super::lower::{Clause, Lowered, Run, Work};
+#[cfg(target_arch = "x86_64")]
+use super::wide::{Avx2, Avx512};
+use super::wide::{Baseline, Set, Wide};
+use crate::flow::{AluForm, Control, Flow, FlowFault};
+use crate::launch::Executed;
+use crate::reference::{At, Cause, Wave};
+use crate::rules::Rule;
+use crate::words::CfInst;
+
+/// What runs wavefronts of a lowered program, one after another, and counts what they execute.
+#[derive(Debug)]
+pub(crate) struct Runner<'a> {
+    lowered: &'a Lowered,
+    level: Level,
+    lanes: Lanes<'a>,
+    counts: Counts,
+}
+
+/// What wavefronts have executed, by place in the program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// How often each run, as a whole.
+    runs: Vec<u64>,
+    /// How often each group, besides in runs.
+    groups: Vec<u64>,
+    /// Which control-flow instructions at all.
+    nodes: Vec<bool>,
+    /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
+    empty_push: bool,
+}
+
+impl Counts {
+    fn new(lowered: &Lowered) -> Counts {
+        Counts {
+            runs: vec![0; lowered.runs.len()],
+            groups: vec![0; lowered.groups.len()],
+            nodes: vec![false; lowered.nodes.len()],
+            empty_push: false,
+        }
+    }
+
+    /// Adds those of other wavefronts of the same program.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        for (count, other) in self.runs.iter_mut().zip(&other.runs) {
+            *count += other;
+        }
+        for (count, other) in self.groups.iter_mut().zip(&other.groups) {
+            *count += other;
+        }
+        for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
+            *node |= other;
+        }
+        self.empty_push |= other.empty_push;
+    }
+
+    /// The same by instruction and rule.
+    pub(crate) fn settle(mut self, fast: &Fast, executed: &mut Executed) {
+        for (run, count) in fast.lowered.runs.iter().zip(self.runs) {
+            for groups in &mut self.groups[run.first as usize..][..run.count as usize] {
+                *groups += count;
+            }
+        }
+        for (group, count) in fast.lowered.groups.iter().zip(self.groups).filter(|(_, count)| *count > 0) {
+            for opcode in &group.opcodes {
+                executed.report.count(opcode.name, opcode.exactness, count);
+            }
+            executed.rules.extend(&group.rules);
+        }
+        let nodes = fast.lowered.nodes.iter().zip(self.nodes);
+        executed.rules.extend(nodes.filter(|(_, seen)| *seen).filter_map(|(node, _)| node.rule));
+        if self.empty_push {
+            executed.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
+        }
+    }
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(fast: &'a Fast) -> Self {
+        let lanes = Lanes {
+            rows: Vec::new(),
+            sets: [Set::NONE; 3],
+            predicate: u64::MAX,
+            execute: 0,
+            skip: 0,
+            killed: 0,
+            tables: &fast.lowered.tables,
+        };
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts: Counts::new(&fast.lowered) }
+    }
+
+    pub(crate) fn counts(self) -> Counts {
+        self.counts
+    }
+
+    /// The predicates of the clause that a wavefront is in.
+    pub(super) fn predicate(&self) -> Mask {
+        Mask(self.lanes.predicate)
+    }
+
+    /// Runs a wavefront that stands at a control-flow instruction to its end.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub(crate) fn finish(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+        self.enter(wave);
+        // SAFETY: a level is one that the processor has.
+        let result = unsafe {
+            match self.level.kind() {
+                Kind::Baseline => self.to_the_end::<Baseline>(wave),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx2 => self.to_the_end_avx2(wave),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx512 => self.to_the_end_avx512(wave),
+                #[cfg(not(target_arch = "x86_64"))]
+                Kind::Avx2 | Kind::Avx512 => self.to_the_end::<Baseline>(wave),
+            }
+        };
+        swap(&mut wave.registers, &mut self.lanes.rows);
+        result
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+    unsafe fn to_the_end_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+        // SAFETY: the caller has the level.
+        unsafe { self.to_the_end::<Avx2>(wave) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+    unsafe fn to_the_end_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+        // SAFETY: the caller has the level.
+        unsafe { self.to_the_end::<Avx512>(wave) }
+    }
+
+    /// Takes the registers.
+    fn enter(&mut self, wave: &mut Wave) {
+        let rows = crate::reference::register_rows(&wave.launch) + crate::reference::PREVIOUS;
+        assert!(
+            wave.registers.len() >= rows + self.lowered.room.len(),
+            "the wavefront was made for this program"
+        );
+        swap(&mut wave.registers, &mut self.lanes.rows);
+    }
+
+    /// # Safety
+    /// The processor has the level of `W`, which is the runner's.
+    #[inline(always)]
+    unsafe fn to_the_end<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+        let lowered = self.lowered;
+        let mut fetch_program = wave.flow.in_fetch_program();
+        while !wave.flow.done() {
+            let left = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
+            match lowered.node(fetch_program, wave.flow.pc()) {
+                Some((number, node))
+                    if left > 0
+                        && let Work::Flow(inst, control) = &node.work =>
+                {
+                    self.flow(wave, number, *inst, control, node.end)?;
+                }
+                Some((_, node))
+                    if let Work::Alu(clause) = &node.work
+                        && left > clause.groups.len() as u64 =>
+                {
+                    // SAFETY: as the caller says.
+                    unsafe { self.clause::<W>(wave, clause, node.end) }?;
+                }
+                _ => {
+                    self.by_reference(wave)?;
+                    while wave.at != At::ControlFlow {
+                        self.by_reference(wave)?;
+                    }
+                    fetch_program = wave.flow.in_fetch_program();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One instruction, by the reference interpreter.
+    #[cold]
+    fn by_reference(&mut self, wave: &mut Wave) -> Result<Step, Trap<Cause>> {
+        swap(&mut wave.registers, &mut self.lanes.rows);
+        let result = wave.step(&mut Silent);
+        swap(&mut wave.registers, &mut self.lanes.rows);
+        result
+    }
+
+    /// A control-flow instruction that is not a clause.
+    #[inline(always)]
+    fn flow(
+        &mut self,
+        wave: &mut Wave,
+        number: usize,
+        inst: CfInst,
+        control: &Control,
+        end: bool,
+    ) -> Result<(), Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issue(wave, 1, active);
+        decide(&mut wave.flow, inst, control).map_err(|fault| wave.trap(pc, active, fault.into()))?;
+        self.counts.nodes[number] = true;
+        if end {
+            wave.flow.end_of_program();
+        }
+        Ok(())
+    }
+
+    // Clauses.
+
+    /// Begins a clause; gives the lanes that run it.
+    #[inline(always)]
+    fn begin(&mut self, wave: &mut Wave, clause: &Clause) -> Result<Mask, Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issue(wave, 1, active);
+        let lanes = wave
+            .flow
+            .alu_enter(clause.form, clause.whole_quad_mode)
+            .map_err(|fault| wave.trap(pc, active, fault.into()))?;
+        self.counts.empty_push |= clause.form == AluForm::PushBefore && active.is_empty();
+        if lanes.any() && clause.whole_state {
+            swap(&mut wave.registers, &mut self.lanes.rows);
+            wave.begin_clause();
+            swap(&mut wave.registers, &mut self.lanes.rows);
+        }
+        self.lanes.predicate = u64::MAX;
+        Ok(lanes)
+    }
+
+    /// Ends a clause; `pc` and `active` are those of the instruction that does.
+    #[inline(always)]
+    fn leave(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        end: bool,
+        pc: u32,
+        active: Mask,
+    ) -> Result<(), Trap<Cause>> {
+        wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into()))?;
+        wave.at = At::ControlFlow;
+        if end {
+            wave.flow.end_of_program();
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The processor has the level of `W`, which is the runner's.
+    #[inline(always)]
+    unsafe fn clause<W: Wide>(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        end: bool,
+    ) -> Result<(), Trap<Cause>> {
+        let lowered = self.lowered;
+        let mut active = wave.flow.active();
+        let mut pc = wave.flow.pc();
+        let mut lanes = self.begin(wave, clause)?;
+        if lanes.is_empty() {
+            return self.leave(wave, clause, end, pc, active);
+        }
+        let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
+        for (number, run) in (clause.runs.start as usize..).zip(runs) {
+            if run.by_reference {
+                self.group_by_reference(wave, clause, run.first)?;
+                if wave.at == At::ControlFlow {
+                    return Ok(());
+                }
+                lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+                continue;
+            }
+            active = wave.flow.active();
+            pc = lowered.groups[(run.first + run.count) as usize - 1].addr;
+            self.counts.runs[number] += 1;
+            issue(wave, run.count.into(), lanes);
+            // SAFETY: as the caller says.
+            unsafe { self.execute::<W>(run.operations.start, run.operations.end, lanes) };
+            let Run { masks, kills, .. } = *run;
+            self.retire(wave, clause.form, masks, kills);
+            if masks {
+                lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+                if lanes.is_empty() && !wave.options.strict {
+                    break;
+                }
+            }
+        }
+        self.leave(wave, clause, end, pc, active)
+    }
+
+    /// # Safety
+    /// The processor has the level of `W`, which is the runner's.
+    #[inline(always)]
+    unsafe fn execute<W: Wide>(&mut self, first: u32, end: u32, lanes: Mask) {
+        // SAFETY: as the caller says; that the rows are there was seen when they were taken.
+        unsafe {
+            self.lanes.sets[0].choose::<W>(lanes.0);
+            for operation in &self.lowered.operations[first as usize..end as usize] {
+                (operation.run)(&mut self.lanes, operation);
+            }
+        }
+    }
+
+    /// What the last of some groups did to the masks.
+    #[inline(always)]
+    fn retire(&mut self, wave: &mut Wave, form: AluForm, masks: bool, kills: bool) {
+        if kills {
+            wave.flow.kill_lanes(Mask(self.lanes.killed));
+            self.lanes.killed = 0;
+        }
+        if masks {
+            let active = wave.flow.active();
+            let (execute, skip) = (Mask(self.lanes.execute), Mask(self.lanes.skip));
+            if (skip & active).any() && (execute & active).any() {
+                wave.statistics.divergent_branches += 1;
+            }
+            wave.flow.update_execute_mask(form, skip);
+            // Only the reference interpreter goes on in the same clause.
+            wave.clause.mask_updated = true;
+        }
+    }
+
+    /// Group `number` of the program, by the reference interpreter.
+    #[cold]
+    fn group_by_reference(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        number: u32,
+    ) -> Result<Step, Trap<Cause>> {
+        let group = &self.lowered.groups[number as usize];
+        wave.at = At::Group((number - clause.groups.start) as usize);
+        wave.clause.defined = group.defined;
+        wave.clause.predicate = self.predicate();
+        wave.clause.predicate_written = group.predicate_written;
+        let step = self.by_reference(wave)?;
+        self.lanes.predicate = wave.clause.predicate.0;
+        Ok(step)
+    }
+
+    // One instruction at a time.
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub(super) fn step(&mut self, wave: &mut Wave) -> Result<Step, Trap<Cause>> {
+        if wave.flow.done() {
+            return Ok(Step::Done);
+        }
+        self.enter(wave);
+        let result = self.one(wave);
+        swap(&mut wave.registers, &mut self.lanes.rows);
+        result?;
+        Ok(if wave.flow.done() { Step::Done } else { Step::Running })
+    }
+
+    fn one(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+        let lowered = self.lowered;
+        let node = lowered.node(wave.flow.in_fetch_program(), wave.flow.pc());
+        if wave.statistics.instructions >= wave.options.watchdog {
+            return self.by_reference(wave).map(|_| ());
+        }
+        match (wave.at, node) {
+            (At::ControlFlow, Some((number, node))) if let Work::Flow(inst, control) = &node.work => {
+                self.flow(wave, number, *inst, control, node.end)
+            }
+            (At::ControlFlow, Some((_, node))) if let Work::Alu(clause) = &node.work => {
+                let (pc, active) = (wave.flow.pc(), wave.flow.active());
+                let lanes = self.begin(wave, clause)?;
+                wave.clause.mask_updated = false;
+                if lanes.is_empty() {
+                    return self.leave(wave, clause, node.end, pc, active);
+                }
+                wave.at = At::Group(0);
+                Ok(())
+            }
+            (At::Group(number), Some((_, node))) if let Work::Alu(clause) = &node.work => {
+                self.group(wave, clause, number, node.end)
+            }
+            (At::ControlFlow | At::Group(_) | At::Fetch(..), _) => self.by_reference(wave).map(|_| ()),
+        }
+    }
+
+    /// Group `number` of a clause.
+    fn group(
+        &mut self,
+        wave: &mut Wave,
+        clause: &Clause,
+        number: usize,
+        end: bool,
+    ) -> Result<(), Trap<Cause>> {
+        let lowered = self.lowered;
+        let place = clause.groups.start + number as u32;
+        let group = &lowered.groups[place as usize];
+        if group.by_reference {
+            return self.group_by_reference(wave, clause, place).map(|_| ());
+        }
+        let active = wave.flow.active();
+        let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+        self.counts.groups[place as usize] += 1;
+        issue(wave, 1, lanes);
+        let (first, last) = (group.operations.start, group.operations.end);
+        // SAFETY: a level is one that the processor has.
+        unsafe {
+            match self.level.kind() {
+                Kind::Baseline => self.execute::<Baseline>(first, last, lanes),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx2 => self.execute::<Avx2>(first, last, lanes),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx512 => self.execute::<Avx512>(first, last, lanes),
+                #[cfg(not(target_arch = "x86_64"))]
+                Kind::Avx2 | Kind::Avx512 => self.execute::<Baseline>(first, last, lanes),
+            }
+        }
+        self.retire(wave, clause.form, group.masks, group.kills);
+        let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
+        if number + 1 < clause.groups.len() && (lanes.any() || group.masks && wave.options.strict) {
+            wave.at = At::Group(number + 1);
+            return Ok(());
+        }
+        self.leave(wave, clause, end, group.addr, active)
+    }
+}
+
+/// Counts instructions that were issued for some lanes.
+#[inline(always)]
+fn issue(wave: &mut Wave, instructions: u64, lanes: Mask) {
+    wave.statistics.instructions += instructions;
+    wave.statistics.lane_instructions += instructions * u64::from(lanes.count());
+}
+
+/// What an instruction does that only decides about flow. The rest has been left to the reference interpreter.
+#[inline(always)]
+fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
+    match inst {
+        CfInst::LOOP_START => flow.loop_start(control),
+        CfInst::LOOP_END => flow.loop_end(control),
+        CfInst::LOOP_START_DX10 => flow.loop_start_dx10(control),
+        CfInst::LOOP_START_NO_AL => flow.loop_start_no_al(control),
+        CfInst::LOOP_CONTINUE => flow.loop_continue(control),
+        CfInst::LOOP_BREAK => flow.loop_break(control),
+        CfInst::JUMP => flow.jump(control),
+        CfInst::PUSH => flow.push_(control),
+        CfInst::PUSH_ELSE => flow.push_else(control),
+        CfInst::ELSE => flow.else_(control),
+        CfInst::POP => flow.pop(control),
+        CfInst::POP_JUMP => flow.pop_jump(control),
+        CfInst::POP_PUSH => flow.pop_push(control),
+        CfInst::POP_PUSH_ELSE => flow.pop_push_else(control),
+        CfInst::CALL => flow.call(control),
+        CfInst::KILL => flow.kill(control),
+        CfInst::NOP
+        | CfInst::END_PROGRAM
+        | CfInst::CALL_FS
+        | CfInst::RETURN
+        | CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::EMIT_VERTEX
+        | CfInst::EMIT_CUT_VERTEX
+        | CfInst::CUT_VERTEX
+        | CfInst::WAIT_ACK
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => {
+            flow.nop();
+            Ok(())
+        }
+    }
+}
