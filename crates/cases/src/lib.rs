@@ -58,19 +58,13 @@ impl Verdict {
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
-    /// Which engine runs; each machine's own choice when absent.
+    /// Which engine runs; the fast one when absent.
     pub engine: Option<Engine>,
 }
 
 impl Settings {
     fn how(&self) -> How {
         How { engine: self.engine }
-    }
-
-    /// Why a machine that has the reference engine only cannot run so.
-    fn reference_only(&self, isa: Isa) -> Option<Verdict> {
-        let engine = self.engine.filter(|engine| *engine != Engine::Reference)?;
-        Some(Verdict::Unsupported(format!("{isa} has no {engine} engine")))
     }
 }
 

@@ -8,8 +8,9 @@ use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run};
+use reconverge_r700::reference::Cause;
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::Mode;
+use reconverge_simt::{Engine, Mode, Trap};
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
@@ -54,9 +55,6 @@ const FIRST_TEXTURE: u8 = 18;
 impl R700Case {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        if let Some(verdict) = settings.reference_only(Isa::R700) {
-            return verdict;
-        }
         let words = self.program.code.iter().flat_map(|pair| pair.0.iter().copied()).collect();
         let program = Program::from_words(words);
         let target = Target::new(Isa::R700, self.chip.as_deref());
@@ -66,13 +64,19 @@ impl R700Case {
         if let Some(value) = &self.program.bool_const {
             return Verdict::Unsupported(format!("bool_const = {value}"));
         }
-        in_modes(settings, &self.runs, |case_run, mode| self.judge_run(&program, case_run, mode))
+        in_modes(settings, &self.runs, |case_run, mode| {
+            self.judge_run(&program, case_run, &options(mode, settings))
+        })
     }
 
-    fn judge_run(&self, program: &Program, case_run: &Run<Constants>, mode: Mode) -> Result<(), Trouble> {
+    fn judge_run(
+        &self,
+        program: &Program,
+        case_run: &Run<Constants>,
+        options: &Options,
+    ) -> Result<(), Trouble> {
         let launch = self.launch(case_run)?;
-        let outcome =
-            run(program, &launch, &options(mode)).map_err(|trap| Trouble::Trap(trap.to_string()))?;
+        let outcome = run(program, &launch, options).map_err(trouble)?;
         let colour = outcome.export(ExportKind::Pixel, 0);
         let lanes: Vec<Option<[u32; 4]>> = (0..self.lanes)
             .map(|lane| (!outcome.killed[lane]).then(|| colour.map_or([0; 4], |colour| colour.values[lane])))
@@ -127,10 +131,19 @@ impl R700Case {
     }
 }
 
-fn options(mode: Mode) -> Options {
-    match mode {
+fn options(mode: Mode, settings: &Settings) -> Options {
+    let options = match mode {
         Mode::Strict => Options::STRICT,
         Mode::Lenient => Options::LENIENT,
+    };
+    Options { engine: settings.engine.unwrap_or(Engine::Fast), ..options }
+}
+
+/// Engines that differ are no trap of the program.
+fn trouble(trap: Trap<Cause>) -> Trouble {
+    match &trap.cause {
+        Cause::Engines(difference) => Trouble::Wrong(difference.to_string()),
+        _ => Trouble::Trap(trap.to_string()),
     }
 }
 
@@ -177,17 +190,13 @@ struct LlvmExport {
 impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        if let Some(verdict) = settings.reference_only(Isa::R700) {
-            return verdict;
-        }
         let program = Program::from_words(self.words.0.clone());
         let target = Target::new(Isa::R700, Some(&self.chip));
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
         in_modes(settings, &[()], |(), mode| {
-            let outcome = run(&program, &self.launch()?, &options(mode))
-                .map_err(|trap| Trouble::Trap(trap.to_string()))?;
+            let outcome = run(&program, &self.launch()?, &options(mode, settings)).map_err(trouble)?;
             self.compare(&outcome).map_err(Trouble::Wrong)
         })
     }

@@ -117,9 +117,6 @@ pub struct KernelRun {
 /// Why there are no counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The machine does not have this engine.
-    #[error("this machine does not have the {0} engine")]
-    Engine(Engine),
     /// The machine's fast engine does not tell events.
     #[error("only the fast engine of tesla traces")]
     Trace,
@@ -177,12 +174,9 @@ impl Prepared {
     /// Runs on an engine.
     ///
     /// # Errors
-    /// The program trapped, or the machine does not have the engine.
+    /// The program trapped.
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
         match self {
-            Prepared::R500 { .. } | Prepared::Tesla { .. } if engine != Engine::Reference => {
-                Err(KernelError::Engine(engine))
-            }
             Prepared::R500 { setup, launch } => {
                 let outcome = if launch.options.engine == engine {
                     r500::run(setup, launch)?
@@ -192,7 +186,6 @@ impl Prepared {
                 };
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
             }
-            Prepared::R700 { .. } if engine != Engine::Reference => Err(KernelError::Engine(engine)),
             Prepared::R700 { program, launch, options } => {
                 let outcome = r700::run(program, launch, &r700::Options { engine, ..*options })?;
                 let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;

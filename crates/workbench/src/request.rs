@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Isa;
 use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
 use reconverge_simt::{Engine, Mode};
 use serde::Deserialize;
@@ -48,14 +47,6 @@ pub enum Error {
         /// What would fit.
         help: String,
     },
-    /// The machine does not have this engine.
-    #[error("{isa} has no {engine} engine")]
-    Engine {
-        /// The machine.
-        isa: Isa,
-        /// The engine asked for.
-        engine: Engine,
-    },
     /// The engines that were to run in lockstep disagree: a mistake of this program, not of the one that runs.
     #[error("{0}")]
     Differ(String),
@@ -67,18 +58,8 @@ pub enum Error {
 /// How to run, besides what a launch says itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
-    /// Which engine runs; the machine's own choice when absent. Results do not depend on it.
+    /// Which engine runs; the fast one when absent. Results do not depend on it.
     pub engine: Option<Engine>,
-}
-
-impl How {
-    /// For a machine that has the reference engine only.
-    pub(crate) fn reference_only(self, isa: Isa) -> Result<(), Error> {
-        match self.engine {
-            None | Some(Engine::Reference) => Ok(()),
-            Some(engine) => Err(Error::Engine { isa, engine }),
-        }
-    }
 }
 
 /// A texture of one level.
