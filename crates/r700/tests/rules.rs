@@ -3,13 +3,16 @@
 
 mod collections;
 
+mod engines;
+
 use collections::shared;
+use engines::run;
 use reconverge_isa::{FieldValue, Program};
 use reconverge_r700::chip::{Chip, Family};
 use reconverge_r700::code::{Code, CodeFault, CodeOptions, ExportKind};
 use reconverge_r700::flow::{FlowFault, LoopConstant};
 use reconverge_r700::lane;
-use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run};
+use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage};
 use reconverge_r700::lint;
 use reconverge_r700::meaning::{self, Unit};
 use reconverge_r700::reference::Cause;
