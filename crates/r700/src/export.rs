@@ -246,29 +246,31 @@ impl Wave {
                 outcome.exports.len() - 1
             });
             let exported = &mut outcome.exports[place];
-            for lane in Mask::first(self.count).lanes() {
-                if *kind == ExportKind::Pixel && !valid.has(lane) {
-                    continue;
-                }
-                for chan in 0..4 {
-                    if target.written[chan].has(lane) {
-                        exported.values[self.first_lane + lane.index()][chan] =
-                            target.values[chan][lane.index()];
-                        exported.written[self.first_lane + lane.index()] |= 1 << chan;
-                    }
+            let kept = if *kind == ExportKind::Pixel { valid } else { Mask(u64::MAX) };
+            for chan in 0..4 {
+                let lanes = target.written[chan] & kept & Mask::first(self.count);
+                for lane in lanes.lanes() {
+                    let values = &mut exported.values[self.first_lane + lane.index()];
+                    values[chan] = target.values[chan][lane.index()];
+                    exported.written[self.first_lane + lane.index()] |= 1 << chan;
                 }
             }
         }
         outcome.exports.sort_by_key(|exported| (exported.kind, exported.base));
         let memory = &mut outcome.memory;
-        for lane in Mask::first(self.count).lanes() {
-            outcome.killed.push(!valid.has(lane));
-            memory.scratch.push(self.spaces.scratch.lane(lane));
-            memory.reduction.push(self.spaces.reduction.lane(lane));
-            memory.ring.push(self.spaces.ring.lane(lane));
-            for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
-                records.push(stream.lane(lane));
+        outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8))));
+        let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {
+            if records.is_empty() && space.used() == 0 {
+                return;
             }
+            records.resize(self.first_lane, Vec::new());
+            records.extend((0..self.count).map(|lane| space.lane(Lane(lane as u8))));
+        };
+        keep(&mut memory.scratch, &self.spaces.scratch);
+        keep(&mut memory.reduction, &self.spaces.reduction);
+        keep(&mut memory.ring, &self.spaces.ring);
+        for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
+            keep(records, stream);
         }
         outcome.emissions.extend(self.emissions);
         outcome.statistics.add(&self.statistics);

@@ -68,11 +68,13 @@ impl Flow {
     // What can be asked.
 
     /// The next control-flow instruction, in 64-bit words from the start of its program.
+    #[inline]
     pub fn pc(&self) -> u32 {
         self.pc
     }
 
     /// Lanes in state A.
+    #[inline]
     pub fn active(&self) -> Mask {
         self.states.active
     }
@@ -127,11 +129,13 @@ impl Flow {
     }
 
     /// Whether the program has ended.
+    #[inline]
     pub fn done(&self) -> bool {
         self.done
     }
 
     /// Whether the fetch program runs, called by CALL_FS.
+    #[inline]
     pub fn in_fetch_program(&self) -> bool {
         self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
     }
@@ -147,6 +151,7 @@ impl Flow {
     }
 
     /// What the stack holds now, in entries and subentries.
+    #[inline]
     pub fn stack_use(&self) -> StackUse {
         StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
     }
@@ -168,11 +173,13 @@ impl Flow {
     ///
     /// # Errors
     /// Both modes at once, in strict mode; in lenient mode VALID_PIXEL_MODE wins.
+    #[inline]
     pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
         self.passing(self.states.active, control)
     }
 
     /// The same if `active` were active.
+    #[inline]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
             return Ok(Mask::NONE);
@@ -186,6 +193,7 @@ impl Flow {
     }
 
     /// Whether COND lets anybody pass at all.
+    #[inline]
     fn boolean(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
         match cond {
@@ -205,12 +213,14 @@ impl Flow {
 
     /// Active lanes that fail become inactive-branch; lanes that pass without being active (WHOLE_QUAD_MODE) wake
     /// if they were inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
     }
 
     // The stack.
 
+    #[inline]
     fn push(&mut self, entry: Entry) -> Flows {
         self.stack.push(entry);
         let used = self.stack_use();
@@ -233,12 +243,14 @@ impl Flow {
         }
     }
 
+    #[inline]
     fn push_branch(&mut self, whole_quad: bool) -> Flows {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
     /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
     /// Nothing is changed when one of them is not a branch entry.
+    #[inline]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
         for depth in 0..count {
@@ -258,6 +270,7 @@ impl Flow {
 
     /// The lanes that were active at the innermost push that is still on the stack, or when the innermost loop
     /// began; the valid lanes at launch if there is neither.
+    #[inline]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
             Entry::Branch { active, .. } => Some(*active),
@@ -268,16 +281,19 @@ impl Flow {
     }
 
     /// How long the stack is up to the innermost loop's entry, if that loop began in this subroutine.
+    #[inline]
     fn loop_entry(&self) -> Option<usize> {
         let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
         matches!(self.stack[top], Entry::Loop { .. }).then_some(top + 1)
     }
 
+    #[inline]
     fn next(&mut self) -> Flows {
         self.pc += 1;
         Ok(())
     }
 
+    #[inline]
     fn jump_to(&mut self, addr: u32) -> Flows {
         self.pc = addr;
         Ok(())
@@ -287,11 +303,13 @@ impl Flow {
 
     /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses,
     /// exports, EMIT and CUT): on to the next instruction. (MAN p. 37)
+    #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
     }
 
     /// END_OF_PROGRAM of the instruction just executed: stop, whatever it decided. (MAN p. 37)
+    #[inline]
     pub fn end_of_program(&mut self) {
         self.done = true;
     }
@@ -351,6 +369,7 @@ impl Flow {
 
     /// 0x05 LOOP_END: wakes all lanes that have not left the loop, counts, and goes on with those that pass; when
     /// none does, everything is as it was before the loop. POP_COUNT is ignored.
+    #[inline]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
         let (saved, saved_registers) = match self.stack.last() {
             Some(Entry::Loop { states, registers }) => (*states, *registers),
@@ -423,6 +442,7 @@ impl Flow {
     }
 
     /// 0x0a JUMP: pops POP_COUNT entries and jumps when no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
+    #[inline]
     pub fn jump(&mut self, control: &Control) -> Flows {
         if self.test(control)?.any() {
             return self.next();
@@ -455,6 +475,7 @@ impl Flow {
 
     /// 0x0d ELSE: among the lanes that were active at the innermost push, active ones and inactive-branch ones
     /// change places. When nobody is active then: pops POP_COUNT entries and jumps.
+    #[inline]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
         if self.states.active.any() {
@@ -464,6 +485,7 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
+    #[inline]
     fn flip(&mut self, control: &Control) -> Flows {
         if control.whole_quad_mode && control.valid_pixel_mode && self.setup.strict {
             return Err(FlowFault::BothModes);
@@ -482,6 +504,7 @@ impl Flow {
     }
 
     /// 0x0e POP: pops POP_COUNT entries; lanes that then fail the test become inactive-branch. (MAN p. 54)
+    #[inline]
     pub fn pop(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP", control.pop_count)?;
         let pass = self.test(control)?;
@@ -573,6 +596,7 @@ impl Flow {
     }
 
     /// Removes lanes from the valid mask for good, as the ALU's KILL* do.
+    #[inline]
     pub fn kill_lanes(&mut self, lanes: Mask) {
         self.valid = self.valid - lanes;
     }
@@ -582,6 +606,7 @@ impl Flow {
     /// The start of an ALU clause: pushes for ALU_PUSH_BEFORE, even when no lane is active
     /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]), and gives the lanes that run: the active ones, in
     /// WHOLE_QUAD_MODE every lane of a quad that has one.
+    #[inline]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
             AluForm::PushBefore => self.push_branch(whole_quad_mode)?,
@@ -599,12 +624,14 @@ impl Flow {
     }
 
     /// The lanes for which the next group of an ALU clause runs.
+    #[inline]
     pub fn alu_lanes(&self, whole_quad_mode: bool) -> Mask {
         if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
     }
 
     /// A PRED_SET* with UPDATE_EXECUTE_MASK: `skip` are the lanes whose result is "skip". Active ones become
     /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others stay what they are.
+    #[inline]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) {
         let skip = skip & self.states.active;
         self.states.active = self.states.active - skip;
@@ -621,6 +648,7 @@ impl Flow {
 
     /// The end of an ALU clause: pops or flips as the form says, and goes on to the next instruction; an ALU clause
     /// never jumps.
+    #[inline]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {
         match form {
             AluForm::PopAfter => self.pop_entries("ALU_POP_AFTER", 1)?,

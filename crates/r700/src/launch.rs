@@ -257,7 +257,8 @@ pub struct Emission {
     pub cut: bool,
 }
 
-/// Memory after a run. Lane-private spaces are lists of dwords a lane, as long as the lane's wavefront used.
+/// Memory after a run. A lane-private space is a list of dwords a lane, as long as the lane's wavefront used; no list at
+/// all, where no lane has written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOutcome {
     /// Scratch memory.

@@ -1,11 +1,14 @@
 //! Programs as a person writes them: labels instead of addresses, literals folded, mistakes told.
 
+mod engines;
+
+use engines::run;
 use reconverge_isa::{Diagnostic, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Options, Stage, run};
+use reconverge_r700::launch::{Input, Launch, Options, Stage};
 use reconverge_r700::text::{self, Assembled, assemble, disassemble};
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_simt::texture::Image;

@@ -1,6 +1,8 @@
 //! Generated structured programs, lowered to R700 in the idioms that compilers emit and some that only the manual has,
 //! equal a direct evaluation of their tree; at the end the stack is empty and every lane is active.
 
+mod engines;
+
 use std::sync::Arc;
 
 use reconverge_r700::chip::Chip;
@@ -578,6 +580,8 @@ impl Prepared {
         launch.lanes = lanes.len();
         let values = lanes.iter().map(|lane| lane.map(|variable| variable as u32)).collect();
         launch.inputs = vec![Input { gpr: 0, values }];
+        engines::run(&reconverge_isa::Program::from_words(self.words.clone()), &launch, &Options::STRICT)
+            .map_err(|trap| trap.to_string())?;
         let fetch = fetch_code(&launch);
         let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::STRICT, 0);
         while wave.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Running {}

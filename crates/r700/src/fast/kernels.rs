@@ -132,10 +132,12 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
         let rows = operation.src.map(|place| lanes.row(place));
         let source = |lane: usize| {
-            [0, 1, 2].map(|number: usize| match MODIFIED {
+            let word = |number: usize| match MODIFIED {
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
-            })
+            };
+            // Not as a map over an array, which the compiler does not always see through.
+            [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
         if K::USUAL {
@@ -223,7 +225,10 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIF
         let bits = unsafe { W::signs(&holds) };
         lanes.decide(operation, bits);
         if WRITE {
-            let values = holds.map(|word| !word & lane::ONE);
+            let mut values = [0; LANES];
+            for lane in 0..LANES {
+                values[lane] = !holds[lane] & lane::ONE;
+            }
             // SAFETY: as the caller says.
             unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
         }
@@ -240,7 +245,10 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
         // SAFETY: as the caller says.
         lanes.killed |= unsafe { W::signs(&holds) } & lanes.set(operation.set);
         if WRITE {
-            let values = holds.map(|word| word & lane::ONE);
+            let mut values = [0; LANES];
+            for lane in 0..LANES {
+                values[lane] = holds[lane] & lane::ONE;
+            }
             // SAFETY: as the caller says.
             unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
         }

@@ -29,6 +29,30 @@ pub(crate) struct Runner<'a> {
     counts: Counts,
 }
 
+/// Instructions of a wavefront that its statistics do not have yet, and the same summed over lanes: kept apart so that
+/// the loop between operations need not wait for memory.
+#[derive(Clone, Copy, Default)]
+struct Issued {
+    instructions: u64,
+    lane_instructions: u64,
+}
+
+impl Issued {
+    /// Counts instructions that were issued for some lanes.
+    #[inline(always)]
+    fn count(&mut self, instructions: u64, lanes: Mask) {
+        self.instructions += instructions;
+        self.lane_instructions += instructions * u64::from(lanes.count());
+    }
+
+    /// Hands what was counted to the wavefront.
+    fn settle(&mut self, wave: &mut Wave) {
+        wave.statistics.instructions += self.instructions;
+        wave.statistics.lane_instructions += self.lane_instructions;
+        *self = Issued::default();
+    }
+}
+
 /// What wavefronts have executed, by place in the program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -162,31 +186,37 @@ impl<'a> Runner<'a> {
     unsafe fn to_the_end<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let mut fetch_program = wave.flow.in_fetch_program();
+        let mut issued = Issued::default();
+        let mut limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
-            let left = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
+            let left = limit.saturating_sub(issued.instructions);
             match lowered.node(fetch_program, wave.flow.pc()) {
                 Some((number, node))
                     if left > 0
                         && let Work::Flow(inst, control) = &node.work =>
                 {
-                    self.flow(wave, number, *inst, control, node.end)?;
+                    self.flow(wave, &mut issued, number, *inst, control, node.end)?;
                 }
                 Some((_, node))
                     if let Work::Alu(clause) = &node.work
                         && left > clause.groups.len() as u64 =>
                 {
                     // SAFETY: as the caller says.
-                    unsafe { self.clause::<W>(wave, clause, node.end) }?;
+                    unsafe { self.clause::<W>(wave, &mut issued, clause, node.end) }?;
+                    limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
                 _ => {
+                    issued.settle(wave);
                     self.by_reference(wave)?;
                     while wave.at != At::ControlFlow {
                         self.by_reference(wave)?;
                     }
                     fetch_program = wave.flow.in_fetch_program();
+                    limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
             }
         }
+        issued.settle(wave);
         Ok(())
     }
 
@@ -204,13 +234,14 @@ impl<'a> Runner<'a> {
     fn flow(
         &mut self,
         wave: &mut Wave,
+        issued: &mut Issued,
         number: usize,
         inst: CfInst,
         control: &Control,
         end: bool,
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        issue(wave, 1, active);
+        issued.count(1, active);
         decide(&mut wave.flow, inst, control).map_err(|fault| wave.trap(pc, active, fault.into()))?;
         self.counts.nodes[number] = true;
         if end {
@@ -223,9 +254,9 @@ impl<'a> Runner<'a> {
 
     /// Begins a clause; gives the lanes that run it.
     #[inline(always)]
-    fn begin(&mut self, wave: &mut Wave, clause: &Clause) -> Result<Mask, Trap<Cause>> {
+    fn begin(&mut self, wave: &mut Wave, issued: &mut Issued, clause: &Clause) -> Result<Mask, Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        issue(wave, 1, active);
+        issued.count(1, active);
         let lanes = wave
             .flow
             .alu_enter(clause.form, clause.whole_quad_mode)
@@ -264,19 +295,21 @@ impl<'a> Runner<'a> {
     unsafe fn clause<W: Wide>(
         &mut self,
         wave: &mut Wave,
+        issued: &mut Issued,
         clause: &Clause,
         end: bool,
     ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        let mut lanes = self.begin(wave, clause)?;
+        let mut lanes = self.begin(wave, issued, clause)?;
         if lanes.is_empty() {
             return self.leave(wave, clause, end, pc, active);
         }
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             if run.by_reference {
+                issued.settle(wave);
                 self.group_by_reference(wave, clause, run.first)?;
                 if wave.at == At::ControlFlow {
                     return Ok(());
@@ -287,7 +320,7 @@ impl<'a> Runner<'a> {
             active = wave.flow.active();
             pc = lowered.groups[(run.first + run.count) as usize - 1].addr;
             self.counts.runs[number] += 1;
-            issue(wave, run.count.into(), lanes);
+            issued.count(run.count.into(), lanes);
             // SAFETY: as the caller says.
             unsafe { self.execute::<W>(run.operations.start, run.operations.end, lanes) };
             let Run { masks, kills, .. } = *run;
@@ -363,13 +396,15 @@ impl<'a> Runner<'a> {
             return Ok(Step::Done);
         }
         self.enter(wave);
-        let result = self.one(wave);
+        let mut issued = Issued::default();
+        let result = self.one(wave, &mut issued);
+        issued.settle(wave);
         swap(&mut wave.registers, &mut self.lanes.rows);
         result?;
         Ok(if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    fn one(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    fn one(&mut self, wave: &mut Wave, issued: &mut Issued) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let node = lowered.node(wave.flow.in_fetch_program(), wave.flow.pc());
         if wave.statistics.instructions >= wave.options.watchdog {
@@ -377,11 +412,11 @@ impl<'a> Runner<'a> {
         }
         match (wave.at, node) {
             (At::ControlFlow, Some((number, node))) if let Work::Flow(inst, control) = &node.work => {
-                self.flow(wave, number, *inst, control, node.end)
+                self.flow(wave, issued, number, *inst, control, node.end)
             }
             (At::ControlFlow, Some((_, node))) if let Work::Alu(clause) = &node.work => {
                 let (pc, active) = (wave.flow.pc(), wave.flow.active());
-                let lanes = self.begin(wave, clause)?;
+                let lanes = self.begin(wave, issued, clause)?;
                 wave.clause.mask_updated = false;
                 if lanes.is_empty() {
                     return self.leave(wave, clause, node.end, pc, active);
@@ -390,7 +425,7 @@ impl<'a> Runner<'a> {
                 Ok(())
             }
             (At::Group(number), Some((_, node))) if let Work::Alu(clause) = &node.work => {
-                self.group(wave, clause, number, node.end)
+                self.group(wave, issued, clause, number, node.end)
             }
             (At::ControlFlow | At::Group(_) | At::Fetch(..), _) => self.by_reference(wave).map(|_| ()),
         }
@@ -400,6 +435,7 @@ impl<'a> Runner<'a> {
     fn group(
         &mut self,
         wave: &mut Wave,
+        issued: &mut Issued,
         clause: &Clause,
         number: usize,
         end: bool,
@@ -413,7 +449,7 @@ impl<'a> Runner<'a> {
         let active = wave.flow.active();
         let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
         self.counts.groups[place as usize] += 1;
-        issue(wave, 1, lanes);
+        issued.count(1, lanes);
         let (first, last) = (group.operations.start, group.operations.end);
         // SAFETY: a level is one that the processor has.
         unsafe {
@@ -435,13 +471,6 @@ impl<'a> Runner<'a> {
         }
         self.leave(wave, clause, end, group.addr, active)
     }
-}
-
-/// Counts instructions that were issued for some lanes.
-#[inline(always)]
-fn issue(wave: &mut Wave, instructions: u64, lanes: Mask) {
-    wave.statistics.instructions += instructions;
-    wave.statistics.lane_instructions += instructions * u64::from(lanes.count());
 }
 
 /// What an instruction does that only decides about flow. The rest has been left to the reference interpreter.

@@ -120,6 +120,7 @@ pub struct States {
 
 impl States {
     /// Lanes in IC or IX, which only the loop wakes.
+    #[inline]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
     }
@@ -354,6 +355,7 @@ pub struct StackUse {
 impl StackUse {
     /// What a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. To the entries' own costs
     /// come two subentries while any plain push is among them (Mesa, LLVM).
+    #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
         let mut used = StackUse::default();
         let mut pushes = false;

@@ -1,10 +1,11 @@
 //! Cases of `corpus/r700-llvm`.
 
+use crate::engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
-use reconverge_r700::launch::{Input, Launch, Options, Stage, run};
+use reconverge_r700::launch::{Input, Launch, Options, Stage};
 use serde_json::Value;
 
 use crate::{judge, records, words};

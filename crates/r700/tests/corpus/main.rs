@@ -3,6 +3,8 @@
 //! * `mesa`: fragment programs that Mesa's driver compiled (`corpus/r700/{fuzz,piglit}.jsonl.gz`);
 //! * `llvm`: programs that LLVM's R600 back end compiled (`corpus/r700-llvm/exec.jsonl.gz`).
 
+#[path = "../engines/mod.rs"]
+mod engines;
 mod llvm;
 mod mesa;
 

@@ -1,11 +1,12 @@
 //! Cases of `corpus/r700`.
 
+use crate::engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Exported, Input, Launch, Options, Outcome, Stage, run};
+use reconverge_r700::launch::{Exported, Input, Launch, Options, Outcome, Stage};
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_simt::texture::{Image, Sampler, Wrap};
 use serde_json::Value;

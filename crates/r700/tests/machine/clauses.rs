@@ -1,9 +1,10 @@
 //! ALU clauses: groups, slots, operands, constants, indices, predicates.
 
+use crate::engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::CodeFault;
-use reconverge_r700::launch::{Options, run};
+use reconverge_r700::launch::Options;
 use reconverge_r700::reference::Cause;
 use reconverge_r700::rules::Rule;
 use reconverge_r700::words::{IndexModeR700, Omod, Op2, PredSel};

@@ -5,11 +5,14 @@
 mod clauses;
 mod control;
 mod effects;
+#[path = "../engines/mod.rs"]
+mod engines;
 mod wave;
 
+use engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run};
+use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage};
 use reconverge_r700::reference::Cause;
 use reconverge_r700::words::{AluDword0, AluDword1Op2R700, IndexModeR700, Omod, Op2, PredSel};
 use reconverge_simt::Trap;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::code::Code;
-use reconverge_r700::launch::{Options, run, run_observed};
+use reconverge_r700::launch::{Options, run_observed};
 use reconverge_r700::reference::{Cause, Wave};
 use reconverge_r700::words::Op2;
 use reconverge_simt::Fidelity;

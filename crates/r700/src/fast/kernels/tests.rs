@@ -1,1 +1,154 @@
+//! Every code of an opcode's own is compared with the lane function that the reference interpreter calls, for every
+//! level of this processor, over special values and random bits.
 
+use reconverge_simt::registers::Row;
+
+use super::super::lanes::{ACTIVE, Place, Tables};
+use super::super::wide::{Baseline, Set};
+use super::*;
+use crate::chip::Family;
+use crate::meaning::{Meaning, op2, op3};
+
+/// Values at which something changes.
+#[rustfmt::skip]
+const SPECIAL: [u32; 32] = [
+    0, 0x8000_0000, 1, 0x8000_0001, 0x007f_ffff, 0x807f_ffff, 0x0080_0000, 0x8080_0000,
+    0x0080_0001, 0x00ff_ffff, 0x3f80_0000, 0xbf80_0000, 0x3f7f_ffff, 0x3f80_0001, 0x4000_0000, 0x3f00_0000,
+    0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000, 0xff80_0000, 0x7f80_0001, 0x7fc0_0000, 0xffc0_1234, 0xff80_0001,
+    0x7fff_ffff, 0xffff_ffff, 31, 32, 0x1fff_ffff, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000,
+];
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as u32
+    }
+
+    /// Special values, numbers near the smallest ones, small integers, any bits.
+    fn word(&mut self) -> u32 {
+        let word = self.next();
+        match self.next() % 4 {
+            0 => SPECIAL[word as usize % SPECIAL.len()],
+            1 => word & 0x83ff_ffff,
+            2 => word & 0xff,
+            _ => word,
+        }
+    }
+}
+
+/// What the reference interpreter makes of one lane: the result, and whether a test holds.
+fn expected(meaning: Meaning, src: [u32; 3], operation: &Operation) -> (u32, bool) {
+    let [a, b, c] = src;
+    match meaning {
+        Meaning::Float1(f) => (finish(f(a), operation), false),
+        Meaning::Float2(f) => (finish(f(a, b), operation), false),
+        Meaning::Float3(f, _) => (finish(f(a, b, c), operation), false),
+        Meaning::Bits1(f) => (f(a), false),
+        Meaning::Bits2(f) => (f(a, b), false),
+        Meaning::Bits3(f) => (f(a, b, c), false),
+        Meaning::PredSet(f) => (f(a, b).value, f(a, b).execute),
+        Meaning::Kill(f) => (if f(a, b) { lane::ONE } else { 0 }, f(a, b)),
+        Meaning::Nothing
+        | Meaning::Mova(_)
+        | Meaning::MovaLoop(_)
+        | Meaning::Reduce(_)
+        | Meaning::Cube
+        | Meaning::Double(_) => panic!("no code of its own"),
+    }
+}
+
+fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> usize {
+    let tables = Tables::default();
+    let mut ways = 0;
+    for number in 0..8 {
+        let shape = Shape { modified: number & 1 != 0, finish: number & 2 != 0, write: number & 4 != 0 };
+        let Some(run) = choose(code, shape, level) else { continue };
+        ways += 1;
+        for round in 0..200 {
+            let rows: Vec<Row<LANES>> = (0..4).map(|_| Row(std::array::from_fn(|_| random.word()))).collect();
+            let modifier = |random: &mut Random, number: u32| {
+                if shape.modified { random.next() & number != 0 } else { false }
+            };
+            let mut lanes = Lanes {
+                rows: rows.clone(),
+                sets: [Set::NONE; 3],
+                predicate: 0x0123_4567_89ab_cdef,
+                execute: 0,
+                skip: 0,
+                killed: 0,
+                tables: &tables,
+            };
+            let running = if round % 3 == 0 {
+                u64::MAX
+            } else {
+                u64::from(random.next()) << 32 | u64::from(random.next())
+            };
+            // SAFETY: every processor has the baseline, and its way of choosing serves all levels.
+            unsafe { lanes.sets[usize::from(ACTIVE)].choose::<Baseline>(running) };
+            let operation = Operation {
+                run,
+                src: [Place::of(0), Place::of(1), Place::of(2)],
+                dst: Place::of(3),
+                keep: [1, 2, 4].map(|bit| if modifier(random, bit) { 0x7fff_ffff } else { u32::MAX }),
+                flip: [1, 2, 4].map(|bit| if modifier(random, bit) { 0x8000_0000 } else { 0 }),
+                factor: if shape.finish { [1.0, 2.0, 4.0, 0.5][round % 4] } else { 1.0 },
+                clamp: shape.finish && random.next() & 8 != 0,
+                dx10_clamp: random.next() & 8 != 0,
+                set: ACTIVE,
+                update_pred: random.next() & 8 != 0,
+                update_execute_mask: true,
+                number: 0,
+            };
+            // SAFETY: the level is one that the processor has, and all four rows are there.
+            unsafe { run(&mut lanes, &operation) };
+            let mut holds = 0;
+            for lane in 0..LANES {
+                let src = [0, 1, 2].map(|number: usize| {
+                    rows[number].0[lane] & operation.keep[number] ^ operation.flip[number]
+                });
+                let (value, holding) = expected(meaning, src, &operation);
+                let decides = matches!(meaning, Meaning::PredSet(_) | Meaning::Kill(_));
+                let written = running >> lane & 1 != 0 && (shape.write || !decides);
+                let wanted = if written { value } else { rows[3].0[lane] };
+                let shown = format!("{} {shape:?} {} of {src:x?}, lane {lane}", code.name(), level.name());
+                assert_eq!(lanes.rows[3].0[lane], wanted, "{shown}");
+                holds |= u64::from(holding) << lane;
+            }
+            match meaning {
+                Meaning::PredSet(_) => {
+                    assert_eq!((lanes.execute, lanes.skip), (holds & running, running & !holds));
+                    let updated = 0x0123_4567_89ab_cdef & !running | holds & running;
+                    let wanted = if operation.update_pred { updated } else { 0x0123_4567_89ab_cdef };
+                    assert_eq!(lanes.predicate, wanted);
+                }
+                Meaning::Kill(_) => assert_eq!(lanes.killed, holds & running),
+                _ => {}
+            }
+        }
+    }
+    ways
+}
+
+#[test]
+fn every_code_of_an_opcodes_own_gives_what_its_lane_function_gives() {
+    let seed = 0x2545_f491_4f6c_dd1d;
+    println!("seed {seed:#x}");
+    let mut random = Random(seed);
+    for level in Level::available() {
+        let mut opcodes = 0;
+        for code in Op2::ALL {
+            if let Some(opcode) = op2(*code, Family::R700) {
+                opcodes += usize::from(check(opcode.code, opcode.meaning, level, &mut random) > 0);
+            }
+        }
+        for code in Op3::ALL {
+            let opcode = op3(*code);
+            opcodes += usize::from(check(opcode.code, opcode.meaning, level, &mut random) > 0);
+        }
+        assert!(opcodes > 70, "{} has only {opcodes} opcodes with code of their own", level.name());
+    }
+}
