@@ -143,13 +143,13 @@ impl<'a> Runner<'a> {
         // SAFETY: a level is one that the processor has.
         let result = unsafe {
             match self.level.kind() {
-                Kind::Baseline => self.to_the_end::<Baseline>(wave),
+                Kind::Baseline => self.run_out::<Baseline>(wave),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 => self.to_the_end_avx2(wave),
+                Kind::Avx2 => self.run_out_avx2(wave),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 => self.to_the_end_avx512(wave),
+                Kind::Avx512 => self.run_out_avx512(wave),
                 #[cfg(not(target_arch = "x86_64"))]
-                Kind::Avx2 | Kind::Avx512 => self.to_the_end::<Baseline>(wave),
+                Kind::Avx2 | Kind::Avx512 => self.run_out::<Baseline>(wave),
             }
         };
         swap(&mut wave.registers, &mut self.lanes.rows);
@@ -158,16 +158,16 @@ impl<'a> Runner<'a> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn to_the_end_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_out_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.to_the_end::<Avx2>(wave) }
+        unsafe { self.run_out::<Avx2>(wave) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn to_the_end_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_out_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.to_the_end::<Avx512>(wave) }
+        unsafe { self.run_out::<Avx512>(wave) }
     }
 
     /// Takes the registers.
@@ -183,7 +183,7 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn to_the_end<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_out<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let mut fetch_program = wave.flow.in_fetch_program();
         let mut issued = Issued::default();

@@ -6,7 +6,7 @@ use reconverge_r700::reference::Cause;
 use reconverge_simt::{Engine, Level, Trap};
 
 /// [`launch::run`] on the reference interpreter, after seeing that the others leave the same.
-pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
+pub(crate) fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
     let reference = launch::run(program, launch, &Options { engine: Engine::Reference, ..*options });
     for level in Level::available() {
         for engine in [Engine::Fast, Engine::Lockstep] {
