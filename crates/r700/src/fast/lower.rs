@@ -66,6 +66,8 @@ pub(super) struct Run {
     /// The first, among the program's, and how many.
     pub(super) first: u32,
     pub(super) count: u32,
+    /// The address of the last.
+    pub(super) last_addr: u32,
     pub(super) operations: Range<u32>,
     /// Whether it is one group that the reference interpreter executes.
     pub(super) by_reference: bool,
@@ -111,10 +113,15 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// The node at an address of the program, or of the fetch program, with its number.
+    /// Which node each address of the program, or of the fetch program, is.
+    pub(super) fn places(&self, fetch_program: bool) -> &[u32] {
+        &self.places[usize::from(fetch_program)]
+    }
+
+    /// The node at an address, with its number.
     #[inline(always)]
-    pub(super) fn node(&self, fetch_program: bool, pc: u32) -> Option<(usize, &Node)> {
-        let number = *self.places[usize::from(fetch_program)].get(pc as usize)? as usize;
+    pub(super) fn node(&self, places: &[u32], pc: u32) -> Option<(usize, &Node)> {
+        let number = *places.get(pc as usize)? as usize;
         Some((number, self.nodes.get(number)?))
     }
 }
@@ -211,7 +218,7 @@ impl Lowering<'_> {
                 addr: group.addr,
                 operations: first..first,
                 by_reference: by_reference[number],
-                masks: group.ops.iter().any(|op| op.update_execute_mask && decides(op)),
+                masks: deciding(group).is_some_and(|op| op.update_execute_mask),
                 kills: group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_))),
                 opcodes: Vec::new(),
                 rules: Vec::new(),
@@ -238,7 +245,7 @@ impl Lowering<'_> {
                     before.register[slot] = self.destination(op);
                 }
             }
-            predicate_written |= group.ops.iter().any(|op| op.update_pred && decides(op));
+            predicate_written |= deciding(group).is_some_and(|op| op.update_pred);
             self.add_to_runs(first_run, &info);
             self.lowered.groups.push(info);
         }
@@ -263,15 +270,17 @@ impl Lowering<'_> {
             && !info.by_reference
         {
             last.count += 1;
+            last.last_addr = info.addr;
             last.operations.end = info.operations.end;
             last.masks = info.masks;
             last.kills |= info.kills;
             return;
         }
-        let GroupInfo { ref operations, by_reference, masks, kills, .. } = *info;
+        let GroupInfo { ref operations, addr, by_reference, masks, kills, .. } = *info;
         runs.push(Run {
             first: number,
             count: 1,
+            last_addr: addr,
             operations: operations.clone(),
             by_reference,
             masks,
@@ -287,7 +296,7 @@ impl Lowering<'_> {
         for group in groups {
             result.push(masked || !self.can_lower(clause, group, defined));
             // What follows in the same clause traps, or is rare.
-            masked |= group.ops.iter().any(|op| op.update_execute_mask && decides(op));
+            masked |= deciding(group).is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
                 defined[usize::from(op.slot)] = true;
@@ -612,6 +621,15 @@ fn decides(op: &AluOp) -> bool {
         | Meaning::Reduce(_)
         | Meaning::Cube => false,
     }
+}
+
+/// The PRED_SET* of a group that counts: the last one to be computed. Those that write through an index are computed
+/// before the others.
+fn deciding<'a>(group: &Group<'a>) -> Option<&'a AluOp> {
+    let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
+    let counts = |op: &&AluOp| decides(op) && (!op.opcode.meaning.spans_slots() || op.slot & 1 == 0);
+    let last = group.ops.iter().filter(|op| !first(op)).rfind(counts);
+    last.or_else(|| group.ops.iter().filter(first).rfind(counts))
 }
 
 /// Instructions that the run loop does itself.

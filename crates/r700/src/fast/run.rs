@@ -185,12 +185,12 @@ impl<'a> Runner<'a> {
     #[inline(always)]
     unsafe fn to_the_end<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let mut fetch_program = wave.flow.in_fetch_program();
+        let mut places = lowered.places(wave.flow.in_fetch_program());
         let mut issued = Issued::default();
         let mut limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let left = limit.saturating_sub(issued.instructions);
-            match lowered.node(fetch_program, wave.flow.pc()) {
+            match lowered.node(places, wave.flow.pc()) {
                 Some((number, node))
                     if left > 0
                         && let Work::Flow(inst, control) = &node.work =>
@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
                     while wave.at != At::ControlFlow {
                         self.by_reference(wave)?;
                     }
-                    fetch_program = wave.flow.in_fetch_program();
+                    places = lowered.places(wave.flow.in_fetch_program());
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
             }
@@ -261,7 +261,9 @@ impl<'a> Runner<'a> {
             .flow
             .alu_enter(clause.form, clause.whole_quad_mode)
             .map_err(|fault| wave.trap(pc, active, fault.into()))?;
-        self.counts.empty_push |= clause.form == AluForm::PushBefore && active.is_empty();
+        if clause.form == AluForm::PushBefore && active.is_empty() {
+            self.counts.empty_push = true;
+        }
         if lanes.any() && clause.whole_state {
             swap(&mut wave.registers, &mut self.lanes.rows);
             wave.begin_clause();
@@ -318,13 +320,13 @@ impl<'a> Runner<'a> {
                 continue;
             }
             active = wave.flow.active();
-            pc = lowered.groups[(run.first + run.count) as usize - 1].addr;
+            pc = run.last_addr;
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             // SAFETY: as the caller says.
             unsafe { self.execute::<W>(run.operations.start, run.operations.end, lanes) };
             let Run { masks, kills, .. } = *run;
-            self.retire(wave, clause.form, masks, kills);
+            self.retire(wave, clause, masks, kills);
             if masks {
                 lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
                 if lanes.is_empty() && !wave.options.strict {
@@ -350,7 +352,7 @@ impl<'a> Runner<'a> {
 
     /// What the last of some groups did to the masks.
     #[inline(always)]
-    fn retire(&mut self, wave: &mut Wave, form: AluForm, masks: bool, kills: bool) {
+    fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
         if kills {
             wave.flow.kill_lanes(Mask(self.lanes.killed));
             self.lanes.killed = 0;
@@ -361,9 +363,11 @@ impl<'a> Runner<'a> {
             if (skip & active).any() && (execute & active).any() {
                 wave.statistics.divergent_branches += 1;
             }
-            wave.flow.update_execute_mask(form, skip);
-            // Only the reference interpreter goes on in the same clause.
-            wave.clause.mask_updated = true;
+            wave.flow.update_execute_mask(clause.form, skip);
+            if clause.whole_state {
+                // Only the reference interpreter goes on in the same clause.
+                wave.clause.mask_updated = true;
+            }
         }
     }
 
@@ -406,7 +410,7 @@ impl<'a> Runner<'a> {
 
     fn one(&mut self, wave: &mut Wave, issued: &mut Issued) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let node = lowered.node(wave.flow.in_fetch_program(), wave.flow.pc());
+        let node = lowered.node(lowered.places(wave.flow.in_fetch_program()), wave.flow.pc());
         if wave.statistics.instructions >= wave.options.watchdog {
             return self.by_reference(wave).map(|_| ());
         }
@@ -463,7 +467,7 @@ impl<'a> Runner<'a> {
                 Kind::Avx2 | Kind::Avx512 => self.execute::<Baseline>(first, last, lanes),
             }
         }
-        self.retire(wave, clause.form, group.masks, group.kills);
+        self.retire(wave, clause, group.masks, group.kills);
         let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
         if number + 1 < clause.groups.len() && (lanes.any() || group.masks && wave.options.strict) {
             wave.at = At::Group(number + 1);
