@@ -146,12 +146,13 @@ impl Flow {
     }
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
     /// What the stack holds now, in entries and subentries.
-    #[inline]
+    #[inline(always)]
     pub fn stack_use(&self) -> StackUse {
         StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
     }
@@ -220,7 +221,7 @@ impl Flow {
 
     // The stack.
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, entry: Entry) -> Flows {
         self.stack.push(entry);
         let used = self.stack_use();
@@ -243,14 +244,14 @@ impl Flow {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_branch(&mut self, whole_quad: bool) -> Flows {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
     /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
     /// Nothing is changed when one of them is not a branch entry.
-    #[inline]
+    #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
         for depth in 0..count {
