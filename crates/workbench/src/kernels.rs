@@ -10,7 +10,7 @@
 //!   R500 has no integers, so there is none for it.
 //!
 //! [`find`] gives a [`Kernel`], [`Kernel::prepare`] assembles it and lays out its launch, [`Prepared::run`] runs that
-//! on the reference engine, and [`hash`] folds the counts into the figure that must equal [`Kernel::golden`] over
+//! on an engine, and [`hash`] folds the counts into the figure that must equal [`Kernel::golden`] over
 //! [`LANES`] lanes. Another engine takes the launch apart: the variants of [`Prepared`] hold what it needs, and
 //! [`counts_of_memory`], [`counts_of_colors`] and [`counts_of_export`] read what it left.
 
