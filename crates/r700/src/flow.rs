@@ -146,12 +146,13 @@ impl Flow {
     }
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
     /// What the stack holds now, in entries and subentries.
-    #[inline]
+    #[inline(always)]
     pub fn stack_use(&self) -> StackUse {
         StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
     }
@@ -173,13 +174,13 @@ impl Flow {
     ///
     /// # Errors
     /// Both modes at once, in strict mode; in lenient mode VALID_PIXEL_MODE wins.
-    #[inline]
+    #[inline(always)]
     pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
         self.passing(self.states.active, control)
     }
 
     /// The same if `active` were active.
-    #[inline]
+    #[inline(always)]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
             return Ok(Mask::NONE);
@@ -193,7 +194,7 @@ impl Flow {
     }
 
     /// Whether COND lets anybody pass at all.
-    #[inline]
+    #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
         match cond {
@@ -220,7 +221,7 @@ impl Flow {
 
     // The stack.
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, entry: Entry) -> Flows {
         self.stack.push(entry);
         let used = self.stack_use();
@@ -243,14 +244,14 @@ impl Flow {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_branch(&mut self, whole_quad: bool) -> Flows {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
     /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
     /// Nothing is changed when one of them is not a branch entry.
-    #[inline]
+    #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
         for depth in 0..count {
@@ -270,7 +271,7 @@ impl Flow {
 
     /// The lanes that were active at the innermost push that is still on the stack, or when the innermost loop
     /// began; the valid lanes at launch if there is neither.
-    #[inline]
+    #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
             Entry::Branch { active, .. } => Some(*active),
@@ -287,13 +288,13 @@ impl Flow {
         matches!(self.stack[top], Entry::Loop { .. }).then_some(top + 1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Flows {
         self.pc += 1;
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn jump_to(&mut self, addr: u32) -> Flows {
         self.pc = addr;
         Ok(())
@@ -369,7 +370,7 @@ impl Flow {
 
     /// 0x05 LOOP_END: wakes all lanes that have not left the loop, counts, and goes on with those that pass; when
     /// none does, everything is as it was before the loop. POP_COUNT is ignored.
-    #[inline]
+    #[inline(always)]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
         let (saved, saved_registers) = match self.stack.last() {
             Some(Entry::Loop { states, registers }) => (*states, *registers),
@@ -442,7 +443,7 @@ impl Flow {
     }
 
     /// 0x0a JUMP: pops POP_COUNT entries and jumps when no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
-    #[inline]
+    #[inline(always)]
     pub fn jump(&mut self, control: &Control) -> Flows {
         if self.test(control)?.any() {
             return self.next();
@@ -475,7 +476,7 @@ impl Flow {
 
     /// 0x0d ELSE: among the lanes that were active at the innermost push, active ones and inactive-branch ones
     /// change places. When nobody is active then: pops POP_COUNT entries and jumps.
-    #[inline]
+    #[inline(always)]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
         if self.states.active.any() {
@@ -485,7 +486,7 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    #[inline]
+    #[inline(always)]
     fn flip(&mut self, control: &Control) -> Flows {
         if control.whole_quad_mode && control.valid_pixel_mode && self.setup.strict {
             return Err(FlowFault::BothModes);
@@ -606,7 +607,7 @@ impl Flow {
     /// The start of an ALU clause: pushes for ALU_PUSH_BEFORE, even when no lane is active
     /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]), and gives the lanes that run: the active ones, in
     /// WHOLE_QUAD_MODE every lane of a quad that has one.
-    #[inline]
+    #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
             AluForm::PushBefore => self.push_branch(whole_quad_mode)?,
@@ -624,14 +625,14 @@ impl Flow {
     }
 
     /// The lanes for which the next group of an ALU clause runs.
-    #[inline]
+    #[inline(always)]
     pub fn alu_lanes(&self, whole_quad_mode: bool) -> Mask {
         if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
     }
 
     /// A PRED_SET* with UPDATE_EXECUTE_MASK: `skip` are the lanes whose result is "skip". Active ones become
     /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others stay what they are.
-    #[inline]
+    #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) {
         let skip = skip & self.states.active;
         self.states.active = self.states.active - skip;
@@ -648,7 +649,7 @@ impl Flow {
 
     /// The end of an ALU clause: pops or flips as the form says, and goes on to the next instruction; an ALU clause
     /// never jumps.
-    #[inline]
+    #[inline(always)]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {
         match form {
             AluForm::PopAfter => self.pop_entries("ALU_POP_AFTER", 1)?,

@@ -4,8 +4,9 @@ mod engines;
 
 use engines::run;
 use reconverge_isa::Program;
-use reconverge_r700::chip::Chip;
+use reconverge_r700::chip::{Chip, Family};
 use reconverge_r700::launch::{Input, Launch, Options, Stage};
+use reconverge_r700::meaning::{op2, op3};
 use reconverge_r700::words::{
     AluDword0, AluDword1Op2R700, AluDword1Op3, IndexModeR700, Omod, Op2, Op3, PredSel,
 };
@@ -69,7 +70,9 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let dst_gpr = random.below(4) as u8;
     let clamp = random.one_in(6);
     if across.is_none() && random.one_in(4) {
-        let code = Op3::ALL[random.below(Op3::ALL.len() as u32) as usize];
+        let codes: Vec<Op3> =
+            Op3::ALL.iter().copied().filter(|code| !op3(*code).meaning.spans_slots()).collect();
+        let code = codes[random.below(codes.len() as u32) as usize];
         let high = AluDword1Op3 {
             src2_sel: sources[2].0,
             src2_rel: false,
@@ -84,7 +87,9 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
         };
         return [low.pack(), high.pack()];
     }
-    let code = across.unwrap_or(Op2::ALL[random.below(Op2::ALL.len() as u32) as usize]);
+    let alone = |code: &Op2| op2(*code, Family::R700).is_some_and(|opcode| !opcode.meaning.spans_slots());
+    let codes: Vec<Op2> = Op2::ALL.iter().copied().filter(alone).collect();
+    let code = across.unwrap_or(codes[random.below(codes.len() as u32) as usize]);
     let high = AluDword1Op2R700 {
         src0_abs: random.one_in(5),
         src1_abs: random.one_in(5),

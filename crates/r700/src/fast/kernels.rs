@@ -255,6 +255,29 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
+/// A kernel and the PRED_SET* of its result with a third operand, whose own result goes nowhere.
+struct Both<K, T>(PhantomData<(K, T)>);
+
+impl<K: Kernel, T: Test> Body for Both<K, T> {
+    #[inline(always)]
+    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+        let [a, b, other] = operation.src.map(|place| lanes.row(place));
+        let mut result = [0; LANES];
+        let mut holds = [0; LANES];
+        for lane in 0..LANES {
+            let value = K::lane([a[lane], b[lane], 0]);
+            result[lane] = value;
+            holds[lane] = if T::holds(value, other[lane]) { u32::MAX } else { 0 };
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            let bits = W::signs(&holds);
+            lanes.write::<W>(operation.dst, operation.set, &result);
+            lanes.decide(operation, bits);
+        }
+    }
+}
+
 /// What an instruction asks of its code besides the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
@@ -411,6 +434,38 @@ fn choose_op3(code: Op3, shape: Shape, level: Level) -> Option<Handler> {
         Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2
         | Op3::MULADD_64 | Op3::MULADD_64_M2 | Op3::MULADD_64_M4 | Op3::MULADD_64_D2 => None,
     }
+}
+
+/// The code of two opcodes without modifiers, where the second is a PRED_SET* of what the first gives and has no
+/// destination; `None` when there is none.
+///
+/// How compilers branch: the result of a comparison is an integer, and a PRED_SET*_INT tests it.
+pub(super) fn choose_both(first: AluCode, second: AluCode, level: Level) -> Option<Handler> {
+    match second {
+        AluCode::Op2(Op2::PRED_SETE_INT) => choose_tested::<EqualInt>(first, level),
+        AluCode::Op2(Op2::PRED_SETNE_INT) => choose_tested::<NotEqualInt>(first, level),
+        AluCode::Op2(_) | AluCode::Op3(_) => None,
+    }
+}
+
+#[rustfmt::skip]
+fn choose_tested<T: Test>(first: AluCode, level: Level) -> Option<Handler> {
+    let AluCode::Op2(code) = first else { return None };
+    Some(match code {
+        Op2::AND_INT => handler::<Both<AndInt, T>>(level),
+        Op2::OR_INT => handler::<Both<OrInt, T>>(level),
+        Op2::SETE_INT => handler::<Both<SetEInt, T>>(level),
+        Op2::SETGT_INT => handler::<Both<SetGtInt, T>>(level),
+        Op2::SETGE_INT => handler::<Both<SetGeInt, T>>(level),
+        Op2::SETNE_INT => handler::<Both<SetNeInt, T>>(level),
+        Op2::SETGT_UINT => handler::<Both<SetGtUint, T>>(level),
+        Op2::SETGE_UINT => handler::<Both<SetGeUint, T>>(level),
+        Op2::SETE_DX10 => handler::<Both<SetEDx10, T>>(level),
+        Op2::SETGT_DX10 => handler::<Both<SetGtDx10, T>>(level),
+        Op2::SETGE_DX10 => handler::<Both<SetGeDx10, T>>(level),
+        Op2::SETNE_DX10 => handler::<Both<SetNeDx10, T>>(level),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

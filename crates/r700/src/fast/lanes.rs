@@ -86,7 +86,8 @@ pub(super) struct Across {
 pub(super) struct Lanes<'a> {
     /// The wavefront's registers while it is here.
     pub(super) rows: Vec<Row<LANES>>,
-    pub(super) sets: [Set; 3],
+    /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four, so that two bits always find one.
+    pub(super) sets: [Set; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
     /// What the last PRED_SET* with UPDATE_EXECUTE_MASK decided: lanes that go on and lanes that do not.
@@ -116,7 +117,7 @@ impl Lanes<'_> {
         // SAFETY: as in `row`; and the processor has the level.
         unsafe {
             let row = &mut (*self.rows.as_mut_ptr().byte_add(place.0 as usize)).0;
-            let set = &self.sets[usize::from(set)];
+            let set = &self.sets[usize::from(set & 3)];
             if set.bits == u64::MAX {
                 *row = *values;
             } else {
@@ -128,7 +129,7 @@ impl Lanes<'_> {
     /// The lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: u8) -> u64 {
-        self.sets[usize::from(set)].bits
+        self.sets[usize::from(set & 3)].bits
     }
 }
 

@@ -168,3 +168,47 @@ fn compare(runner: &Runner<'_>, reference: &Wave, fast: &Wave) -> Option<Differs
         && reference.acknowledges == fast.acknowledges;
     (!same).then_some(Differs::Effects)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::Chip;
+    use crate::launch::Stage;
+    use crate::text::assemble;
+
+    /// Two instructions into a clause, with a change to the wavefront of one engine in between.
+    fn after(change: impl FnOnce(&mut Wave)) -> Option<Differs> {
+        let source = "ALU:\n 0 x: MOV R0.x, 1.0\n 1 y: MOV R0.y, R0.x\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
+        let words = assemble(source, Chip::RV770).expect("it assembles").words;
+        let launch = Arc::new(Launch::new(Chip::RV770, Stage::Pixel, 64));
+        let code = Arc::new(Code::new(&words, 0, launch.code_options()));
+        let origin = Origin::new(code, None, launch, &Options::STRICT);
+        let mut runner = Runner::new(&origin.fast);
+        let (mut reference, mut fast) = (origin.wave(0), origin.wave(0));
+        for _ in 0..2 {
+            assert_eq!(step(&mut runner, &mut reference, &mut fast), Ok(Step::Running));
+        }
+        change(&mut fast);
+        match step(&mut runner, &mut reference, &mut fast) {
+            Ok(_) => None,
+            Err(Trap { cause: Cause::Engines(difference), .. }) => Some(difference.what),
+            Err(trap) => panic!("{trap}"),
+        }
+    }
+
+    #[test]
+    fn lockstep_finds_the_first_bit_that_differs() {
+        assert_eq!(after(|_| {}), None);
+        let value = Views { reference: 0, fast: 4 };
+        assert_eq!(
+            after(|wave| wave.registers[5].0[63] = 4),
+            Some(Differs::Register { row: 5, lane: Lane(63), value })
+        );
+        assert!(matches!(after(|wave| wave.flow.kill_lanes(Mask(1))), Some(Differs::Flow(_))));
+        assert!(matches!(after(|wave| wave.acknowledges += 1), Some(Differs::Effects)));
+        assert!(matches!(
+            after(|wave| wave.statistics.divergent_branches += 1),
+            Some(Differs::Statistics(_))
+        ));
+    }
+}

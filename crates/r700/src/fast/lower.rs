@@ -16,7 +16,7 @@ use reconverge_simt::Level;
 use reconverge_simt::registers::Row;
 
 use super::bodies::{Dot4, General, Max4, Sets};
-use super::kernels::{Shape, choose};
+use super::kernels::{Shape, choose, choose_both};
 use super::lanes::{ACTIVE, Across, FALSE, Handler, Operation, Place, TRUE, Tables, handler};
 use crate::code::{AluClause, AluOp, CfOp, Code, Group, Operand, Source, TRANS, Window};
 use crate::flow::{AluForm, Control};
@@ -66,6 +66,9 @@ pub(super) struct Run {
     /// The first, among the program's, and how many.
     pub(super) first: u32,
     pub(super) count: u32,
+    /// The address of the last.
+    pub(super) last_addr: u32,
+    /// Among [`Lowered::fused`].
     pub(super) operations: Range<u32>,
     /// Whether it is one group that the reference interpreter executes.
     pub(super) by_reference: bool,
@@ -80,6 +83,7 @@ pub(super) struct Run {
 pub(super) struct GroupInfo {
     /// Its address.
     pub(super) addr: u32,
+    /// Among [`Lowered::operations`].
     pub(super) operations: Range<u32>,
     pub(super) by_reference: bool,
     pub(super) masks: bool,
@@ -104,17 +108,25 @@ pub(super) struct Lowered {
     pub(super) nodes: Vec<Node>,
     pub(super) groups: Vec<GroupInfo>,
     pub(super) runs: Vec<Run>,
+    /// Those of groups that are executed one at a time.
     pub(super) operations: Vec<Operation>,
+    /// The same for runs of groups, some of them two in one.
+    pub(super) fused: Vec<Operation>,
     pub(super) tables: Tables,
     /// What stands behind the registers and PV and PS: intermediate rows, then constants.
     pub(super) room: Vec<Row<LANES>>,
 }
 
 impl Lowered {
-    /// The node at an address of the program, or of the fetch program, with its number.
+    /// Which node each address of the program, or of the fetch program, is.
+    pub(super) fn places(&self, fetch_program: bool) -> &[u32] {
+        &self.places[usize::from(fetch_program)]
+    }
+
+    /// The node at an address, with its number.
     #[inline(always)]
-    pub(super) fn node(&self, fetch_program: bool, pc: u32) -> Option<(usize, &Node)> {
-        let number = *self.places[usize::from(fetch_program)].get(pc as usize)? as usize;
+    pub(super) fn node(&self, places: &[u32], pc: u32) -> Option<(usize, &Node)> {
+        let number = *places.get(pc as usize)? as usize;
         Some((number, self.nodes.get(number)?))
     }
 }
@@ -136,6 +148,7 @@ pub(super) fn lower(
         level,
         previous: register_rows(launch),
         constants: Vec::new(),
+        plain: Vec::new(),
         lowered: Lowered::default(),
     };
     lowering.code(0, code);
@@ -155,12 +168,16 @@ struct Lowering<'a> {
     /// The row of PV.x.
     previous: usize,
     constants: Vec<u32>,
+    /// For each operation the opcode that it is, if it has code of its own without modifiers.
+    plain: Vec<Option<AluCode>>,
     lowered: Lowered,
 }
 
 /// An instruction of one slot on its way to an operation.
 struct Draft {
     operation: Operation,
+    /// The opcode, if the operation is its own code without modifiers.
+    plain: Option<AluCode>,
     /// What it reads.
     reads: Vec<Place>,
     /// Where its result goes: a register, a row of PV or PS.
@@ -211,7 +228,7 @@ impl Lowering<'_> {
                 addr: group.addr,
                 operations: first..first,
                 by_reference: by_reference[number],
-                masks: group.ops.iter().any(|op| op.update_execute_mask && decides(op)),
+                masks: deciding(group).is_some_and(|op| op.update_execute_mask),
                 kills: group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_))),
                 opcodes: Vec::new(),
                 rules: Vec::new(),
@@ -238,9 +255,12 @@ impl Lowering<'_> {
                     before.register[slot] = self.destination(op);
                 }
             }
-            predicate_written |= group.ops.iter().any(|op| op.update_pred && decides(op));
+            predicate_written |= deciding(group).is_some_and(|op| op.update_pred);
             self.add_to_runs(first_run, &info);
             self.lowered.groups.push(info);
+        }
+        for run in first_run as usize..self.lowered.runs.len() {
+            self.fuse(run);
         }
         Clause {
             form: clause.form,
@@ -263,20 +283,52 @@ impl Lowering<'_> {
             && !info.by_reference
         {
             last.count += 1;
+            last.last_addr = info.addr;
             last.operations.end = info.operations.end;
             last.masks = info.masks;
             last.kills |= info.kills;
             return;
         }
-        let GroupInfo { ref operations, by_reference, masks, kills, .. } = *info;
+        let GroupInfo { ref operations, addr, by_reference, masks, kills, .. } = *info;
         runs.push(Run {
             first: number,
             count: 1,
+            last_addr: addr,
             operations: operations.clone(),
             by_reference,
             masks,
             kills,
         });
+    }
+
+    /// Gives a run its operations: those of its groups, where a comparison and a PRED_SET* of its result are one.
+    fn fuse(&mut self, run: usize) {
+        let Range { start, end } = self.lowered.runs[run].operations;
+        let first = self.lowered.fused.len() as u32;
+        let mut number = start as usize;
+        while number < end as usize {
+            let operation = self.lowered.operations[number];
+            let next = (number + 1 < end as usize).then_some(number + 1);
+            let both = next.and_then(|next| self.both(number, next));
+            self.lowered.fused.push(both.unwrap_or(operation));
+            number += if both.is_some() { 2 } else { 1 };
+        }
+        self.lowered.runs[run].operations = first..self.lowered.fused.len() as u32;
+    }
+
+    /// Two operations as one, if there is such a one.
+    fn both(&self, first: usize, second: usize) -> Option<Operation> {
+        let run = choose_both(self.plain[first]?, self.plain[second]?, self.level)?;
+        let (first, second) = (self.lowered.operations[first], self.lowered.operations[second]);
+        let [tested, other, _] = second.src;
+        let fits = tested == first.dst && other != first.dst && (first.set, second.set) == (ACTIVE, ACTIVE);
+        let nowhere = second.dst == self.intermediate(INTERMEDIATE - 1);
+        (fits && nowhere).then(|| Operation {
+            run,
+            src: [first.src[0], first.src[1], other],
+            dst: first.dst,
+            ..second
+        })
     }
 
     /// Which groups the reference interpreter executes.
@@ -287,7 +339,7 @@ impl Lowering<'_> {
         for group in groups {
             result.push(masked || !self.can_lower(clause, group, defined));
             // What follows in the same clause traps, or is rare.
-            masked |= group.ops.iter().any(|op| op.update_execute_mask && decides(op));
+            masked |= deciding(group).is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
                 defined[usize::from(op.slot)] = true;
@@ -377,6 +429,7 @@ impl Lowering<'_> {
         if group.ops.iter().any(|op| op.pred_sel.is_some()) {
             let operation = self.operation(handler::<Sets>(self.level));
             self.lowered.operations.push(operation);
+            self.plain.push(None);
         }
         let mut drafts: Vec<Draft> =
             group.ops.iter().filter_map(|op| self.draft(clause, group, op, before, wanted)).collect();
@@ -401,8 +454,10 @@ impl Lowering<'_> {
                 copies.push(self.copy(from, goal, draft.operation.set));
             }
             self.lowered.operations.push(draft.operation);
+            self.plain.push(draft.plain);
         }
         self.lowered.operations.extend(copies);
+        self.plain.resize(self.lowered.operations.len(), None);
     }
 
     /// The operation of one slot; `None` when nobody could tell that it ran.
@@ -449,7 +504,7 @@ impl Lowering<'_> {
             operation.run = self.across(op)?;
             operation.number = self.lowered.tables.across.len() as u32;
             self.lowered.tables.across.push(across);
-            return Some(Draft { operation, reads, register, previous });
+            return Some(Draft { operation, plain: None, reads, register, previous });
         }
         for (number, source) in used(op).iter().enumerate() {
             let (row, keep, flip) = self.source(clause, source, before);
@@ -479,7 +534,8 @@ impl Lowering<'_> {
                 self.lowered.tables.generals.push((op.opcode.meaning, factor));
             }
         }
-        Some(Draft { operation, reads, register, previous })
+        let plain = own.filter(|_| !shape.modified && !shape.finish).map(|_| op.opcode.code);
+        Some(Draft { operation, plain, reads, register, previous })
     }
 
     fn across(&self, op: &AluOp) -> Option<Handler> {
@@ -612,6 +668,15 @@ fn decides(op: &AluOp) -> bool {
         | Meaning::Reduce(_)
         | Meaning::Cube => false,
     }
+}
+
+/// The PRED_SET* of a group that counts: the last one to be computed. Those that write through an index are computed
+/// before the others.
+fn deciding<'a>(group: &Group<'a>) -> Option<&'a AluOp> {
+    let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
+    let counts = |op: &&AluOp| decides(op) && (!op.opcode.meaning.spans_slots() || op.slot & 1 == 0);
+    let last = group.ops.iter().filter(|op| !first(op)).rfind(counts);
+    last.or_else(|| group.ops.iter().filter(first).rfind(counts))
 }
 
 /// Instructions that the run loop does itself.

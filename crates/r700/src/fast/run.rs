@@ -9,7 +9,7 @@ use reconverge_simt::lanes::Kind;
 use reconverge_simt::{Level, Machine, Mask, Silent, Step, Trap};
 
 use super::Fast;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Operation};
 use super::lower::{Clause, Lowered, Run, Work};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Avx2, Avx512};
@@ -115,7 +115,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(fast: &'a Fast) -> Self {
         let lanes = Lanes {
             rows: Vec::new(),
-            sets: [Set::NONE; 3],
+            sets: [Set::NONE; 4],
             predicate: u64::MAX,
             execute: 0,
             skip: 0,
@@ -143,13 +143,13 @@ impl<'a> Runner<'a> {
         // SAFETY: a level is one that the processor has.
         let result = unsafe {
             match self.level.kind() {
-                Kind::Baseline => self.run_out::<Baseline>(wave),
+                Kind::Baseline => self.run_all::<Baseline>(wave),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 => self.run_out_avx2(wave),
+                Kind::Avx2 => self.run_all_avx2(wave),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 => self.run_out_avx512(wave),
+                Kind::Avx512 => self.run_all_avx512(wave),
                 #[cfg(not(target_arch = "x86_64"))]
-                Kind::Avx2 | Kind::Avx512 => self.run_out::<Baseline>(wave),
+                Kind::Avx2 | Kind::Avx512 => self.run_all::<Baseline>(wave),
             }
         };
         swap(&mut wave.registers, &mut self.lanes.rows);
@@ -158,16 +158,16 @@ impl<'a> Runner<'a> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn run_out_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.run_out::<Avx2>(wave) }
+        unsafe { self.run_all::<Avx2>(wave) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn run_out_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.run_out::<Avx512>(wave) }
+        unsafe { self.run_all::<Avx512>(wave) }
     }
 
     /// Takes the registers.
@@ -183,14 +183,14 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn run_out<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let mut fetch_program = wave.flow.in_fetch_program();
+        let mut places = lowered.places(wave.flow.in_fetch_program());
         let mut issued = Issued::default();
         let mut limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let left = limit.saturating_sub(issued.instructions);
-            match lowered.node(fetch_program, wave.flow.pc()) {
+            match lowered.node(places, wave.flow.pc()) {
                 Some((number, node))
                     if left > 0
                         && let Work::Flow(inst, control) = &node.work =>
@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
                     while wave.at != At::ControlFlow {
                         self.by_reference(wave)?;
                     }
-                    fetch_program = wave.flow.in_fetch_program();
+                    places = lowered.places(wave.flow.in_fetch_program());
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
             }
@@ -261,7 +261,9 @@ impl<'a> Runner<'a> {
             .flow
             .alu_enter(clause.form, clause.whole_quad_mode)
             .map_err(|fault| wave.trap(pc, active, fault.into()))?;
-        self.counts.empty_push |= clause.form == AluForm::PushBefore && active.is_empty();
+        if clause.form == AluForm::PushBefore && active.is_empty() {
+            self.counts.empty_push = true;
+        }
         if lanes.any() && clause.whole_state {
             swap(&mut wave.registers, &mut self.lanes.rows);
             wave.begin_clause();
@@ -318,13 +320,18 @@ impl<'a> Runner<'a> {
                 continue;
             }
             active = wave.flow.active();
-            pc = lowered.groups[(run.first + run.count) as usize - 1].addr;
+            pc = run.last_addr;
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             // SAFETY: as the caller says.
-            unsafe { self.execute::<W>(run.operations.start, run.operations.end, lanes) };
+            unsafe {
+                self.execute::<W>(
+                    &lowered.fused[run.operations.start as usize..run.operations.end as usize],
+                    lanes,
+                );
+            }
             let Run { masks, kills, .. } = *run;
-            self.retire(wave, clause.form, masks, kills);
+            self.retire(wave, clause, masks, kills);
             if masks {
                 lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
                 if lanes.is_empty() && !wave.options.strict {
@@ -338,11 +345,11 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn execute<W: Wide>(&mut self, first: u32, end: u32, lanes: Mask) {
+    unsafe fn execute<W: Wide>(&mut self, operations: &[Operation], lanes: Mask) {
         // SAFETY: as the caller says; that the rows are there was seen when they were taken.
         unsafe {
             self.lanes.sets[0].choose::<W>(lanes.0);
-            for operation in &self.lowered.operations[first as usize..end as usize] {
+            for operation in operations {
                 (operation.run)(&mut self.lanes, operation);
             }
         }
@@ -350,7 +357,7 @@ impl<'a> Runner<'a> {
 
     /// What the last of some groups did to the masks.
     #[inline(always)]
-    fn retire(&mut self, wave: &mut Wave, form: AluForm, masks: bool, kills: bool) {
+    fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
         if kills {
             wave.flow.kill_lanes(Mask(self.lanes.killed));
             self.lanes.killed = 0;
@@ -361,9 +368,11 @@ impl<'a> Runner<'a> {
             if (skip & active).any() && (execute & active).any() {
                 wave.statistics.divergent_branches += 1;
             }
-            wave.flow.update_execute_mask(form, skip);
-            // Only the reference interpreter goes on in the same clause.
-            wave.clause.mask_updated = true;
+            wave.flow.update_execute_mask(clause.form, skip);
+            if clause.whole_state {
+                // Only the reference interpreter goes on in the same clause.
+                wave.clause.mask_updated = true;
+            }
         }
     }
 
@@ -406,7 +415,7 @@ impl<'a> Runner<'a> {
 
     fn one(&mut self, wave: &mut Wave, issued: &mut Issued) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let node = lowered.node(wave.flow.in_fetch_program(), wave.flow.pc());
+        let node = lowered.node(lowered.places(wave.flow.in_fetch_program()), wave.flow.pc());
         if wave.statistics.instructions >= wave.options.watchdog {
             return self.by_reference(wave).map(|_| ());
         }
@@ -450,20 +459,20 @@ impl<'a> Runner<'a> {
         let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
         self.counts.groups[place as usize] += 1;
         issued.count(1, lanes);
-        let (first, last) = (group.operations.start, group.operations.end);
+        let operations = &lowered.operations[group.operations.start as usize..group.operations.end as usize];
         // SAFETY: a level is one that the processor has.
         unsafe {
             match self.level.kind() {
-                Kind::Baseline => self.execute::<Baseline>(first, last, lanes),
+                Kind::Baseline => self.execute::<Baseline>(operations, lanes),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 => self.execute::<Avx2>(first, last, lanes),
+                Kind::Avx2 => self.execute::<Avx2>(operations, lanes),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 => self.execute::<Avx512>(first, last, lanes),
+                Kind::Avx512 => self.execute::<Avx512>(operations, lanes),
                 #[cfg(not(target_arch = "x86_64"))]
-                Kind::Avx2 | Kind::Avx512 => self.execute::<Baseline>(first, last, lanes),
+                Kind::Avx2 | Kind::Avx512 => self.execute::<Baseline>(operations, lanes),
             }
         }
-        self.retire(wave, clause.form, group.masks, group.kills);
+        self.retire(wave, clause, group.masks, group.kills);
         let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
         if number + 1 < clause.groups.len() && (lanes.any() || group.masks && wave.options.strict) {
             wave.at = At::Group(number + 1);

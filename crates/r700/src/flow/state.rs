@@ -120,7 +120,7 @@ pub struct States {
 
 impl States {
     /// Lanes in IC or IX, which only the loop wakes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
     }
@@ -193,6 +193,7 @@ pub enum Cost {
 
 impl Entry {
     /// How much of the stack it takes.
+    #[inline(always)]
     pub const fn cost(&self) -> Cost {
         match self {
             Entry::Branch { whole_quad: false, .. } => Cost::Push,
@@ -376,11 +377,13 @@ impl StackUse {
     }
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }
     }
 
     /// Entries, when one holds `subentries_an_entry` subentries.
+    #[inline(always)]
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)
     }

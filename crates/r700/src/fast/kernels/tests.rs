@@ -75,7 +75,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
             };
             let mut lanes = Lanes {
                 rows: rows.clone(),
-                sets: [Set::NONE; 3],
+                sets: [Set::NONE; 4],
                 predicate: 0x0123_4567_89ab_cdef,
                 execute: 0,
                 skip: 0,
@@ -151,4 +151,67 @@ fn every_code_of_an_opcodes_own_gives_what_its_lane_function_gives() {
         }
         assert!(opcodes > 70, "{} has only {opcodes} opcodes with code of their own", level.name());
     }
+}
+
+#[test]
+fn two_codes_in_one_give_what_both_give_one_after_the_other() {
+    let seed = 0x9e37_79b9_7f4a_7c15;
+    println!("seed {seed:#x}");
+    let mut random = Random(seed);
+    let tables = Tables::default();
+    let alone = Shape { modified: false, finish: false, write: true };
+    let mut pairs = 0;
+    for level in Level::available() {
+        let codes = || Op2::ALL.iter().map(|code| AluCode::Op2(*code));
+        for (first, second) in codes().flat_map(|first| codes().map(move |second| (first, second))) {
+            let Some(both) = choose_both(first, second, level) else { continue };
+            pairs += 1;
+            let ways = [choose(first, alone, level), choose(second, Shape { write: false, ..alone }, level)];
+            let [one, two] = ways.map(|run| run.expect("both have code of their own"));
+            for round in 0..50 {
+                let rows: Vec<Row<LANES>> =
+                    (0..5).map(|_| Row(std::array::from_fn(|_| random.word() & 0x8000_0003))).collect();
+                let new = || Lanes {
+                    rows: rows.clone(),
+                    sets: [Set::NONE; 4],
+                    predicate: 0x0123_4567_89ab_cdef,
+                    execute: 0,
+                    skip: 0,
+                    killed: 0,
+                    tables: &tables,
+                };
+                let (mut together, mut apart) = (new(), new());
+                let running = if round % 3 == 0 { u64::MAX } else { u64::from(random.next()) << 16 };
+                for lanes in [&mut together, &mut apart] {
+                    // SAFETY: every processor has the baseline, and its way of choosing serves all levels.
+                    unsafe { lanes.sets[usize::from(ACTIVE)].choose::<Baseline>(running) };
+                }
+                let operation = |run: Handler, src: [usize; 3]| Operation {
+                    run,
+                    src: src.map(Place::of),
+                    dst: Place::of(3),
+                    keep: [u32::MAX; 3],
+                    flip: [0; 3],
+                    factor: 1.0,
+                    clamp: false,
+                    dx10_clamp: false,
+                    set: ACTIVE,
+                    update_pred: true,
+                    update_execute_mask: true,
+                    number: 0,
+                };
+                // SAFETY: the level is one that the processor has, and all rows are there.
+                unsafe {
+                    both(&mut together, &operation(both, [0, 1, 2]));
+                    one(&mut apart, &operation(one, [0, 1, 4]));
+                    two(&mut apart, &operation(two, [3, 2, 4]));
+                }
+                let names = (first.name(), second.name());
+                assert_eq!(together.rows, apart.rows, "{names:?}");
+                let left = |lanes: &Lanes<'_>| (lanes.predicate, lanes.execute, lanes.skip);
+                assert_eq!(left(&together), left(&apart), "{names:?}");
+            }
+        }
+    }
+    assert_eq!(pairs, 24 * Level::available().len());
 }
