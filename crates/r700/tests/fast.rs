@@ -69,9 +69,11 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.one_in(6);
+    // Opcodes of several slots, mostly without their other slots: rarely, since strict mode refuses them.
+    let any = random.one_in(12);
     if across.is_none() && random.one_in(4) {
         let codes: Vec<Op3> =
-            Op3::ALL.iter().copied().filter(|code| !op3(*code).meaning.spans_slots()).collect();
+            Op3::ALL.iter().copied().filter(|code| any || !op3(*code).meaning.spans_slots()).collect();
         let code = codes[random.below(codes.len() as u32) as usize];
         let high = AluDword1Op3 {
             src2_sel: sources[2].0,
@@ -87,7 +89,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
         };
         return [low.pack(), high.pack()];
     }
-    let alone = |code: &Op2| op2(*code, Family::R700).is_some_and(|opcode| !opcode.meaning.spans_slots());
+    let alone =
+        |code: &Op2| any || op2(*code, Family::R700).is_some_and(|opcode| !opcode.meaning.spans_slots());
     let codes: Vec<Op2> = Op2::ALL.iter().copied().filter(alone).collect();
     let code = across.unwrap_or(codes[random.below(codes.len() as u32) as usize]);
     let high = AluDword1Op2R700 {
@@ -161,14 +164,14 @@ fn random_groups_leave_the_same_on_every_engine() {
     println!("seed {seed:#x}");
     let mut random = Random(seed);
     let (mut strict, mut lenient) = (0, 0);
-    for _ in 0..3000 {
+    for _ in 0..5000 {
         let program = program(&mut random);
         let launch = launch(&mut random);
         strict += usize::from(run(&program, &launch, &Options::STRICT).is_ok());
         lenient += usize::from(run(&program, &launch, &Options::LENIENT).is_ok());
     }
     println!("{strict} ran in strict mode, {lenient} in lenient mode");
-    assert!(strict > 300 && lenient > 1500, "{strict}, {lenient}");
+    assert!(strict > 400 && lenient > 3000, "{strict}, {lenient}");
 }
 
 #[test]
