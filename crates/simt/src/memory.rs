@@ -168,12 +168,13 @@ const PAGE: usize = 256;
 struct ByteSet([u64; PAGE / 64]);
 
 impl ByteSet {
+    #[inline]
     fn run(start: usize, count: usize) -> ByteSet {
-        let mut set = ByteSet::default();
-        for byte in start..start + count {
-            set.0[byte / 64] |= 1 << (byte % 64);
-        }
-        set
+        let below = |end: usize, word: usize| match end.saturating_sub(64 * word) {
+            bits @ 0..64 => (1 << bits) - 1,
+            _ => u64::MAX,
+        };
+        ByteSet(std::array::from_fn(|word| below(start + count, word) & !below(start, word)))
     }
 
     fn add(&mut self, other: ByteSet) {
@@ -190,9 +191,10 @@ impl ByteSet {
         self.0.iter().zip(other.0).any(|(mine, theirs)| mine & theirs != 0)
     }
 
-    /// Its bytes in runs, none longer than 64.
+    /// Its bytes in runs, none longer than 64, or all of them.
     fn runs(self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        (0..PAGE / 64).flat_map(move |word| {
+        let all = self.0 == [u64::MAX; PAGE / 64];
+        let some = move |word: usize| {
             let mut left = self.0[word];
             std::iter::from_fn(move || {
                 let start = left.trailing_zeros();
@@ -201,7 +203,8 @@ impl ByteSet {
                 let first = 64 * word + start as usize;
                 Some(first..first + count as usize)
             })
-        })
+        };
+        all.then_some(0..PAGE).into_iter().chain((0..PAGE / 64 * usize::from(!all)).flat_map(some))
     }
 }
 
@@ -248,6 +251,13 @@ pub struct Tracked<'a> {
 #[derive(Clone, Debug)]
 pub struct Footprint {
     pages: Vec<Page>,
+}
+
+impl Footprint {
+    /// Whether the group read anything that it had not written itself.
+    pub fn reads(&self) -> bool {
+        self.pages.iter().any(|page| page.read != ByteSet::default())
+    }
 }
 
 impl<'a> Tracked<'a> {
@@ -341,11 +351,22 @@ impl Store for Tracked<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Committed {
     written: PageMap<ByteSet>,
+    /// Nobody will ask what was written.
+    unasked: bool,
 }
 
 impl Committed {
+    /// Nothing yet; and nobody will ask.
+    pub fn unasked() -> Committed {
+        Committed { unasked: true, ..Committed::default() }
+    }
+
     /// Whether a group with this footprint saw what it would have seen in its turn.
+    ///
+    /// # Panics
+    /// It was [`unasked`](Self::unasked), and the group read something.
     pub fn allows(&self, footprint: &Footprint) -> bool {
+        assert!(!self.unasked || !footprint.reads(), "what was written has not been kept");
         !footprint
             .pages
             .iter()
@@ -365,7 +386,7 @@ impl Committed {
                     debug_assert!(stored, "a view stores only into bytes that exist");
                 }
             }
-            if page.written != ByteSet::default() {
+            if !self.unasked && page.written != ByteSet::default() {
                 self.written.entry(page.number).or_default().add(page.written);
             }
         }
@@ -453,6 +474,16 @@ mod tests {
         }
         assert_eq!(memory.bytes(0x1000, 8), Some(&[100, 100, 200, 200, 200, 200, 6, 7][..]));
         assert!(!committed.allows(&third.finish()), "it read a byte that changed");
+    }
+
+    #[test]
+    fn a_run_of_bytes_has_exactly_its_bytes() {
+        for start in 0..PAGE {
+            for count in 0..=PAGE - start {
+                let bytes: Vec<usize> = ByteSet::run(start, count).runs().flatten().collect();
+                assert_eq!(bytes, (start..start + count).collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]

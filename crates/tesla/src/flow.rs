@@ -266,6 +266,19 @@ impl Flow {
         Ok(Decision::Divergent)
     }
 
+    /// What a `bra` that divides the active lanes and the arrival of its first side at a join leave together, if no
+    /// control flow lies between: the second side, `last`, stands at the join, and the BRANCH entry has come and gone.
+    /// `false`, and nothing has happened, where `bra` would be a fault.
+    #[inline]
+    pub fn meet(&mut self, join: u32, last: Mask) -> bool {
+        if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
+            return false;
+        }
+        self.active = last & self.run();
+        self.pc = join;
+        true
+    }
+
     /// `bra c[]`: every active lane goes to `target`, see [`Flow::uniform_target`]. (9.9)
     ///
     /// # Errors
@@ -1007,6 +1020,44 @@ mod tests {
         );
         let rows: Vec<_> = flow.stack().into_iter().map(|row| row.kind).collect();
         assert_eq!(rows, ["CALL", "BRANCH", "JOINAT", "BREAK"]);
+    }
+
+    #[test]
+    fn meet_is_bra_and_the_first_arrival() {
+        for (broken, taken) in (0..64u64).flat_map(|broken| (0..64u64).map(move |taken| (broken, taken))) {
+            let mut flow = warp(0x3f);
+            flow.breakaddr(0x80, 0x08, &mut Silent).unwrap();
+            flow.break_(Mask(broken), 0x10, &mut Silent).unwrap();
+            flow.joinat(0x30, 0x18, &mut Silent).unwrap();
+            let (taken, not) = (Mask(taken) & flow.active(), flow.active() - Mask(taken));
+            if taken.is_empty() || not.is_empty() {
+                continue;
+            }
+            let mut met = flow.clone();
+            flow.bra(0x20, 0x1c, taken, &mut Silent).unwrap();
+            flow.advance(0x30);
+            assert_eq!(flow.join(&mut Silent), Ok(Join::Away));
+            let last = flow.active();
+            assert_eq!(last, if TAKEN_SIDE_RUNS_FIRST { not } else { taken });
+            flow.advance(0x30);
+            assert!(met.meet(0x30, last));
+            assert_eq!(met, flow);
+        }
+    }
+
+    #[test]
+    fn meet_leaves_to_bra_what_would_be_a_fault() {
+        let limits = Limits { stack_entries: 1, calls: None };
+        let mut full = Flow::new(0, Mask(3), limits, Mode::Strict);
+        full.joinat(0x30, 0x08, &mut Silent).unwrap();
+        let mut quad = warp(3);
+        quad.quadon(0x08, &mut Silent).unwrap();
+        for mut flow in [full, quad] {
+            let before = flow.clone();
+            assert!(!flow.meet(0x30, Mask(1)));
+            assert_eq!(flow, before);
+            assert!(flow.bra(0x20, 0x10, Mask(1), &mut Silent).is_err());
+        }
     }
 
     #[test]

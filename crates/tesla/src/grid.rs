@@ -157,7 +157,9 @@ fn run_ahead(
             .into_par_iter()
             .map_init(|| None, |spare, number| attempt(context, number, view, spare))
             .collect();
-        let mut committed = Committed::default();
+        // What blocks wrote matters to those that read: often none does.
+        let asks = attempts.iter().any(|(_, footprint, _)| footprint.reads());
+        let mut committed = if asks { Committed::default() } else { Committed::unasked() };
         let mut again = 0;
         for (number, mut attempted) in batch.clone().zip(attempts) {
             if !committed.allows(&attempted.1) {

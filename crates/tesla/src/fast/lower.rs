@@ -105,6 +105,16 @@ pub(super) struct Inside {
     pub(super) addresses: Vec<u32>,
 }
 
+/// Where the two sides of a branch come to the same join, each with nothing but ordinary instructions on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Meet {
+    /// The byte address of the join.
+    pub(super) at: u32,
+    /// The blocks on the way of those that take the branch and of the others; [`NONE`] where there is none.
+    pub(super) taken: u32,
+    pub(super) not: u32,
+}
+
 /// No block begins there.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -115,6 +125,8 @@ pub(super) struct Lowered {
     pub(super) blocks: Vec<Block>,
     /// By block.
     pub(super) inside: Vec<Inside>,
+    /// By block: where the two sides of the branch at its end meet.
+    pub(super) meets: Vec<Option<Meet>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
@@ -234,6 +246,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         }
     }
     link(context, &starts, &mut blocks);
+    let meets = blocks.iter().map(|block| meet(context, &starts, &blocks, block)).collect();
     let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables = Tables {
@@ -247,6 +260,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         operations: lower.operations,
         blocks,
         inside: insides,
+        meets,
         accesses: lower.accesses,
         starts,
         entries,
@@ -275,6 +289,31 @@ fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
         (blocks[number].fall, blocks[number].jump) =
             if exit { (NONE, NONE) } else { (neighbour(next), jump) };
     }
+}
+
+/// Where the sides of the branch at the end of a block meet.
+fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Meet> {
+    let Last::Bra { target, .. } = block.last else { return None };
+    if block.fall == NONE && block.jump == NONE {
+        return None;
+    }
+    // The block on the way of a side that begins at an address, and the join that it comes to.
+    let side = |pc: u32, number: u32| {
+        let place = context.code.place(pc)?;
+        let first = blocks.get(starts[place] as usize)?;
+        if first.join {
+            return Some((NONE, pc));
+        }
+        let at = match first.last {
+            Last::Next => first.next,
+            Last::Bra { target, guard } if guard.always => target,
+            _ => return None,
+        };
+        let joins = |place: usize| blocks.get(starts[place] as usize).is_some_and(|block| block.join);
+        (number != NONE && !first.exit && joins(context.code.place(at)?)).then_some((number, at))
+    };
+    let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
+    (at == other).then_some(Meet { at, taken, not })
 }
 
 /// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.

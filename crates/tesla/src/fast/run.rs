@@ -10,10 +10,10 @@ use reconverge_simt::{Event, Mask, Observer, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Inside, Last, Lowered, NONE, Test};
+use super::lower::{Access, Block, Inside, Last, Lowered, Meet, NONE, Test};
 use super::memory;
 use crate::block::Common;
-use crate::flow::{Decision, Fault, Flow, Join};
+use crate::flow::{Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST};
 use crate::launch::Context;
 use crate::reference;
 use crate::state::{Parts, Warp};
@@ -378,6 +378,21 @@ impl<O: Observer> Chain<'_, O> {
                 }
                 break End::Short;
             };
+            if !O::ENABLED
+                && let Last::Bra { .. } = block.last
+                && taken != 0
+                && taken != active
+                && let Some(meet) = &lowered.meets[number as usize]
+            {
+                // SAFETY: as the caller says.
+                if let Some(ran) = unsafe { both_sides::<W>(flow, runs, lanes, lowered, meet, taken, left) } {
+                    left -= ran.tried;
+                    self.statistics.instructions += u64::from(ran.instructions);
+                    self.statistics.lane_instructions += u64::from(ran.lane_instructions);
+                    self.statistics.divergent_branches += 1;
+                    continue;
+                }
+            }
             flow.advance(block.last_pc);
             let known = matches!(block.last, Last::Bra { .. } | Last::Break { .. } | Last::Ret { .. });
             let known = known.then_some(Mask(taken.into()));
@@ -394,6 +409,56 @@ impl<O: Observer> Chain<'_, O> {
         self.left = left;
         end
     }
+}
+
+/// What both sides of a branch took: instructions that were tried, that ran, and those summed over lanes.
+struct Sides {
+    tried: u32,
+    instructions: u32,
+    lane_instructions: u32,
+}
+
+/// Both sides of a branch that divides the lanes, up to the join where they meet: what `bra`, the first side, its
+/// arrival at the join and the second side leave, which then stands before the join. `None`, and nothing has happened,
+/// where there is no time for all of it or the stack cannot take the branch.
+///
+/// # Safety
+/// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
+#[inline(always)]
+unsafe fn both_sides<W: Wide>(
+    flow: &mut Flow,
+    runs: &mut [u64],
+    lanes: &mut Lanes<'_>,
+    lowered: &Lowered,
+    meet: &Meet,
+    taken: u32,
+    left: u32,
+) -> Option<Sides> {
+    let side = |number: u32| lowered.blocks.get(number as usize);
+    let not = flow.active().0 as u32 & !taken;
+    let mut sides = [(meet.taken, taken), (meet.not, not)];
+    if !TAKEN_SIDE_RUNS_FIRST {
+        sides.reverse();
+    }
+    let instructions: u32 =
+        sides.iter().filter_map(|(number, _)| side(*number)).map(|block| block.size).sum();
+    // The first side's arrival is an instruction that was tried and did not run.
+    let tried = instructions + 1;
+    if tried > left || !flow.meet(meet.at, Mask(sides[1].1.into())) {
+        return None;
+    }
+    let mut lane_instructions = 0;
+    for (number, mask) in sides {
+        let Some(block) = side(number) else { continue };
+        // SAFETY: as the caller says.
+        unsafe {
+            lanes.choose::<W>(ACTIVE, mask);
+            *runs.get_unchecked_mut(number as usize) += 1;
+            execute(lanes, lowered, block.start, block.end);
+        }
+        lane_instructions += block.size * mask.count_ones();
+    }
+    Some(Sides { tried, instructions, lane_instructions })
 }
 
 /// A level for which chains are compiled.
