@@ -189,3 +189,38 @@ fn random_programs_end_the_same_in_every_way() {
     println!("{ended} ended after {divergent} divergent branches, {trapped} trapped, {stopped} were stopped");
     assert!(ended > 300 && trapped > 100 && stopped > 20 && divergent > 1000);
 }
+
+/// Rounds of an if of two short sides; behind it each warp sees what the others have written meanwhile.
+const ROUNDS: &str = "mov b32 $r1 b32 s[0x10]\nmov b32 $r2 0x1\nand b32 $c0 # $r0 $r2\nmov b32 $r3 0x150\nLOOP:\n\
+                      joinat NEXT\n(lg $c0) bra ODD\nadd b32 $r4 $r4 $r2\nadd b32 $r4 $r4 $r2\nbra NEXT\nODD:\n\
+                      add b32 $r4 $r4 $r0\nNEXT:\njoin ld b32 $r5 g14[$r1]\nadd b32 $r5 $r5 $r0\n\
+                      st b32 g14[$r1] $r5\nsub b32 $c1 $r3 $r3 $r2\n(lg $c1) bra LOOP\nexit nop";
+
+fn rounds() -> (Compute, Program) {
+    let words = assemble(ROUNDS, CHIP, Stage::Compute).unwrap().words();
+    let program = Program { words, ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.block = [70, 1, 1];
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4] }]).unwrap();
+    (compute, program)
+}
+
+#[test]
+fn warps_take_turns_after_as_many_instructions_in_every_way() {
+    let (compute, program) = rounds();
+    let outcome = run(Launch::Compute(compute), &program, &Options::default()).unwrap();
+    assert_ne!(outcome.memory.at(OUT).unwrap().bytes, [0; 4]);
+}
+
+#[test]
+fn a_watchdog_bites_at_the_same_instruction_in_every_way() {
+    let (compute, program) = rounds();
+    // 3 warps: 5 instructions around 336 rounds of 11. The first arrival at a join does not count.
+    let enough = 3 * (5 + 336 * 11);
+    for watchdog in (1..200).chain(enough - 100..enough + 2) {
+        let options = Options { watchdog, ..Options::default() };
+        let ended = run(Launch::Compute(compute.clone()), &program, &options).is_ok();
+        assert_eq!(ended, watchdog >= enough, "{watchdog}");
+    }
+}
