@@ -19,7 +19,8 @@ use crate::fast::lockstep::Difference;
 use crate::fast::threads;
 use crate::flow::{InhibitScope, Limits, LoopConstant};
 use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SAMPLERS, SLOTS, TARGETS, Violation, WORDS};
-use crate::reference::{Cause, Group};
+pub use crate::outputs::{LaneOutput, Outputs};
+use crate::reference::{Cause, Group, OUTPUTS};
 use crate::words::*;
 
 /// One loaded instruction slot.
@@ -379,6 +380,13 @@ impl Launch {
         }
     }
 
+    /// The same for lanes that have no inputs.
+    pub(crate) fn without_lanes(&self) -> Launch {
+        let Launch { constants, textures, options, .. } = self;
+        let (constants, textures) = (constants.clone(), textures.clone());
+        Launch { lanes: 0, inputs: Vec::new(), constants, textures, options: *options }
+    }
+
     /// The float constants of a run of a program: its own, replaced by those of the launch.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
         let mut constants = vec![[0; 4]; CONSTANTS];
@@ -389,28 +397,27 @@ impl Launch {
     }
 }
 
-/// What one lane left in its output registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneOutput {
-    /// TEXKILL removed the lane: nothing of it is written.
-    pub killed: bool,
-    /// Bits of r, g, b, a for render targets A to D.
-    pub color: [[u32; 4]; TARGETS],
-    /// Which channels of each target were written, bit 0 red.
-    pub written: [u8; TARGETS],
-    /// The depth (W) output, if it was written.
-    pub depth: Option<u32>,
-}
-
 /// What a run gives back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// One entry a lane, in lane order.
-    pub lanes: Vec<LaneOutput>,
+    /// What the lanes left in their output registers.
+    pub outputs: Outputs,
     /// Counts over all threads.
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+}
+
+impl Outcome {
+    /// The output registers of a lane; `None` when there is no such lane.
+    pub fn lane(&self, lane: usize) -> Option<LaneOutput> {
+        self.outputs.get(lane)
+    }
+
+    /// The output registers of each lane, in lane order.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
+        self.outputs.iter()
+    }
 }
 
 /// Why a run gave no outcome.
@@ -445,7 +452,8 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
     }
 }
 
-/// The same on the reference engine, thread after thread, announcing every event.
+/// The same thread after thread, announcing every event. What happens to data is announced by the reference interpreter,
+/// whatever the options say; who runs and what the stacks do, by either engine.
 ///
 /// # Errors
 /// A launch that does not fit, or the first trap.
@@ -455,14 +463,18 @@ pub fn run_observed<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     launch.check()?;
-    let mut outcome = Outcome::default();
+    if launch.options.engine == Engine::Fast && !O::DATA {
+        return threads::run_in_order(setup, launch, observer);
+    }
+    let mut outcome = Outcome { outputs: Outputs::new(launch.lanes, 0..OUTPUTS), ..Outcome::default() };
+    let mut outputs = outcome.outputs.all();
     for first_lane in (0..launch.lanes).step_by(launch.options.group_width) {
         let lanes = launch.options.group_width.min(launch.lanes - first_lane);
         let mut group = Group::new(setup, launch, first_lane, Mask::first(lanes));
         group.run(observer).map_err(|trap| RunError::Trap { first_lane, trap })?;
         outcome.statistics.add(&group.statistics());
         outcome.report.add(&group.report());
-        outcome.lanes.extend((0..lanes).map(|lane| group.output(lane)));
+        outputs.put(&group, first_lane, lanes);
     }
-    Ok(outcome)
+    Ok(Outcome { outputs: outcome.outputs.settled(), ..outcome })
 }

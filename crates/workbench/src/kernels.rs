@@ -118,7 +118,7 @@ pub struct KernelRun {
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The machine's fast engine does not tell events.
-    #[error("only the fast engine of tesla traces")]
+    #[error("only the fast engines of r500 and tesla trace")]
     Trace,
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
@@ -246,22 +246,34 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not tell such a trace at the speed of its fast engine.
     pub fn run_traced(&self, engine: Engine) -> Result<(KernelRun, u64), KernelError> {
-        let Prepared::Tesla { program, launch, options } = self else {
-            return Err(KernelError::Trace);
-        };
-        let options = tesla::Options { engine, ..*options };
         let mut streamed = Streamed::default();
-        let launch = tesla::Launch::Compute(*launch.clone());
-        let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
-        let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+        let run = match self {
+            Prepared::R500 { setup, launch } => {
+                let options = r500::Options { engine, ..launch.options };
+                let launch = r500::Launch { options, ..launch.clone() };
+                let outcome = r500::run_observed(setup, &launch, &mut streamed)?;
+                KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics }
+            }
+            Prepared::R700 { .. } => return Err(KernelError::Trace),
+            Prepared::Tesla { program, launch, options } => {
+                let options = tesla::Options { engine, ..*options };
+                let launch = tesla::Launch::Compute(*launch.clone());
+                let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
+                let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+                KernelRun { counts, statistics: outcome.statistics }
+            }
+        };
         let steps = streamed.steps + streamed.trace.steps.len() as u64;
-        Ok((KernelRun { counts, statistics: outcome.statistics }, steps))
+        Ok((run, steps))
     }
 }
 
 /// The counts that an R500 run left: numbers in the red of render target A.
 pub fn counts_of_colors(outcome: &r500::Outcome) -> Vec<u32> {
-    outcome.lanes.iter().map(|lane| f32::from_bits(lane.color[0][0]) as u32).collect()
+    match outcome.outputs.color(0, 0) {
+        Some(red) => red.iter().map(|bits| f32::from_bits(*bits) as u32).collect(),
+        None => vec![0; outcome.outputs.len()],
+    }
 }
 
 /// The counts that an R700 run left in the red of pixel 0, if anything was exported there.
