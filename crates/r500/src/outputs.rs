@@ -67,9 +67,11 @@ impl Outputs {
 
     /// The output registers of a lane; `None` when there is no such lane.
     pub fn get(&self, lane: usize) -> Option<LaneOutput> {
-        if lane >= self.lanes {
-            return None;
-        }
+        (lane < self.lanes).then(|| self.at(lane))
+    }
+
+    /// The same of a lane that there is.
+    fn at(&self, lane: usize) -> LaneOutput {
         let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
         for target in 0..TARGETS {
             for channel in 0..4 {
@@ -81,24 +83,26 @@ impl Outputs {
         }
         let depth = self.columns[DEPTH].as_ref().filter(|column| has(&column.written, lane));
         output.depth = depth.map(|column| column.words[lane]);
-        Some(output)
+        output
     }
 
     /// The output registers of each lane, in lane order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
-        (0..self.lanes).map(|lane| self.get(lane).unwrap_or_default())
+        (0..self.lanes).map(|lane| self.at(lane))
     }
 
     /// Bits of a channel (0 red to 3 alpha) of a render target (0 to 3), a word a lane, zero where a lane wrote nothing.
     /// `None` when no lane wrote it, or when there is no such channel.
     pub fn color(&self, target: usize, channel: usize) -> Option<&[u32]> {
-        let there = target < TARGETS && channel < 4;
-        self.columns[if there { color(target, channel) } else { return None }].as_ref().map(Column::words)
+        if target >= TARGETS || channel >= 4 {
+            return None;
+        }
+        self.columns[color(target, channel)].as_ref().map(|column| &column.words[..])
     }
 
     /// Bits of the depth (W) output, a word a lane, zero where a lane wrote nothing. `None` when no lane wrote it.
     pub fn depth(&self) -> Option<&[u32]> {
-        self.columns[DEPTH].as_ref().map(Column::words)
+        self.columns[DEPTH].as_ref().map(|column| &column.words[..])
     }
 
     /// Whether TEXKILL removed any lane.
@@ -129,12 +133,6 @@ impl Outputs {
             Some(PartColumn { output, words, written })
         });
         Part { first_lane: 0, lanes: self.lanes, killed: &mut self.killed, columns: columns.collect() }
-    }
-}
-
-impl Column {
-    fn words(&self) -> &[u32] {
-        &self.words
     }
 }
 

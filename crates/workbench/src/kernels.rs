@@ -14,6 +14,7 @@
 //! [`LANES`] lanes. Another engine takes the launch apart: the variants of [`Prepared`] hold what it needs, and
 //! [`counts_of_memory`], [`counts_of_colors`] and [`counts_of_export`] read what it left.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use reconverge_isa::source::Diagnostic;
@@ -178,12 +179,7 @@ impl Prepared {
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
         match self {
             Prepared::R500 { setup, launch } => {
-                let outcome = if launch.options.engine == engine {
-                    r500::run(setup, launch)?
-                } else {
-                    let options = r500::Options { engine, ..launch.options };
-                    r500::run(setup, &r500::Launch { options, ..launch.clone() })?
-                };
+                let outcome = r500::run(setup, &r500_on(engine, launch))?;
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
             }
             Prepared::R700 { program, launch, options } => {
@@ -249,9 +245,7 @@ impl Prepared {
         let mut streamed = Streamed::default();
         let run = match self {
             Prepared::R500 { setup, launch } => {
-                let options = r500::Options { engine, ..launch.options };
-                let launch = r500::Launch { options, ..launch.clone() };
-                let outcome = r500::run_observed(setup, &launch, &mut streamed)?;
+                let outcome = r500::run_observed(setup, &r500_on(engine, launch), &mut streamed)?;
                 KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics }
             }
             Prepared::R700 { .. } => return Err(KernelError::Trace),
@@ -266,6 +260,15 @@ impl Prepared {
         let steps = streamed.steps + streamed.trace.steps.len() as u64;
         Ok((run, steps))
     }
+}
+
+/// The launch on an engine, with its inputs copied only where that is another than its own.
+fn r500_on(engine: Engine, launch: &r500::Launch) -> Cow<'_, r500::Launch> {
+    if launch.options.engine == engine {
+        return Cow::Borrowed(launch);
+    }
+    let options = r500::Options { engine, ..launch.options };
+    Cow::Owned(r500::Launch { options, ..launch.clone() })
 }
 
 /// The counts that an R500 run left: numbers in the red of render target A.
