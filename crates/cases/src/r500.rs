@@ -67,7 +67,7 @@ impl R500Case {
         in_modes(settings, &self.runs, |case_run, mode| {
             let outcome = run(&setup, &self.launch(case_run, mode, settings)?)?;
             let lanes: Vec<Option<[u32; 4]>> =
-                outcome.lanes.iter().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
+                outcome.lanes().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
             case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
         })
     }

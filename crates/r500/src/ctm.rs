@@ -18,7 +18,8 @@ use thiserror::Error;
 
 use crate::fast::{Fast, lockstep};
 use crate::inst::{SAMPLERS, TARGETS};
-use crate::launch::{Input, LaneOutput, Launch, Options, RunError, Setup};
+use crate::launch::{Input, Launch, Options, RunError, Setup};
+use crate::outputs::LaneOutput;
 use crate::reference::Group;
 use crate::words::{Target, TexOp};
 
@@ -524,7 +525,7 @@ impl<'a> Threads<'a> {
         if self.engine == Engine::Fast {
             self.group.restart(launch, 0, lanes, self.fast.written());
             self.group.bind_ctm(bound, covered);
-            self.fast.run(&mut self.group, &mut self.runs, u64::MAX).map_err(trapped)?;
+            self.fast.run(&mut self.group, &mut self.runs, u64::MAX, &mut Silent).map_err(trapped)?;
             return Ok(&mut self.group);
         }
         self.group = Group::new(self.setup, launch, 0, lanes);

@@ -15,7 +15,9 @@
 //! This file is pure: who *wants* to jump comes in as a mask, what happens comes back as a value. It knows
 //! neither registers nor memory. One instruction is [`Flow::execute`], whose steps are those of the manual.
 
-use reconverge_simt::{FlowView, Issue, Lane, Mask, Mode, StackRow, Why};
+use std::cmp::Ordering;
+
+use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
@@ -226,6 +228,15 @@ impl Flow {
         }
     }
 
+    /// Becomes a thread at its start, with the sizes and readings that it has.
+    pub fn restart(&mut self, start: u16, lanes: Mask, covered: Mask) {
+        (self.pc, self.ended) = (start, false);
+        (self.active, self.covered) = (lanes, covered & lanes);
+        (self.branch, self.counter) = (Mask::NONE, [0; 64]);
+        self.loops.clear();
+        self.calls.clear();
+    }
+
     /// The same with another reading of which lanes keep a BREAK or CONTINUE from jumping.
     pub fn with_scope(mut self, scope: InhibitScope) -> Flow {
         self.scope = scope;
@@ -354,6 +365,60 @@ impl Flow {
         // 8. Next instruction. The address stack changes only on a jump. (CTM guide p. 37)
         self.pc = if jump { self.target(fc, addr, offset)? } else { self.pc + 1 };
         Ok(decision)
+    }
+
+    /// [`Flow::execute`], telling an observer what it did: who parted, what the stacks did, who runs again, where to.
+    ///
+    /// # Errors
+    /// As [`Flow::execute`]; then nothing is told.
+    pub fn execute_observed<O: Observer>(
+        &mut self,
+        fc: &FcInst,
+        addr: &FcAddr,
+        want: Mask,
+        constant: LoopConstant,
+        offset: u16,
+        observer: &mut O,
+    ) -> Result<Decision, Undefined> {
+        let (before, depth) = (self.active, self.depth());
+        let decision = self.execute(fc, addr, want, constant, offset)?;
+        self.announce(fc.op, before, depth, decision, observer);
+        Ok(decision)
+    }
+
+    /// Frames and addresses on the stacks.
+    fn depth(&self) -> usize {
+        self.loops.len() + self.calls.len()
+    }
+
+    /// Tells what an instruction did that found `before` active and the stacks `depth` deep.
+    #[inline(always)]
+    fn announce<O: Observer>(
+        &self,
+        op: FcOp,
+        before: Mask,
+        depth: usize,
+        decision: Decision,
+        observer: &mut O,
+    ) {
+        if !O::ENABLED {
+            return;
+        }
+        if decision.diverged() {
+            observer.event(Event::Diverge { taken: decision.wanted, not: decision.unwilling });
+        }
+        let kind = op.name();
+        match self.depth().cmp(&depth) {
+            Ordering::Greater => observer.event(Event::Push { kind }),
+            Ordering::Less => observer.event(Event::Pop { kind }),
+            Ordering::Equal => {}
+        }
+        if (self.active - before).any() {
+            observer.event(Event::Reconverge { mask: self.active });
+        }
+        if decision.jumped {
+            observer.event(Event::Jump { to: u32::from(self.pc) });
+        }
     }
 
     /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places. Gives the lanes that went off.

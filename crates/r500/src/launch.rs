@@ -2,10 +2,12 @@
 //!
 //! [`Setup`] is a program with its state, checked once; [`Launch`] adds what differs from run to run; [`run`]
 //! splits the lanes into threads of [`Options::group_width`] lanes and runs each on the engine of
-//! [`Options::engine`].
+//! [`Options::engine`]. [`run_in_pieces`] does the same for launches that memory has no room for, [`run_observed`] with an
+//! observer.
 //!
 //! Lanes come in quads of four: top left, top right, bottom left, bottom right. (r500.md Q1)
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
@@ -19,7 +21,8 @@ use crate::fast::lockstep::Difference;
 use crate::fast::threads;
 use crate::flow::{InhibitScope, Limits, LoopConstant};
 use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SAMPLERS, SLOTS, TARGETS, Violation, WORDS};
-use crate::reference::{Cause, Group};
+pub use crate::outputs::{LaneOutput, Outputs};
+use crate::reference::{Cause, Group, OUTPUTS};
 use crate::words::*;
 
 /// One loaded instruction slot.
@@ -379,6 +382,13 @@ impl Launch {
         }
     }
 
+    /// The same for lanes that have no inputs.
+    pub(crate) fn without_lanes(&self) -> Launch {
+        let Launch { constants, textures, options, .. } = self;
+        let (constants, textures) = (constants.clone(), textures.clone());
+        Launch { lanes: 0, inputs: Vec::new(), constants, textures, options: *options }
+    }
+
     /// The float constants of a run of a program: its own, replaced by those of the launch.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
         let mut constants = vec![[0; 4]; CONSTANTS];
@@ -389,24 +399,32 @@ impl Launch {
     }
 }
 
-/// What one lane left in its output registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneOutput {
-    /// TEXKILL removed the lane: nothing of it is written.
-    pub killed: bool,
-    /// Bits of r, g, b, a for render targets A to D.
-    pub color: [[u32; 4]; TARGETS],
-    /// Which channels of each target were written, bit 0 red.
-    pub written: [u8; TARGETS],
-    /// The depth (W) output, if it was written.
-    pub depth: Option<u32>,
-}
-
 /// What a run gives back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// One entry a lane, in lane order.
-    pub lanes: Vec<LaneOutput>,
+    /// What the lanes left in their output registers.
+    pub outputs: Outputs,
+    /// Counts over all threads.
+    pub statistics: Statistics,
+    /// What was executed, and how exact it was.
+    pub report: Report,
+}
+
+impl Outcome {
+    /// The output registers of a lane; `None` when there is no such lane.
+    pub fn lane(&self, lane: usize) -> Option<LaneOutput> {
+        self.outputs.get(lane)
+    }
+
+    /// The output registers of each lane, in lane order.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
+        self.outputs.iter()
+    }
+}
+
+/// What the pieces of a run counted together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
     /// Counts over all threads.
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
@@ -432,6 +450,18 @@ pub enum RunError {
     Differ(Box<Difference>),
 }
 
+impl RunError {
+    /// The same in a launch that has so many lanes before those of this one.
+    fn behind(mut self, lanes: usize) -> RunError {
+        match &mut self {
+            RunError::Launch(_) => {}
+            RunError::Trap { first_lane, .. } => *first_lane += lanes,
+            RunError::Differ(difference) => difference.first_lane += lanes,
+        }
+        self
+    }
+}
+
 /// Runs every lane of a launch.
 ///
 /// # Errors
@@ -445,7 +475,66 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
     }
 }
 
-/// The same on the reference engine, thread after thread, announcing every event.
+/// Runs a launch of any number of lanes in the memory that a piece of it needs.
+///
+/// `inputs` gives what the rasteriser wrote for a range of lanes, those of the next piece; `launch.inputs` is not looked
+/// at. The piece is run as by [`run`], and `outcome` is handed what it left, with its range. A piece has `piece` lanes,
+/// rounded up to whole threads, and at least one; the last has what is left. No thread sees anything of another, so that
+/// the pieces are together what one run would give.
+///
+/// # Errors
+/// Those of [`run`], of the first piece that has one: lanes are counted from the first of the launch. Pieces before it
+/// have been handed on.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use reconverge_r500::launch::{Input, Launch, Setup, run_in_pieces};
+/// use reconverge_r500::text::assemble;
+///
+/// let source = "OUT out[A].r = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
+/// let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
+/// let launch = Launch { lanes: 1 << 12, ..Launch::default() };
+/// let (mut sum, mut pieces) = (0.0, 0);
+/// let totals = run_in_pieces(
+///     &setup,
+///     &launch,
+///     1 << 10,
+///     |lanes| {
+///         let values = lanes.map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
+///         vec![Input { temp: 0, values }]
+///     },
+///     |_, outcome| {
+///         sum += outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).sum::<f32>();
+///         pieces += 1;
+///     },
+/// );
+/// assert_eq!((sum, pieces), (4095.0 * 2048.0, 4));
+/// assert_eq!(totals.unwrap().statistics.lane_instructions, 1 << 12);
+/// ```
+pub fn run_in_pieces(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    piece: usize,
+    mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
+    mut outcome: impl FnMut(Range<usize>, Outcome),
+) -> Result<Totals, RunError> {
+    launch.without_lanes().check()?;
+    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.options.group_width);
+    let mut totals = Totals::default();
+    for start in (0..launch.lanes).step_by(piece) {
+        let range = start..launch.lanes.min(start.saturating_add(piece));
+        let launch = Launch { lanes: range.len(), inputs: inputs(range.clone()), ..launch.without_lanes() };
+        let left = run(setup, &launch).map_err(|error| error.behind(start))?;
+        totals.statistics.add(&left.statistics);
+        totals.report.add(&left.report);
+        outcome(range, left);
+    }
+    Ok(totals)
+}
+
+/// The same thread after thread, announcing every event. What happens to data is announced by the reference interpreter,
+/// whatever the options say; who runs and what the stacks do, by either engine.
 ///
 /// # Errors
 /// A launch that does not fit, or the first trap.
@@ -455,14 +544,18 @@ pub fn run_observed<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     launch.check()?;
-    let mut outcome = Outcome::default();
+    if launch.options.engine == Engine::Fast && !O::DATA {
+        return threads::run_in_order(setup, launch, observer);
+    }
+    let mut outcome = Outcome { outputs: Outputs::new(launch.lanes, 0..OUTPUTS), ..Outcome::default() };
+    let mut outputs = outcome.outputs.all();
     for first_lane in (0..launch.lanes).step_by(launch.options.group_width) {
         let lanes = launch.options.group_width.min(launch.lanes - first_lane);
         let mut group = Group::new(setup, launch, first_lane, Mask::first(lanes));
         group.run(observer).map_err(|trap| RunError::Trap { first_lane, trap })?;
         outcome.statistics.add(&group.statistics());
         outcome.report.add(&group.report());
-        outcome.lanes.extend((0..lanes).map(|lane| group.output(lane)));
+        outputs.put(&group, first_lane, lanes);
     }
-    Ok(outcome)
+    Ok(Outcome { outputs: outcome.outputs.settled(), ..outcome })
 }

@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`words`] (every bit), [`inst`] (what decode makes of them), [`flow`] (how lanes diverge
 //! and come together: the heart), [`mod@lane`] (what one lane computes), [`mod@reference`] (the interpreter that puts
-//! them together), [`launch`] (what is true before the first instruction). [`ctm`] adds domains and memory,
+//! them together), [`launch`] (what is true before the first instruction), [`outputs`] (what there is behind the last).
+//! [`ctm`] adds domains and memory,
 //! [`texture`] fetches. [`fast`] is the second engine: the same results, whole rows at a time.
 //!
 //! Documents, as cited in comments:
@@ -21,6 +22,7 @@ pub mod flow;
 pub mod inst;
 pub mod lane;
 pub mod launch;
+pub mod outputs;
 pub mod reference;
 pub mod text;
 pub mod texture;

@@ -21,7 +21,8 @@ use crate::inst::{
     Violation, inline_constant,
 };
 use crate::lane::{self, Term};
-use crate::launch::{LaneOutput, Launch, Options, Setup, Texture};
+use crate::launch::{Launch, Options, Setup, Texture};
+use crate::outputs::LaneOutput;
 use crate::texture::{self, Coordinates};
 use crate::words::*;
 
@@ -126,12 +127,26 @@ pub(crate) struct Written {
     pub(crate) depth: Mask,
 }
 
+impl Written {
+    /// The lanes that wrote an output, by its number.
+    pub(crate) fn output(&self, output: usize) -> Mask {
+        self.color.as_flattened().get(output).copied().unwrap_or(self.depth)
+    }
+}
+
 /// The lanes a row has room for.
 pub(crate) const WIDEST: usize = 64;
 /// The row of the depth (W) output.
 pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
 /// Temporaries and outputs.
 pub(crate) const ROWS: usize = DEPTH_ROW + 1;
+/// Channels of the render targets, and depth.
+pub(crate) const OUTPUTS: usize = TARGETS * 4 + 1;
+
+/// The row of an output: the channels of render targets A to D, then depth.
+pub(crate) const fn output_row(output: usize) -> usize {
+    color_row(0, 0) + output
+}
 
 /// The row of a channel of a render target's output register.
 pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
@@ -188,9 +203,7 @@ impl Group {
     /// Becomes another thread of the same launch at its start, and keeps its counts by slot. `rows` are all those that
     /// anybody may have written, inputs aside.
     pub(crate) fn restart(&mut self, launch: &Launch, first_lane: usize, lanes: Mask, rows: &[usize]) {
-        let limits = self.options.limits.unwrap_or(Limits::recommended(self.setup.fc_mode));
-        self.flow = Flow::new(self.setup.start, lanes, lanes, self.setup.fc_mode, limits, self.options.mode)
-            .with_scope(self.options.scope);
+        self.flow.restart(self.setup.start, lanes, lanes);
         self.lanes = lanes;
         self.killed = Mask::NONE;
         self.predicate = [Mask::NONE; 4];
@@ -213,10 +226,11 @@ impl Group {
     fn load(&mut self, launch: &Launch, first_lane: usize) {
         for input in &launch.inputs {
             let values = &input.values[first_lane..];
-            for channel in 0..4 {
-                let row = &mut self.rows[usize::from(input.temp) * 4 + channel];
-                for lane in self.lanes.lanes() {
-                    row[lane.index()] = values[lane.index()][channel];
+            let first_row = usize::from(input.temp) * 4;
+            let rows = &mut self.rows.rows_mut()[first_row..first_row + 4];
+            for lane in self.lanes.lanes() {
+                for (row, bits) in rows.iter_mut().zip(values[lane.index()]) {
+                    row.0[lane.index()] = bits;
                 }
             }
         }
@@ -561,7 +575,7 @@ impl Group {
             }
             let bits = value(lane, 0).to_bits();
             let address = ctm.scatter(at, bits)?;
-            if O::ENABLED {
+            if O::DATA {
                 observer.event(Event::Store { lane, address, value: bits });
             }
         }
@@ -665,41 +679,13 @@ impl Group {
         let boolean = self.setup.bools >> fc.addr.bool_addr & 1 != 0;
         let want = flow::wants(fc.inst.jump_func, self.alu_result, predicate, boolean);
         let constant = self.setup.ints[usize::from(fc.addr.int_addr)];
-        let depth = self.flow.stack().len();
-        let decision = self.flow.execute(&fc.inst, &fc.addr, want, constant, self.setup.offset)?;
+        let decision =
+            self.flow.execute_observed(&fc.inst, &fc.addr, want, constant, self.setup.offset, observer)?;
         // Every FC instruction destroys the ALU result. (CTM guide p. 35; cleared: recommended)
         self.alu_result = Mask::NONE;
         self.alu_result_valid = Mask::NONE;
         self.statistics.divergent_branches += u64::from(decision.diverged());
-        if O::ENABLED {
-            self.announce(fc, active, depth, decision, observer);
-        }
         Ok(())
-    }
-
-    fn announce<O: Observer>(
-        &self,
-        fc: &Fc,
-        before: Mask,
-        depth: usize,
-        decision: flow::Decision,
-        observer: &mut O,
-    ) {
-        if decision.diverged() {
-            observer.event(Event::Diverge { taken: decision.wanted, not: decision.unwilling });
-        }
-        let kind = fc.inst.op.name();
-        match self.flow.stack().len().cmp(&depth) {
-            std::cmp::Ordering::Greater => observer.event(Event::Push { kind }),
-            std::cmp::Ordering::Less => observer.event(Event::Pop { kind }),
-            std::cmp::Ordering::Equal => {}
-        }
-        if (self.flow.active() - before).any() {
-            observer.event(Event::Reconverge { mask: self.flow.active() });
-        }
-        if decision.jumped {
-            observer.event(Event::Jump { to: u32::from(self.flow.pc()) });
-        }
     }
 
     // ---- Registers
@@ -776,7 +762,7 @@ impl Group {
     ) {
         let index = register * 4 + channel;
         self.rows[index][lane.index()] = bits;
-        if O::ENABLED {
+        if O::DATA {
             observer.event(Event::Write { lane, register: index as u32, value: bits });
         }
     }

@@ -17,7 +17,7 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<f32> {
     let inputs = vec![Input { temp: 0, values }];
     let launch = Launch { lanes: lanes.len(), inputs, options, ..Launch::default() };
     let outcome = run(&setup, &launch).unwrap_or_else(|error| panic!("{error}"));
-    outcome.lanes.iter().map(|lane| f32::from_bits(lane.color[0][0])).collect()
+    outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).collect()
 }
 
 /// ALU result: the channel of temp[0] is not zero.

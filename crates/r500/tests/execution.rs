@@ -28,7 +28,8 @@ fn launch(lanes: &[[f32; 4]], mode: Mode) -> Launch {
 }
 
 fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
-    on_every_engine(source, &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}")).lanes
+    let outcome = on_every_engine(source, &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}"));
+    outcome.lanes().collect()
 }
 
 /// The same from every engine, on every level of the host.

@@ -1,16 +1,19 @@
 //! The fast engine gives what the reference interpreter gives: outputs, counts, report, traps; on every level of the
 //! host's vector instructions, for any number of the host's threads, in both modes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::{Body, Inst, decode};
-use reconverge_r500::launch::{Input, Launch, Options, Outcome, RunError, Setup, Texture, run};
+use reconverge_r500::launch::{
+    Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, Texture, run, run_in_pieces, run_observed,
+};
 use reconverge_r500::text::assemble;
 use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::texture::{Image, Sampler};
-use reconverge_simt::{Engine, Level, Mode};
+use reconverge_simt::{Engine, Event, Level, Mode, Observer, Recorder};
 use reconverge_testkit::Random;
 
 /// Bits that arithmetic treats in a way of its own, and their neighbours.
@@ -84,6 +87,66 @@ fn same_everywhere(setup: &Arc<Setup>, launch: &Launch, what: &str) -> Result<Ou
         assert_eq!(run(setup, &with(launch, &lockstep)), expected, "{what}: lockstep, {level:?}");
     }
     expected
+}
+
+/// Keeps every event of who runs and what the stacks do.
+#[derive(Default)]
+struct Events(Vec<Event>);
+
+impl Observer for Events {
+    const ENABLED: bool = true;
+    const DATA: bool = false;
+
+    fn event(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
+
+/// The reference interpreter tells everything; what the fast engine tells on every level must be all of that but data, in
+/// the same order, whether or not the program traps. Gives how many events that are.
+fn same_events(setup: &Arc<Setup>, launch: &Launch, what: &str) -> usize {
+    let mut all = Recorder::default();
+    let expected = run_observed(setup, launch, &mut all);
+    let data =
+        |event: &Event| matches!(event, Event::Write { .. } | Event::Load { .. } | Event::Store { .. });
+    all.events.retain(|event| !data(event));
+    let reference = Options { engine: Engine::Reference, ..Options::default() };
+    for way in ways().into_iter().chain([reference]) {
+        let mut told = Events::default();
+        let found = run_observed(setup, &with(launch, &way), &mut told);
+        assert_eq!(found, expected, "{what}: {way:?}");
+        if let Some(place) =
+            (0..told.0.len().max(all.events.len())).find(|n| told.0.get(*n) != all.events.get(*n))
+        {
+            let (told, all) = (told.0.get(place), all.events.get(place));
+            panic!("{what}: {way:?} tells {told:?}, not {all:?}, as event {place}");
+        }
+    }
+    all.events.len()
+}
+
+/// Piece for piece against one run: outputs, counts, report, or the same trap.
+fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, piece: usize, what: &str) {
+    let whole = run(setup, launch);
+    let inputs = |lanes: Range<usize>| {
+        let part = |input: &Input| Input { values: input.values[lanes.clone()].to_vec(), ..*input };
+        launch.inputs.iter().map(part).collect()
+    };
+    let mut lanes: Vec<LaneOutput> = Vec::new();
+    let bare = Launch { inputs: Vec::new(), ..launch.clone() };
+    let totals = run_in_pieces(setup, &bare, piece, inputs, |range, outcome| {
+        assert_eq!(range, lanes.len()..lanes.len() + outcome.outputs.len(), "{what}");
+        let width = launch.options.group_width;
+        assert!(range.len() == piece.max(1).next_multiple_of(width) || range.end == launch.lanes, "{what}");
+        lanes.extend(outcome.lanes());
+    });
+    match (totals, whole) {
+        (Ok(totals), Ok(whole)) => {
+            assert_eq!((totals.statistics, &totals.report), (whole.statistics, &whole.report), "{what}");
+            assert!(lanes.iter().copied().eq(whole.lanes()), "{what}");
+        }
+        (totals, whole) => assert_eq!(totals.err(), whole.err(), "{what}"),
+    }
 }
 
 const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
@@ -214,15 +277,15 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
                 for level in Level::available() {
                     let fast = Options { engine: Engine::Fast, level: Some(level), ..Options::default() };
                     let found = run(&setup, &with(&launch, &fast)).expect("it runs");
-                    let same = |lane: &usize| found.lanes[*lane] == expected.lanes[*lane];
+                    let same = |lane: &usize| found.lane(*lane) == expected.lane(*lane);
                     if let Some(lane) = (0..lanes).find(|lane| !same(lane)) {
                         panic!(
                             "{} on {}: inputs {:x?} give {:x?}, not {:x?}",
                             setup.slot(0).map_or(String::new(), |slot| format!("{:?}", slot.inst)),
                             level.name(),
                             [0, 1, 2].map(|temp: usize| launch.inputs[temp].values[lane]),
-                            found.lanes[lane].color[0],
-                            expected.lanes[lane].color[0]
+                            found.lane(lane).map(|output| output.color[0]),
+                            expected.lane(lane).map(|output| output.color[0])
                         );
                     }
                 }
@@ -240,7 +303,7 @@ fn random_programs_run_the_same() {
     let seed = 0x5eed_0502;
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
-    let (mut ended, mut trapped) = (0, 0);
+    let (mut ended, mut trapped, mut events) = (0, 0, 0);
     for round in 0..3_000 {
         let count = 1 + random.below(12) as usize;
         let mut words = Vec::new();
@@ -252,14 +315,18 @@ fn random_programs_run_the_same() {
         for mode in [Mode::Strict, Mode::Lenient] {
             let lanes = 1 + random.below(70) as usize;
             let launch = launch(&mut random, lanes, mode);
-            match same_everywhere(&setup, &launch, &format!("round {round}, {mode:?}")) {
+            let what = format!("round {round}, {mode:?}");
+            events += same_events(&setup, &launch, &what);
+            let piece = [0, 1, 16, 20, 47, 64, 100][random.below(7) as usize];
+            same_in_pieces(&setup, &launch, piece, &format!("{what}, pieces of {piece}"));
+            match same_everywhere(&setup, &launch, &what) {
                 Ok(_) => ended += 1,
                 Err(RunError::Trap { .. }) => trapped += 1,
                 Err(other) => panic!("round {round}: {other}"),
             }
         }
     }
-    println!("{ended} ended, {trapped} trapped");
+    println!("{ended} ended, {trapped} trapped, {events} events");
     assert!(ended > 500 && trapped > 500, "the mix must reach both: {ended} ended, {trapped} trapped");
 }
 
@@ -296,5 +363,8 @@ fn the_first_trap_in_the_order_of_the_threads_counts() {
     match same_everywhere(&setup, &launch, "traps") {
         Err(RunError::Trap { first_lane, .. }) => assert_eq!(first_lane, 1600),
         other => panic!("{other:?}"),
+    }
+    for piece in [1, 500, 1600, 1616, 4096] {
+        same_in_pieces(&setup, &launch, piece, &format!("pieces of {piece}"));
     }
 }

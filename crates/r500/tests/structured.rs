@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Input, Launch, Options, Setup, run};
+use reconverge_r500::launch::{Input, Launch, Options, Setup, run, run_observed};
 use reconverge_r500::reference::Group;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Mask, Mode, Silent};
+use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Mode};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random, Returns,
     STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
@@ -324,7 +324,13 @@ impl Prepared {
             .map_err(|error| error.to_string())?;
         let fast = run(&self.setup, &launch).map_err(|error| error.to_string())?;
         let mut group = Group::new(&self.setup, &launch, 0, all);
-        group.run(&mut Silent).map_err(|trap| trap.to_string())?;
+        let mut trace = FlowTrace::default();
+        group.run(&mut trace).map_err(|trap| trap.to_string())?;
+        let mut told = FlowTrace::default();
+        run_observed(&self.setup, &launch, &mut told).map_err(|error| error.to_string())?;
+        if told != trace {
+            return Err(format!("the fast engine tells {told:?}, not {trace:?}"));
+        }
         if (fast.statistics, &fast.report) != (group.statistics(), &group.report()) {
             return Err(format!(
                 "the fast engine counts {:?}, not {:?}",

@@ -14,6 +14,7 @@
 //! [`LANES`] lanes. Another engine takes the launch apart: the variants of [`Prepared`] hold what it needs, and
 //! [`counts_of_memory`], [`counts_of_colors`] and [`counts_of_export`] read what it left.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use reconverge_isa::source::Diagnostic;
@@ -118,7 +119,7 @@ pub struct KernelRun {
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The machine's fast engine does not tell events.
-    #[error("only the fast engine of tesla traces")]
+    #[error("only the fast engines of r500 and tesla trace")]
     Trace,
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
@@ -178,12 +179,7 @@ impl Prepared {
     pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
         match self {
             Prepared::R500 { setup, launch } => {
-                let outcome = if launch.options.engine == engine {
-                    r500::run(setup, launch)?
-                } else {
-                    let options = r500::Options { engine, ..launch.options };
-                    r500::run(setup, &r500::Launch { options, ..launch.clone() })?
-                };
+                let outcome = r500::run(setup, &r500_on(engine, launch))?;
                 Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
             }
             Prepared::R700 { program, launch, options } => {
@@ -246,22 +242,41 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not tell such a trace at the speed of its fast engine.
     pub fn run_traced(&self, engine: Engine) -> Result<(KernelRun, u64), KernelError> {
-        let Prepared::Tesla { program, launch, options } = self else {
-            return Err(KernelError::Trace);
-        };
-        let options = tesla::Options { engine, ..*options };
         let mut streamed = Streamed::default();
-        let launch = tesla::Launch::Compute(*launch.clone());
-        let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
-        let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+        let run = match self {
+            Prepared::R500 { setup, launch } => {
+                let outcome = r500::run_observed(setup, &r500_on(engine, launch), &mut streamed)?;
+                KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics }
+            }
+            Prepared::R700 { .. } => return Err(KernelError::Trace),
+            Prepared::Tesla { program, launch, options } => {
+                let options = tesla::Options { engine, ..*options };
+                let launch = tesla::Launch::Compute(*launch.clone());
+                let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
+                let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+                KernelRun { counts, statistics: outcome.statistics }
+            }
+        };
         let steps = streamed.steps + streamed.trace.steps.len() as u64;
-        Ok((KernelRun { counts, statistics: outcome.statistics }, steps))
+        Ok((run, steps))
     }
+}
+
+/// The launch on an engine, with its inputs copied only where that is another than its own.
+fn r500_on(engine: Engine, launch: &r500::Launch) -> Cow<'_, r500::Launch> {
+    if launch.options.engine == engine {
+        return Cow::Borrowed(launch);
+    }
+    let options = r500::Options { engine, ..launch.options };
+    Cow::Owned(r500::Launch { options, ..launch.clone() })
 }
 
 /// The counts that an R500 run left: numbers in the red of render target A.
 pub fn counts_of_colors(outcome: &r500::Outcome) -> Vec<u32> {
-    outcome.lanes.iter().map(|lane| f32::from_bits(lane.color[0][0]) as u32).collect()
+    match outcome.outputs.color(0, 0) {
+        Some(red) => red.iter().map(|bits| f32::from_bits(*bits) as u32).collect(),
+        None => vec![0; outcome.outputs.len()],
+    }
 }
 
 /// The counts that an R700 run left in the red of pixel 0, if anything was exported there.

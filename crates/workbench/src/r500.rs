@@ -293,17 +293,17 @@ fn run_pixels(
 
     let mut outputs = Vec::new();
     for target in 0..TARGETS {
-        if outcome.lanes.iter().any(|lane| lane.written[target] != 0) {
-            let words = outcome.lanes.iter().flat_map(|lane| lane.color[target]);
+        if (0..4).any(|channel| outcome.outputs.color(target, channel).is_some()) {
+            let words = outcome.lanes().flat_map(|lane| lane.color[target]);
             outputs.push((format!("color{target}"), Array::from_words(Dtype::F32, vec![lanes, 4], words)));
         }
     }
-    if outcome.lanes.iter().any(|lane| lane.depth.is_some()) {
-        let words = outcome.lanes.iter().map(|lane| lane.depth.unwrap_or(0));
+    if let Some(depth) = outcome.outputs.depth() {
+        let words = depth.iter().copied();
         outputs.push(("depth".to_owned(), Array::from_words(Dtype::F32, vec![lanes], words)));
     }
-    if outcome.lanes.iter().any(|lane| lane.killed) {
-        let bytes = outcome.lanes.iter().map(|lane| u8::from(lane.killed)).collect();
+    if outcome.outputs.any_killed() {
+        let bytes = outcome.lanes().map(|lane| u8::from(lane.killed)).collect();
         outputs.push(("killed".to_owned(), Array { dtype: Dtype::U8, shape: vec![lanes], bytes }));
     }
     Ok((outputs, outcome.statistics, outcome.report))

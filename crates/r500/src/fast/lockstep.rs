@@ -106,7 +106,7 @@ pub(crate) fn run(fast: &Fast, mut group: Group, mut twin: Group) -> Result<Grou
     loop {
         let at = group.issue();
         let reference = group.step(&mut Silent);
-        let found = fast.run(&mut twin, &mut runs, 1).map(|()| match twin.issue() {
+        let found = fast.run(&mut twin, &mut runs, 1, &mut Silent).map(|()| match twin.issue() {
             Some(_) => Step::Running,
             None => Step::Done,
         });

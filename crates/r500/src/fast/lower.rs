@@ -7,6 +7,7 @@
 //! every program runs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
@@ -51,6 +52,14 @@ pub(super) struct Block {
     /// The blocks that follow and that its flow instruction jumps to, or [`NONE`].
     pub(super) fall: u32,
     pub(super) jump: u32,
+}
+
+impl Block {
+    /// The slots of its instructions.
+    pub(super) fn slots(&self) -> Range<usize> {
+        let first = usize::from(self.first);
+        first..first + usize::from(self.size)
+    }
 }
 
 /// A flow instruction.

@@ -28,7 +28,7 @@ pub(crate) mod threads;
 use reconverge_simt::Level;
 
 use crate::launch::{Launch, Setup};
-use crate::reference::Group;
+use crate::reference::{Group, OUTPUTS, output_row};
 use lower::Lowered;
 
 /// A program lowered for a launch.
@@ -63,8 +63,7 @@ impl Fast {
     /// Adds the counts that were kept by block to those by slot.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
         for (block, runs) in self.lowered.blocks.iter().zip(runs) {
-            let first = usize::from(block.first);
-            group.issued[first..first + usize::from(block.size)].iter_mut().for_each(|times| *times += *runs);
+            group.issued[block.slots()].iter_mut().for_each(|times| *times += *runs);
             *runs = 0;
         }
     }
@@ -72,6 +71,11 @@ impl Fast {
     /// Rows that the program may write.
     pub(crate) fn written(&self) -> &[usize] {
         &self.lowered.written
+    }
+
+    /// Outputs that the program may write, by number.
+    fn outputs(&self) -> impl Iterator<Item = usize> {
+        (0..OUTPUTS).filter(|output| self.lowered.written.contains(&output_row(*output)))
     }
 
     /// How many counts by block there are.

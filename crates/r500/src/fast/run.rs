@@ -1,11 +1,14 @@
 //! Blocks one after another, and what flow control does between them.
 
-use reconverge_simt::{FlowView, Machine, Mask, Mode, Silent, Trap};
+use std::ops::Range;
+
+use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Trap};
 
 use super::Fast;
 use super::lanes::{Lanes, Operation, Set, chooser};
 use super::lower::{Flow, Last, NONE};
 use crate::flow::{self, Usual};
+use crate::inst::SLOTS;
 use crate::reference::{Cause, Group, ROWS};
 
 /// Why blocks stop.
@@ -24,23 +27,29 @@ enum Flowed {
     Usual(Usual),
     /// Something else; the flow knows where it goes on.
     On,
-    /// It traps before it does anything, as the reference interpreter will say.
-    Refused,
+    /// It traps.
     Trap(Cause),
 }
 
 impl Fast {
     /// Runs a thread, one that was [prepared](Fast::prepare), for at most `most` instructions. `runs` counts by block.
+    /// The observer is told who runs and what the stacks do; of data, only the reference interpreter tells.
     ///
     /// # Errors
     /// The first trap.
-    pub(crate) fn run(&self, group: &mut Group, runs: &mut [u64], most: u64) -> Result<(), Trap<Cause>> {
+    pub(crate) fn run<O: Observer>(
+        &self,
+        group: &mut Group,
+        runs: &mut [u64],
+        most: u64,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
         let end = group.statistics.instructions.saturating_add(most);
         while group.statistics.instructions < end && group.issue().is_some() {
-            match self.until_something_else(group, runs, end) {
+            match self.until_something_else(group, runs, end, observer) {
                 Stop::Over => return Ok(()),
                 Stop::Reference => {
-                    group.step(&mut Silent)?;
+                    group.step(observer)?;
                 }
                 Stop::Trap(trap) => return Err(trap),
             }
@@ -49,7 +58,13 @@ impl Fast {
     }
 
     /// Runs blocks until something else has to happen, at the latest when the thread has issued `end` instructions.
-    fn until_something_else(&self, group: &mut Group, runs: &mut [u64], end: u64) -> Stop {
+    fn until_something_else<O: Observer>(
+        &self,
+        group: &mut Group,
+        runs: &mut [u64],
+        end: u64,
+        observer: &mut O,
+    ) -> Stop {
         let lowered = &self.lowered;
         let strict = group.options.mode == Mode::Strict;
         let watchdog = group.options.watchdog;
@@ -123,8 +138,19 @@ impl Fast {
                     Last::Flow(place) => {
                         flow.advance_by(block.size - 1);
                         let instruction = &lowered.flows[place as usize];
+                        if strict && is_stale(instruction, active, &lanes) {
+                            let arithmetic = block.size - 1;
+                            left -= u64::from(arithmetic);
+                            lane_instructions += u64::from(arithmetic) * members;
+                            let first = usize::from(block.first);
+                            let arithmetic = first..first + usize::from(arithmetic);
+                            announce_issues(observer, arithmetic.clone(), active);
+                            issued[arithmetic].iter_mut().for_each(|times| *times += 1);
+                            break Stop::Reference;
+                        }
+                        announce_issues(observer, block.slots(), active);
                         let divergent = &mut statistics.divergent_branches;
-                        match branch(instruction, flow, &mut lanes, strict, offset, divergent) {
+                        match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
                             Flowed::Usual(usual) => {
                                 done();
                                 if usual == Usual::Again {
@@ -135,27 +161,19 @@ impl Fast {
                                 done();
                                 next = NONE;
                             }
-                            Flowed::Refused => {
-                                let arithmetic = block.size - 1;
-                                left -= u64::from(arithmetic);
-                                lane_instructions += u64::from(arithmetic) * members;
-                                let first = usize::from(block.first);
-                                let arithmetic = &mut issued[first..first + usize::from(arithmetic)];
-                                arithmetic.iter_mut().for_each(|times| *times += 1);
-                                break Stop::Reference;
-                            }
                             Flowed::Trap(cause) => {
                                 done();
-                                let pc = u32::from(block.first + block.size - 1);
-                                break Stop::Trap(Trap { pc, lanes: active, cause });
+                                break stop(observer, block.first + block.size - 1, active, cause);
                             }
                         }
                     }
                     Last::Next => {
+                        announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
                         done();
                     }
                     Last::Reference => {
+                        announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
                         done();
                         break Stop::Reference;
@@ -187,22 +205,20 @@ impl Fast {
             match block.last {
                 Last::Flow(place) if last => {
                     let instruction = &lowered.flows[place as usize];
-                    match branch(
-                        instruction,
-                        flow,
-                        &mut lanes,
-                        strict,
-                        offset,
-                        &mut statistics.divergent_branches,
-                    ) {
+                    if strict && is_stale(instruction, active, &lanes) {
+                        break Stop::Reference;
+                    }
+                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
+                    let divergent = &mut statistics.divergent_branches;
+                    match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
                         Flowed::On | Flowed::Usual(_) => {}
-                        Flowed::Refused => break Stop::Reference,
-                        Flowed::Trap(cause) => {
-                            break Stop::Trap(Trap { pc: u32::from(pc), lanes: active, cause });
-                        }
+                        Flowed::Trap(cause) => break stop(observer, pc, active, cause),
                     }
                 }
-                Last::Flow(_) | Last::Next | Last::Reference => flow.advance(),
+                Last::Flow(_) | Last::Next | Last::Reference => {
+                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
+                    flow.advance();
+                }
             }
             number = NONE;
             left -= 1;
@@ -231,20 +247,51 @@ unsafe fn execute(lanes: &mut Lanes<'_>, operations: &[Operation], full: usize) 
     }
 }
 
+/// Addresses of instructions, as [`Observer::issues`] wants them: each slot is its own.
+static ADDRESSES: [u32; SLOTS] = {
+    let mut addresses = [0; SLOTS];
+    let mut slot = 0;
+    while slot < SLOTS {
+        addresses[slot] = slot as u32;
+        slot += 1;
+    }
+    addresses
+};
+
+/// Tells of instructions that run one after another.
+#[inline(always)]
+fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: Mask) {
+    if O::ENABLED && !slots.is_empty() {
+        observer.issues(&ADDRESSES[slots], active);
+    }
+}
+
+#[cold]
+fn stop<O: Observer>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> Stop {
+    if O::ENABLED {
+        observer.event(Event::Trap { mask: lanes });
+    }
+    Stop::Trap(Trap { pc: u32::from(pc), lanes, cause })
+}
+
+/// Whether a flow instruction reads an ALU result that some lane does not have: that traps in strict mode before anything
+/// is done, as the reference interpreter says.
+#[inline(always)]
+fn is_stale(instruction: &Flow, active: Mask, lanes: &Lanes<'_>) -> bool {
+    instruction.reads_alu_result && (active - *lanes.alu_result_valid).any()
+}
+
 /// Executes the flow instruction at which the flow stands.
 #[inline(always)]
-fn branch(
+fn branch<O: Observer>(
     instruction: &Flow,
     flow: &mut flow::Flow,
     lanes: &mut Lanes<'_>,
-    strict: bool,
     offset: u16,
     divergent_branches: &mut u64,
+    observer: &mut O,
 ) -> Flowed {
-    let Flow { fc, wants, reads_alu_result, constant, predicate } = instruction;
-    if strict && *reads_alu_result && (flow.active() - *lanes.alu_result_valid).any() {
-        return Flowed::Refused;
-    }
+    let Flow { fc, wants, constant, predicate, .. } = instruction;
     let holding = match *predicate {
         None => u64::MAX,
         Some((bit, false)) => lanes.predicate[usize::from(bit & 3)].0,
@@ -256,12 +303,12 @@ fn branch(
         | wants[2] & result & !holding
         | wants[3] & result & holding;
     // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         *lanes.alu_result = Mask::NONE;
         *lanes.alu_result_valid = Mask::NONE;
         return Flowed::Usual(usual);
     }
-    match flow.execute(&fc.inst, &fc.addr, Mask(want), *constant, offset) {
+    match flow.execute_observed(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         Ok(decision) => {
             *lanes.alu_result = Mask::NONE;
             *lanes.alu_result_valid = Mask::NONE;

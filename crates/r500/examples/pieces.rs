@@ -1,0 +1,40 @@
+//! Runs 2^26 lanes, or as many as the first argument says, of a short program in pieces of 2^16 (or of the second
+//! argument) and prints how long that took. Memory stays that of a piece: `/usr/bin/time -v` tells.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use reconverge_r500::launch::{Input, Launch, Setup, run_in_pieces};
+use reconverge_r500::text::assemble;
+
+/// A triangle over the lanes, from -1 to 1.
+const SOURCE: &str = "\
+.const 0 0.0009765625 0.5 2.0 1.0
+ALU temp[0].r = MAD src0.rrr, src1.rrr, src1.ggg : src0=temp[0] src1=const[0]
+ALU temp[0].r = FRC src0.rrr : src0=temp[0]
+OUT out[A].r = MAD src0.rrr, src1.bbb, -src1.aaa : src0=temp[0] src1=const[0] {TEX_SEM_WAIT}
+  + MAD src0.0, src0.0, src0.0 : src1=const[0]
+";
+
+fn main() {
+    let mut sizes = std::env::args().skip(1).filter_map(|size| size.parse().ok());
+    let lanes = sizes.next().unwrap_or(1 << 26);
+    let piece = sizes.next().unwrap_or(1 << 16);
+    let assembled = assemble(SOURCE).expect("it assembles");
+    let setup = Arc::new(Setup::new(&assembled.program).expect("a program"));
+    let launch = Launch { lanes, ..Launch::default() };
+    let position = |lane| [(lane as f32).to_bits(), 0, 0, 0];
+    let inputs =
+        |lanes: std::ops::Range<usize>| vec![Input { temp: 0, values: lanes.map(position).collect() }];
+    let (start, mut above) = (Instant::now(), 0);
+    let totals = run_in_pieces(&setup, &launch, piece, inputs, |_, outcome| {
+        let red = outcome.outputs.color(0, 0).unwrap_or(&[]);
+        above += red.iter().filter(|bits| f32::from_bits(**bits) > 0.0).count();
+    });
+    let statistics = totals.expect("it runs").statistics;
+    println!(
+        "{lanes} lanes in pieces of {piece}: {:.2} s, {} instructions, {above} lanes above zero",
+        start.elapsed().as_secs_f64(),
+        statistics.instructions
+    );
+}

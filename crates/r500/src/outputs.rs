@@ -1,0 +1,261 @@
+//! What the lanes of a run leave in their output registers.
+//!
+//! Programs seldom write more than a few of the seventeen channels that render targets and depth have, so they are kept
+//! by channel: a column of one word a lane for each channel that any lane wrote, and none for the others.
+
+use std::ops::Range;
+
+use reconverge_simt::{Lane, Mask};
+
+use crate::inst::TARGETS;
+use crate::reference::{Group, OUTPUTS, output_row};
+
+/// What one lane left in its output registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneOutput {
+    /// TEXKILL removed the lane: nothing of it is written.
+    pub killed: bool,
+    /// Bits of r, g, b, a for render targets A to D.
+    pub color: [[u32; 4]; TARGETS],
+    /// Which channels of each target were written, bit 0 red.
+    pub written: [u8; TARGETS],
+    /// The depth (W) output, if it was written.
+    pub depth: Option<u32>,
+}
+
+/// What all lanes left in their output registers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    lanes: usize,
+    killed: LaneBits,
+    /// By output: the channels of render targets A to D, then depth. None where no lane wrote.
+    columns: [Option<Column>; OUTPUTS],
+}
+
+/// One bit a lane, lane 0 lowest in the first word.
+type LaneBits = Vec<u64>;
+
+/// Lanes of a word of [`LaneBits`].
+const WORD: usize = u64::BITS as usize;
+
+/// What the lanes left in a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Column {
+    /// A word a lane; zero where nothing was written.
+    words: Vec<u32>,
+    written: LaneBits,
+}
+
+/// The number of a target's channel among the outputs.
+const fn color(target: usize, channel: usize) -> usize {
+    target * 4 + channel
+}
+
+/// The number of the depth output.
+const DEPTH: usize = OUTPUTS - 1;
+
+impl Outputs {
+    /// How many lanes there are.
+    pub fn len(&self) -> usize {
+        self.lanes
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lanes == 0
+    }
+
+    /// The output registers of a lane; `None` when there is no such lane.
+    pub fn get(&self, lane: usize) -> Option<LaneOutput> {
+        (lane < self.lanes).then(|| self.at(lane))
+    }
+
+    /// The same of a lane that there is.
+    fn at(&self, lane: usize) -> LaneOutput {
+        let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
+        for target in 0..TARGETS {
+            for channel in 0..4 {
+                if let Some(column) = &self.columns[color(target, channel)] {
+                    output.color[target][channel] = column.words[lane];
+                    output.written[target] |= u8::from(has(&column.written, lane)) << channel;
+                }
+            }
+        }
+        let depth = self.columns[DEPTH].as_ref().filter(|column| has(&column.written, lane));
+        output.depth = depth.map(|column| column.words[lane]);
+        output
+    }
+
+    /// The output registers of each lane, in lane order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
+        (0..self.lanes).map(|lane| self.at(lane))
+    }
+
+    /// Bits of a channel (0 red to 3 alpha) of a render target (0 to 3), a word a lane, zero where a lane wrote nothing.
+    /// `None` when no lane wrote it, or when there is no such channel.
+    pub fn color(&self, target: usize, channel: usize) -> Option<&[u32]> {
+        if target >= TARGETS || channel >= 4 {
+            return None;
+        }
+        self.columns[color(target, channel)].as_ref().map(|column| &column.words[..])
+    }
+
+    /// Bits of the depth (W) output, a word a lane, zero where a lane wrote nothing. `None` when no lane wrote it.
+    pub fn depth(&self) -> Option<&[u32]> {
+        self.columns[DEPTH].as_ref().map(|column| &column.words[..])
+    }
+
+    /// Whether TEXKILL removed any lane.
+    pub fn any_killed(&self) -> bool {
+        self.killed.iter().any(|word| *word != 0)
+    }
+
+    /// Room for what lanes will leave in these outputs, by number; they cannot write others.
+    pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
+        let bits = || vec![0; lanes.div_ceil(WORD)];
+        let mut columns = [const { None }; OUTPUTS];
+        outputs.for_each(|output| columns[output] = Some(Column { words: vec![0; lanes], written: bits() }));
+        Outputs { lanes, killed: bits(), columns }
+    }
+
+    /// The same without the columns that no lane wrote, so that equal runs give equal outputs.
+    pub(crate) fn settled(mut self) -> Outputs {
+        for column in &mut self.columns {
+            *column = column.take().filter(|column| column.written.iter().any(|word| *word != 0));
+        }
+        self
+    }
+
+    /// All lanes, to be written.
+    pub(crate) fn all(&mut self) -> Part<'_> {
+        let columns = self.columns.iter_mut().enumerate().filter_map(|(output, column)| {
+            let Column { words, written } = column.as_mut()?;
+            Some(PartColumn { output, words, written })
+        });
+        Part { first_lane: 0, lanes: self.lanes, killed: &mut self.killed, columns: columns.collect() }
+    }
+}
+
+/// Lanes that follow each other in [`Outputs`], to be written.
+pub(crate) struct Part<'a> {
+    /// The first, a multiple of [`WORD`].
+    first_lane: usize,
+    lanes: usize,
+    killed: &'a mut [u64],
+    columns: Vec<PartColumn<'a>>,
+}
+
+struct PartColumn<'a> {
+    output: usize,
+    words: &'a mut [u32],
+    written: &'a mut [u64],
+}
+
+impl<'a> Part<'a> {
+    /// The lanes.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.first_lane..self.first_lane + self.lanes
+    }
+
+    /// Takes the first `lanes` lanes away, a multiple of [`WORD`], or all that there are; `None` when there are none.
+    pub(crate) fn split_off(&mut self, lanes: usize) -> Option<Part<'a>> {
+        debug_assert!(lanes.is_multiple_of(WORD), "parts share no word");
+        let (first_lane, lanes) = (self.first_lane, lanes.min(self.lanes));
+        if lanes == 0 {
+            return None;
+        }
+        (self.first_lane, self.lanes) = (first_lane + lanes, self.lanes - lanes);
+        let bits = lanes.div_ceil(WORD);
+        let columns = self.columns.iter_mut().map(|column| PartColumn {
+            output: column.output,
+            words: take(&mut column.words, lanes),
+            written: take(&mut column.written, bits),
+        });
+        let columns = columns.collect();
+        Some(Part { first_lane, lanes, killed: take(&mut self.killed, bits), columns })
+    }
+
+    /// Writes what the first `lanes` lanes of a thread left, which is at its end; the first of them is `first_lane` of
+    /// the launch.
+    pub(crate) fn put(&mut self, group: &Group, first_lane: usize, lanes: usize) {
+        let (place, all) = (first_lane - self.first_lane, Mask::first(lanes));
+        insert(self.killed, place, group.killed & all);
+        for PartColumn { output, words, written } in &mut self.columns {
+            let wrote = group.written.output(*output) & all;
+            if wrote.any() {
+                words[place..place + lanes].copy_from_slice(&group.rows[output_row(*output)][..lanes]);
+                insert(written, place, wrote);
+            }
+        }
+    }
+}
+
+/// Takes the first elements of a slice away.
+fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+    let (taken, left) = std::mem::take(slice).split_at_mut(count);
+    *slice = left;
+    taken
+}
+
+fn has(bits: &LaneBits, lane: usize) -> bool {
+    Mask(bits[lane / WORD]).has(Lane((lane % WORD) as u8))
+}
+
+/// Adds lanes, the first of which is lane `place`.
+fn insert(bits: &mut [u64], place: usize, lanes: Mask) {
+    let (word, shift) = (place / WORD, place % WORD);
+    bits[word] |= lanes.0 << shift;
+    if shift != 0 && lanes.0 >> (WORD - shift) != 0 {
+        bits[word + 1] |= lanes.0 >> (WORD - shift);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes 62 to 73 of a launch of 100, which leave their own numbers in the blue of target B, all but lane 70.
+    fn part_of_a_run() -> Outputs {
+        let setup =
+            crate::text::assemble("OUT nop\n").map(|assembled| crate::launch::Setup::new(&assembled.program));
+        let setup = std::sync::Arc::new(setup.expect("it assembles").expect("a program"));
+        let mut group = Group::new(&setup, &crate::launch::Launch::default(), 0, Mask::first(12));
+        group.rows[output_row(color(1, 2))] =
+            std::array::from_fn(|lane| if lane == 8 { 0 } else { 62 + lane as u32 });
+        group.written.color[1][2] = Mask::first(12) - Mask(1 << 8);
+        group.killed = Mask(1 << 5);
+        let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());
+        outputs.all().put(&group, 62, 12);
+        outputs.settled()
+    }
+
+    #[test]
+    fn threads_leave_their_lanes_across_words_of_bits() {
+        let outputs = part_of_a_run();
+        let wrote: Vec<usize> =
+            (0..100).filter(|lane| outputs.get(*lane).unwrap().written[1] == 0b100).collect();
+        assert_eq!(wrote, [62, 63, 64, 65, 66, 67, 68, 69, 71, 72, 73]);
+        let killed: Vec<usize> = (0..100).filter(|lane| outputs.get(*lane).unwrap().killed).collect();
+        assert_eq!((killed, outputs.any_killed()), (vec![67], true));
+        assert_eq!([69, 70, 73, 74].map(|lane| outputs.get(lane).unwrap().color[1][2]), [69, 0, 73, 0]);
+        assert_eq!((outputs.get(100), outputs.len(), outputs.iter().len()), (None, 100, 100));
+    }
+
+    #[test]
+    fn channels_that_no_lane_wrote_have_no_column() {
+        let outputs = part_of_a_run();
+        assert!(outputs.color(0, 0).is_none() && outputs.depth().is_none());
+        assert!(outputs.color(4, 0).is_none() && outputs.color(0, 4).is_none());
+        assert_eq!(outputs.color(1, 2).map(|words| (words.len(), words[63])), Some((100, 63)));
+    }
+
+    #[test]
+    fn parts_are_the_whole() {
+        let mut outputs = Outputs::new(150, [DEPTH].into_iter());
+        let mut rest = outputs.all();
+        let parts: Vec<_> = std::iter::from_fn(|| rest.split_off(64)).collect();
+        let spans: Vec<_> =
+            parts.iter().map(|part| (part.first_lane, part.lanes, part.killed.len())).collect();
+        assert_eq!(spans, [(0, 64, 1), (64, 64, 1), (128, 22, 1)]);
+    }
+}
