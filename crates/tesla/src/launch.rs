@@ -413,7 +413,7 @@ pub struct LaneResult {
 }
 
 /// What is left after the last instruction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Global memory, for compute.
     pub memory: Memory,

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::Engine;
-use reconverge_workbench::kernels::{KernelRun, Prepared, find};
+use reconverge_workbench::kernels::{Left, Prepared, find};
 use reconverge_workbench::text::{Listing, Target, assemble, disassemble, malformed};
 
 /// Lanes of a run: sixteen blocks of Tesla.
@@ -64,11 +64,17 @@ fn decode((target, program): (Target, Program)) -> usize {
 }
 
 #[library_benchmark]
+#[bench::r500_mandel_fast(prepared(Isa::R500, "mandel", Engine::Fast))]
+#[bench::r500_mandel_reference(prepared(Isa::R500, "mandel", Engine::Reference))]
+#[bench::r700_mandel_fast(prepared(Isa::R700, "mandel", Engine::Fast))]
+#[bench::r700_mandel_reference(prepared(Isa::R700, "mandel", Engine::Reference))]
+#[bench::r700_collatz_fast(prepared(Isa::R700, "collatz", Engine::Fast))]
+#[bench::r700_collatz_reference(prepared(Isa::R700, "collatz", Engine::Reference))]
 #[bench::tesla_mandel_fast(prepared(Isa::Tesla, "mandel", Engine::Fast))]
 #[bench::tesla_mandel_reference(prepared(Isa::Tesla, "mandel", Engine::Reference))]
 #[bench::tesla_collatz_fast(prepared(Isa::Tesla, "collatz", Engine::Fast))]
 #[bench::tesla_collatz_reference(prepared(Isa::Tesla, "collatz", Engine::Reference))]
-fn execute((prepared, engine): (Prepared, Engine)) -> KernelRun {
+fn execute((prepared, engine): (Prepared, Engine)) -> Left {
     black_box(prepared.run(engine)).expect("our own kernel runs")
 }
 

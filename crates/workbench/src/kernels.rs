@@ -10,11 +10,9 @@
 //!   R500 has no integers, so there is none for it.
 //!
 //! [`find`] gives a [`Kernel`], [`Kernel::prepare`] assembles it and lays out its launch, [`Prepared::run`] runs that
-//! on an engine, and [`hash`] folds the counts into the figure that must equal [`Kernel::golden`] over
-//! [`LANES`] lanes. Another engine takes the launch apart: the variants of [`Prepared`] hold what it needs, and
-//! [`counts_of_memory`], [`counts_of_colors`] and [`counts_of_export`] read what it left.
+//! on an engine, [`Left::counts`] reads what it left, and [`hash`] folds the counts into the figure that must equal
+//! [`Kernel::golden`] over [`LANES`] lanes.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use reconverge_isa::source::Diagnostic;
@@ -105,16 +103,6 @@ pub enum Prepared {
     },
 }
 
-/// What a run gives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KernelRun {
-    /// One count a lane, in lane order.
-    pub counts: Vec<u32>,
-    /// Instructions of groups (warps, wavefronts, threads of quads), of lanes, and divergent branches, as the machine's
-    /// documentation of its statistics defines them.
-    pub statistics: Statistics,
-}
-
 /// Why there are no counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
@@ -172,27 +160,91 @@ impl Kernel {
 }
 
 impl Prepared {
-    /// Runs on an engine.
+    /// Runs on an engine. Reading the counts out of what is left is not part of the run.
     ///
     /// # Errors
     /// The program trapped.
-    pub fn run(&self, engine: Engine) -> Result<KernelRun, KernelError> {
-        match self {
+    pub fn run(self, engine: Engine) -> Result<Left, KernelError> {
+        Ok(match self {
             Prepared::R500 { setup, launch } => {
-                let outcome = r500::run(setup, &r500_on(engine, launch))?;
-                Ok(KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics })
+                Left::R500(r500::run(&setup, &r500_on(engine, launch))?.into())
             }
             Prepared::R700 { program, launch, options } => {
-                let outcome = r700::run(program, launch, &r700::Options { engine, ..*options })?;
-                let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;
-                Ok(KernelRun { counts, statistics: outcome.statistics })
+                Left::R700(r700::run(&program, &launch, &r700::Options { engine, ..options })?.into())
             }
             Prepared::Tesla { program, launch, options } => {
-                let options = tesla::Options { engine, ..*options };
-                let outcome = tesla::run(tesla::Launch::Compute(*launch.clone()), program, &options)?;
-                let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
-                Ok(KernelRun { counts, statistics: outcome.statistics })
+                let options = tesla::Options { engine, ..options };
+                Left::Tesla(tesla::run(tesla::Launch::Compute(*launch), &program, &options)?)
             }
+        })
+    }
+
+    /// Runs in order on one thread with a trace of who runs and what the stack does; gives the pieces of the trace
+    /// beside what is left.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub fn run_traced(self, engine: Engine) -> Result<(Left, u64), KernelError> {
+        let mut trace = Streamed::default();
+        let left = match self {
+            Prepared::R500 { setup, launch } => {
+                Left::R500(r500::run_observed(&setup, &r500_on(engine, launch), &mut trace)?.into())
+            }
+            Prepared::R700 { program, launch, options } => {
+                let options = r700::Options { engine, ..options };
+                Left::R700(r700::run_observed(&program, &launch, &options, &mut trace)?.into())
+            }
+            Prepared::Tesla { program, launch, options } => {
+                let options = tesla::Options { engine, ..options };
+                let launch = tesla::Launch::Compute(*launch);
+                Left::Tesla(tesla::run_observed(launch, &program, &options, &mut trace)?)
+            }
+        };
+        Ok((left, trace.steps + trace.trace.steps.len() as u64))
+    }
+}
+
+/// What a run left.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Left {
+    /// Counts are numbers in the red of render target A. Boxed for its size.
+    R500(Box<r500::Outcome>),
+    /// Counts are in the red of pixel 0. Boxed for its size.
+    R700(Box<r700::Outcome>),
+    /// Counts are in the one buffer.
+    Tesla(tesla::Outcome),
+}
+
+impl Left {
+    /// One count a lane, in lane order.
+    ///
+    /// # Errors
+    /// [`KernelError::NoCounts`], which is a mistake in this crate.
+    pub fn counts(&self) -> Result<Vec<u32>, KernelError> {
+        let counts = match self {
+            Left::R500(outcome) => {
+                let red = outcome.outputs.color(0, 0);
+                red.map(|red| red.iter().map(|bits| f32::from_bits(*bits) as u32).collect())
+            }
+            Left::R700(outcome) => {
+                let pixels = outcome.export(ExportKind::Pixel, 0);
+                pixels.map(|pixels| pixels.values.iter().map(|[red, ..]| *red).collect())
+            }
+            Left::Tesla(outcome) => {
+                let buffer = outcome.memory.at(OUT).map(|buffer| buffer.bytes.as_chunks::<4>().0);
+                buffer.map(|words| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+            }
+        };
+        counts.ok_or(KernelError::NoCounts)
+    }
+
+    /// Instructions of groups (warps, wavefronts, threads of quads), of lanes, and divergent branches, as the machine's
+    /// documentation of its statistics defines them.
+    pub fn statistics(&self) -> Statistics {
+        match self {
+            Left::R500(outcome) => outcome.statistics,
+            Left::R700(outcome) => outcome.statistics,
+            Left::Tesla(outcome) => outcome.statistics,
         }
     }
 }
@@ -235,60 +287,10 @@ impl Observer for Streamed {
     }
 }
 
-impl Prepared {
-    /// Runs in order on one thread with a trace of who runs and what the stack does; gives the pieces of the trace
-    /// beside the result.
-    ///
-    /// # Errors
-    /// The program trapped, or the machine does not tell such a trace at the speed of its fast engine.
-    pub fn run_traced(&self, engine: Engine) -> Result<(KernelRun, u64), KernelError> {
-        let mut streamed = Streamed::default();
-        let run = match self {
-            Prepared::R500 { setup, launch } => {
-                let outcome = r500::run_observed(setup, &r500_on(engine, launch), &mut streamed)?;
-                KernelRun { counts: counts_of_colors(&outcome), statistics: outcome.statistics }
-            }
-            Prepared::R700 { .. } => return Err(KernelError::Trace),
-            Prepared::Tesla { program, launch, options } => {
-                let options = tesla::Options { engine, ..*options };
-                let launch = tesla::Launch::Compute(*launch.clone());
-                let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
-                let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
-                KernelRun { counts, statistics: outcome.statistics }
-            }
-        };
-        let steps = streamed.steps + streamed.trace.steps.len() as u64;
-        Ok((run, steps))
-    }
-}
-
-/// The launch on an engine, with its inputs copied only where that is another than its own.
-fn r500_on(engine: Engine, launch: &r500::Launch) -> Cow<'_, r500::Launch> {
-    if launch.options.engine == engine {
-        return Cow::Borrowed(launch);
-    }
-    let options = r500::Options { engine, ..launch.options };
-    Cow::Owned(r500::Launch { options, ..launch.clone() })
-}
-
-/// The counts that an R500 run left: numbers in the red of render target A.
-pub fn counts_of_colors(outcome: &r500::Outcome) -> Vec<u32> {
-    match outcome.outputs.color(0, 0) {
-        Some(red) => red.iter().map(|bits| f32::from_bits(*bits) as u32).collect(),
-        None => vec![0; outcome.outputs.len()],
-    }
-}
-
-/// The counts that an R700 run left in the red of pixel 0, if anything was exported there.
-pub fn counts_of_export(outcome: &r700::Outcome) -> Option<Vec<u32>> {
-    let pixels = outcome.export(ExportKind::Pixel, 0)?;
-    Some(pixels.values.iter().map(|[red, ..]| *red).collect())
-}
-
-/// The counts that a Tesla run left, if it still has the output buffer.
-pub fn counts_of_memory(outcome: &tesla::Outcome) -> Option<Vec<u32>> {
-    let (words, _) = outcome.memory.at(OUT)?.bytes.as_chunks::<4>();
-    Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+/// The launch on an engine.
+fn r500_on(engine: Engine, mut launch: r500::Launch) -> r500::Launch {
+    launch.options.engine = engine;
+    launch
 }
 
 /// What a rasteriser that fills its groups along the rows gives: the centre of each lane's pixel.

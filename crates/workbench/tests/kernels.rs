@@ -2,7 +2,7 @@
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Engine, Mode};
-use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, KernelRun, LANES, Prepared, find, hash};
+use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, LANES, Prepared, find, hash};
 
 fn mandel(lane: u32) -> u32 {
     let cx = (lane % 1024) as f32 * (3.0 / 1024.0) - 2.0;
@@ -40,8 +40,8 @@ fn evaluation(kernel: &Kernel) -> fn(u32) -> u32 {
 fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
     let prepared = kernel.prepare(lanes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let KernelRun { counts, statistics } =
-        prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let left = prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (counts, statistics) = (left.counts().expect("counts"), left.statistics());
     let lane = evaluation(kernel);
     let wrong = (0..lanes).find(|&at| counts[at as usize] != lane(at));
     assert_eq!(wrong.map(|at| (at, counts[at as usize], lane(at))), None, "{what}: lane, found, expected");
@@ -71,6 +71,20 @@ fn the_evaluations_give_the_golden_hashes() {
     for kernel in &KERNELS {
         let counts: Vec<u32> = (0..LANES).map(evaluation(kernel)).collect();
         assert_eq!(hash(&counts), kernel.golden, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn a_trace_is_the_same_on_both_engines_and_changes_nothing() {
+    for kernel in &KERNELS {
+        let prepared = kernel.prepare(1 << 12).unwrap();
+        let untraced = prepared.clone().run(Engine::Fast).unwrap();
+        let [fast, reference] =
+            [Engine::Fast, Engine::Reference].map(|engine| prepared.clone().run_traced(engine).unwrap());
+        let what = format!("{} on {}", kernel.name, kernel.isa);
+        assert!(fast.0 == untraced && reference.0 == untraced, "{what}");
+        assert_eq!(fast.1, reference.1, "{what}");
+        assert!(fast.1 > 500, "{what}: {}", fast.1);
     }
 }
 
