@@ -264,8 +264,10 @@ impl Streamed {
     #[inline(always)]
     fn hand_on(&mut self) {
         if self.trace.steps.len() >= KEPT {
-            self.steps += self.trace.steps.len() as u64;
-            self.trace.steps.clear();
+            // The last one may grow.
+            let done = self.trace.steps.len() - 1;
+            self.trace.steps.drain(..done);
+            self.steps += done as u64;
         }
     }
 }
