@@ -118,7 +118,7 @@ pub struct KernelRun {
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The machine's fast engine does not tell events.
-    #[error("only the fast engine of tesla traces")]
+    #[error("only the fast engines of r700 and tesla trace")]
     Trace,
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
@@ -246,16 +246,24 @@ impl Prepared {
     /// # Errors
     /// The program trapped, or the machine does not tell such a trace at the speed of its fast engine.
     pub fn run_traced(&self, engine: Engine) -> Result<(KernelRun, u64), KernelError> {
-        let Prepared::Tesla { program, launch, options } = self else {
-            return Err(KernelError::Trace);
-        };
-        let options = tesla::Options { engine, ..*options };
         let mut streamed = Streamed::default();
-        let launch = tesla::Launch::Compute(*launch.clone());
-        let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
-        let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
-        let steps = streamed.steps + streamed.trace.steps.len() as u64;
-        Ok((KernelRun { counts, statistics: outcome.statistics }, steps))
+        let run = match self {
+            Prepared::R500 { .. } => return Err(KernelError::Trace),
+            Prepared::R700 { program, launch, options } => {
+                let options = r700::Options { engine, ..*options };
+                let outcome = r700::run_observed(program, launch, &options, &mut streamed)?;
+                let counts = counts_of_export(&outcome).ok_or(KernelError::NoCounts)?;
+                KernelRun { counts, statistics: outcome.statistics }
+            }
+            Prepared::Tesla { program, launch, options } => {
+                let options = tesla::Options { engine, ..*options };
+                let launch = tesla::Launch::Compute(*launch.clone());
+                let outcome = tesla::run_observed(launch, program, &options, &mut streamed)?;
+                let counts = counts_of_memory(&outcome).ok_or(KernelError::NoCounts)?;
+                KernelRun { counts, statistics: outcome.statistics }
+            }
+        };
+        Ok((run, streamed.steps + streamed.trace.steps.len() as u64))
     }
 }
 
@@ -297,7 +305,7 @@ fn prepare_r500(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
 fn prepare_r700(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     let assembled = reconverge_r700::text::assemble(source, Chip::RV770).map_err(KernelError::Source)?;
     let mut launch = r700::Launch::new(assembled.chip, r700::Stage::Pixel, lanes as usize);
-    launch.inputs.push(r700::Input { gpr: 0, values: positions(lanes) });
+    launch.inputs.push(r700::Input { gpr: 0, values: positions(lanes).into() });
     launch.clause_temps = 0;
     for (name, values) in &assembled.state {
         match (name.as_str(), values.as_slice()) {
