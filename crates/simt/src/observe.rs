@@ -143,7 +143,8 @@ impl Observer for FlowTrace {
     const ENABLED: bool = true;
     const DATA: bool = false;
 
-    #[inline]
+    // Which event it is, is known where it is told.
+    #[inline(always)]
     fn event(&mut self, event: Event) {
         match event {
             Event::Issue { pc, mask } => self.issues(&[pc], mask),
@@ -152,7 +153,7 @@ impl Observer for FlowTrace {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn issues(&mut self, addresses: &[u32], lanes: Mask) {
         let (Some(&pc), Some(&end)) = (addresses.first(), addresses.last()) else { return };
         let more = addresses.len() as u32;

@@ -226,13 +226,13 @@ impl Observer for Streamed {
     const ENABLED: bool = true;
     const DATA: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn event(&mut self, event: Event) {
         self.trace.event(event);
         self.hand_on();
     }
 
-    #[inline]
+    #[inline(always)]
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         self.trace.issues(addresses, mask);
         self.hand_on();
