@@ -339,9 +339,13 @@ impl<'a> Runner<'a> {
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
         // Before the last instruction of which the observer does not know yet what it did.
-        let mut before = Before::of::<O>(&wave.flow);
+        let pushes = clause.form == AluForm::PushBefore;
+        let mut before = Before::of_change::<O>(&wave.flow, pushes);
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
+            if !pushes {
+                before = Before::of::<O>(&wave.flow);
+            }
             self.leave(wave, clause, end, (pc, active), observer)?;
             before.announce(&wave.flow, observer);
             return Ok(());
@@ -361,7 +365,7 @@ impl<'a> Runner<'a> {
             }
             active = wave.flow.active();
             pc = run.last_addr;
-            before = Before::of::<O>(&wave.flow);
+            before = Before::of_change::<O>(&wave.flow, run.masks || clause.form != AluForm::Alu);
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {

@@ -21,6 +21,12 @@ impl Before {
         Before(O::ENABLED.then(|| Snapshot::of(flow)))
     }
 
+    /// The state now, if the step may change it otherwise than by going on to the next instruction.
+    #[inline(always)]
+    pub(crate) fn of_change<O: Observer>(flow: &Flow, changes: bool) -> Before {
+        if changes { Before::of::<O>(flow) } else { Before::NOTHING }
+    }
+
     /// No state, from which nothing is told.
     pub(crate) const NOTHING: Before = Before(None);
 
