@@ -27,8 +27,15 @@ pub(super) const FIRST: usize = 4;
 /// The place of a batch among all lanes.
 struct Place<'a> {
     killed: &'a mut [bool],
-    /// By target: values, and what was written.
-    exports: Vec<(ExportKind, u16, &'a mut [[u32; 4]], &'a mut [u8])>,
+    exports: Vec<Part<'a>>,
+}
+
+/// The batch's part of an [`Exported`].
+struct Part<'a> {
+    kind: ExportKind,
+    base: u16,
+    values: &'a mut [[u32; 4]],
+    written: &'a mut [u8],
 }
 
 /// Runs the wavefronts at `places`, which follow those whose results are in `outcome`.
@@ -55,7 +62,7 @@ pub(super) fn run(
     for Exported { kind, base, values, written } in &mut exports {
         let lists = values[start..].chunks_mut(lanes).zip(written[start..].chunks_mut(lanes));
         for ((_, place), (values, written)) in batches.iter_mut().zip(lists) {
-            place.exports.push((*kind, *base, values, written));
+            place.exports.push(Part { kind: *kind, base: *base, values, written });
         }
     }
     // Nobody needs to know what comes behind a trap.
@@ -120,10 +127,8 @@ impl<'a> Worker<'a> {
         let killed = take(&mut rest.killed);
         place.killed[..killed.len()].copy_from_slice(&killed);
         for mut exported in take(&mut rest.exports) {
-            let own = |(kind, base, ..): &&mut (ExportKind, u16, _, _)| {
-                (*kind, *base) == (exported.kind, exported.base)
-            };
-            let Some((_, _, values, written)) = place.exports.iter_mut().find(own) else {
+            let own = |part: &&mut Part<'_>| (part.kind, part.base) == (exported.kind, exported.base);
+            let Some(Part { values, written, .. }) = place.exports.iter_mut().find(own) else {
                 rest.exports.push(exported);
                 continue;
             };
