@@ -1,6 +1,7 @@
 //! R700 shader cases.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::chip::Chip;
@@ -217,10 +218,11 @@ impl LlvmCase {
             let gpr: u8 = gpr.parse().map_err(|_| unknown())?;
             let channel = "xyzw".find(letter).filter(|_| letter.len() == 1).ok_or_else(unknown)?;
             let place = launch.inputs.iter().position(|input| input.gpr == gpr).unwrap_or_else(|| {
-                launch.inputs.push(Input { gpr, values: vec![[0; 4]; self.lanes] });
+                launch.inputs.push(Input { gpr, values: vec![[0; 4]; self.lanes].into() });
                 launch.inputs.len() - 1
             });
-            launch.inputs[place].values.iter_mut().zip(words).for_each(|(lane, word)| lane[channel] = *word);
+            let values = Arc::make_mut(&mut launch.inputs[place].values);
+            values.iter_mut().zip(words).for_each(|(lane, word)| lane[channel] = *word);
         }
         for (number, Words(words)) in &self.r#const {
             let buffer = launch.resources.constant_buffers.get_mut(usize::from(*number));

@@ -32,7 +32,7 @@ pub(crate) struct Bench {
     /// Runs, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
-    /// Record who runs and what the stack does, in order on one thread (r500, tesla)
+    /// Record who runs and what the stack does, in order on one thread
     #[arg(long)]
     trace: bool,
     /// One JSON object on standard output

@@ -7,7 +7,7 @@ use reconverge_simt::{Event, Lane, Mask, Observer};
 
 use crate::code::{Export, ExportKind, MemoryExport, Select};
 use crate::flow::Control;
-use crate::launch::{Emission, LANES, Outcome};
+use crate::launch::{Emission, Exported, LANES, Outcome};
 use crate::memory::{Private, Simd};
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
@@ -23,6 +23,21 @@ pub(crate) struct Target {
 impl Default for Target {
     fn default() -> Self {
         Target { values: Box::new([[0; LANES]; 4]), written: [Mask::NONE; 4] }
+    }
+}
+
+impl Target {
+    /// Puts what `kept` lanes have written into the lists of an outcome, from the wavefront's first lane on.
+    fn leave_to(&self, kept: Mask, values: &mut [[u32; 4]], written: &mut [u8]) {
+        let lanes = self.written.map(|lanes| (lanes & kept).0);
+        for (lane, (value, written)) in values.iter_mut().zip(written).enumerate() {
+            for chan in 0..4 {
+                let wrote = lanes[chan] >> lane & 1;
+                // What was not written is 0 here and there.
+                value[chan] = self.values[chan][lane] * wrote as u32;
+                *written |= (wrote as u8) << chan;
+            }
+        }
     }
 }
 
@@ -53,6 +68,14 @@ impl Spaces {
             reduction: record(),
             ring: record(),
             streams: [record(), record(), record(), record()],
+        }
+    }
+
+    /// Forgets everything that was written.
+    pub(crate) fn clear(&mut self) {
+        let Spaces { scratch, reduction, ring, streams } = self;
+        for space in [scratch, reduction, ring].into_iter().chain(streams) {
+            space.clear();
         }
     }
 
@@ -200,7 +223,7 @@ impl Wave {
                         done.set(lane, true);
                         continue;
                     }
-                    if O::ENABLED {
+                    if O::DATA {
                         let address = (dword as u32).wrapping_mul(4);
                         observer.event(Event::Store { lane, address, value: values[lane.index()] });
                     }
@@ -223,47 +246,37 @@ impl Wave {
     pub(crate) fn emit(&mut self, control: &Control, vertex: bool, cut: bool) -> Result<(), Cause> {
         let lanes = self.flow.test(control)?;
         if lanes.any() {
-            self.emissions.push(Emission { first_lane: self.first_lane, lanes, vertex, cut });
+            self.emissions.push(Emission { first_lane: self.first_lane(), lanes, vertex, cut });
         }
         Ok(())
     }
 
-    /// Adds what this wavefront left to the launch's outcome, and gives what the next one is to have. Pixels of lanes that are not valid never reach the
-    /// framebuffer, also when the lane was killed after its export (MAN p. 47).
-    pub fn finish(self, outcome: &mut Outcome) -> Simd {
+    /// Adds what this wavefront left to the launch's outcome, and gives what the next one is to have.
+    pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
+        let lanes = self.launch.lanes;
+        self.leave_to(outcome, lanes);
+        self.simd
+    }
+
+    /// Adds what this wavefront left to the outcome of `lanes` lanes one after another, of which the wavefronts before
+    /// have added theirs. Pixels of lanes that are not valid never reach the framebuffer, also when the lane was killed
+    /// after its export (MAN p. 47).
+    pub(crate) fn leave_to(&mut self, outcome: &mut Outcome, lanes: usize) {
         let valid = self.flow.valid();
-        let total = self.launch.lanes;
+        let place = outcome.killed.len();
         for ((kind, base), target) in &self.exports {
-            let found =
-                outcome.exports.iter().position(|exported| (exported.kind, exported.base) == (*kind, *base));
-            let place = found.unwrap_or_else(|| {
-                outcome.exports.push(crate::launch::Exported {
-                    kind: *kind,
-                    base: *base,
-                    values: vec![[0; 4]; total],
-                    written: vec![0; total],
-                });
-                outcome.exports.len() - 1
-            });
-            let exported = &mut outcome.exports[place];
             let kept = if *kind == ExportKind::Pixel { valid } else { Mask(u64::MAX) };
-            for chan in 0..4 {
-                let lanes = target.written[chan] & kept & Mask::first(self.count);
-                for lane in lanes.lanes() {
-                    let values = &mut exported.values[self.first_lane + lane.index()];
-                    values[chan] = target.values[chan][lane.index()];
-                    exported.written[self.first_lane + lane.index()] |= 1 << chan;
-                }
-            }
+            let Exported { values, written, .. } = outcome.export_mut(*kind, *base, lanes);
+            let own = place..place + self.count;
+            target.leave_to(kept, &mut values[own.clone()], &mut written[own]);
         }
-        outcome.exports.sort_by_key(|exported| (exported.kind, exported.base));
         let memory = &mut outcome.memory;
         outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8))));
         let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {
             if records.is_empty() && space.used() == 0 {
                 return;
             }
-            records.resize(self.first_lane, Vec::new());
+            records.resize(place, Vec::new());
             records.extend((0..self.count).map(|lane| space.lane(Lane(lane as u8))));
         };
         keep(&mut memory.scratch, &self.spaces.scratch);
@@ -272,10 +285,9 @@ impl Wave {
         for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
             keep(records, stream);
         }
-        outcome.emissions.extend(self.emissions);
+        outcome.emissions.append(&mut self.emissions);
         outcome.statistics.add(&self.statistics);
         outcome.fidelity.add(&self.fidelity);
         outcome.stack_needed = outcome.stack_needed.max(self.flow.stack_needed());
-        self.simd
     }
 }

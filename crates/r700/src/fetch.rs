@@ -218,7 +218,7 @@ impl Wave {
             for (value, component) in values.iter_mut().zip(element) {
                 value[lane.index()] = component;
             }
-            if O::ENABLED {
+            if O::DATA {
                 observer.event(Event::Load { lane, address: at as u32 });
             }
         }
@@ -275,7 +275,7 @@ impl Wave {
                 for (value, component) in values.iter_mut().zip(format::convert(layout, numbers, &bytes)) {
                     value[lane.index()] = component;
                 }
-                if O::ENABLED {
+                if O::DATA {
                     observer.event(Event::Load { lane, address: (first as u32).wrapping_mul(4) });
                 }
             }
@@ -356,7 +356,7 @@ impl Wave {
 
     /// The thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
     fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
-        lane.index() + if relative_to_group { self.first_lane } else { 0 }
+        lane.index() + if relative_to_group { self.first_lane() } else { 0 }
     }
 }
 

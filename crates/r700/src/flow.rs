@@ -20,9 +20,11 @@
 //! Left out: clauses (the interpreter runs them for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name)
 //! and BARRIER, which orders clauses that an in-order machine runs in order anyway.
 
+mod events;
 mod state;
 mod view;
 
+pub(crate) use events::Before;
 pub use state::{
     AluForm, Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
     StackUse, State, States,
@@ -63,6 +65,18 @@ impl Flow {
             done: false,
             setup,
         }
+    }
+
+    /// Begins anew with these valid lanes, as [`Flow::new`] does.
+    pub fn restart(&mut self, lanes: Mask) {
+        let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done } = self;
+        setup.valid = lanes;
+        *pc = setup.start;
+        *states = States { active: lanes, ..States::default() };
+        *valid = lanes;
+        stack.clear();
+        *registers = None;
+        (*call_depth, *deepest, *done) = (0, 0, false);
     }
 
     // What can be asked.

@@ -1,5 +1,5 @@
 //! What is true before the first instruction, and what is left after the last: [`Launch`], [`Options`], [`run`],
-//! [`Outcome`].
+//! [`run_in_pieces`], [`Outcome`].
 //!
 //! A launch of more lanes than the chip's wavefront has is split into wavefronts, which run one after another in the
 //! order of their lanes. Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
@@ -7,21 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{
-    Engine, Fidelity, Lane, Level, Machine, Mask, Observer, Silent, Statistics, Step, Trap,
-};
+use reconverge_simt::{Engine, Fidelity, Lane, Level, Mask, Statistics};
 
 use crate::chip::Chip;
 use crate::code::{Code, CodeOptions, ExportKind};
-use crate::fast;
 use crate::fetch::VertexBuffer;
 use crate::flow::{FlowSetup, LoopConstant};
-use crate::memory::Simd;
-use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
+
+#[cfg(doc)]
+use crate::reference::Wave;
+
+pub use crate::run::{run, run_in_pieces, run_observed};
 
 /// The widest wavefront; every lane-wide array has this length.
 pub const LANES: usize = 64;
@@ -61,8 +60,8 @@ pub struct Resources {
 pub struct Input {
     /// The register.
     pub gpr: u8,
-    /// x, y, z, w for each lane; missing lanes get 0.
-    pub values: Vec<[u32; 4]>,
+    /// x, y, z, w for each lane; missing lanes get 0. Shared, so that a launch is cheap to copy.
+    pub values: Arc<[[u32; 4]]>,
 }
 
 /// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
@@ -83,6 +82,9 @@ pub struct Launch {
     pub stage: Stage,
     /// Lanes, any number from 1 on.
     pub lanes: usize,
+    /// The number of the first lane: not 0 when the launch is a piece of a longer one. Lists of a launch and of its
+    /// outcome begin with it.
+    pub first_lane: usize,
     /// Lanes that lie inside the primitive; `None` for all. The others start inactive and not valid.
     pub covered: Option<Vec<bool>>,
     /// First instruction, in 64-bit words.
@@ -129,6 +131,7 @@ impl Launch {
             chip,
             stage,
             lanes,
+            first_lane: 0,
             covered: None,
             start: 0,
             num_gprs: 124,
@@ -247,7 +250,7 @@ pub struct Exported {
 /// What a geometry program emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
-    /// The first lane of the wavefront.
+    /// The number of the wavefront's first lane, [`Launch::first_lane`] included.
     pub first_lane: usize,
     /// The lanes of the wavefront that emitted.
     pub lanes: Mask,
@@ -299,49 +302,25 @@ impl Outcome {
     pub fn export(&self, kind: ExportKind, base: u16) -> Option<&Exported> {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
-}
 
-/// Runs a program to its end on the engine of the options.
-///
-/// On the fast engine wavefronts that share nothing run on the threads of the rayon pool in which this is called.
-///
-/// # Errors
-/// The trap of the first wavefront that has one; its lanes are those of that wavefront.
-pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
-    run_observed(program, launch, options, &mut Silent)
-}
+    /// The export target, which gets a place and zeros for `lanes` lanes if it has none yet.
+    pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
+        let place =
+            self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
+        let place = place.unwrap_or_else(|place| {
+            let (values, written) = (vec![[0; 4]; lanes], vec![0; lanes]);
+            self.exports.insert(place, Exported { kind, base, values, written });
+            place
+        });
+        &mut self.exports[place]
+    }
 
-/// [`run`] with an observer, which sees the wavefronts one after another. An observer that is enabled sees those of the
-/// reference interpreter, whatever the engine.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_observed<O: Observer>(
-    program: &Program,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, Trap<Cause>> {
-    let launch = Arc::new(launch.clone());
-    let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
-    let fetch_code = fetch_code(&launch);
-    match options.engine {
-        Engine::Fast if !O::ENABLED => return fast::run(code, fetch_code, launch, options),
-        Engine::Lockstep if !O::ENABLED => return fast::lockstep::run(code, fetch_code, launch, options),
-        Engine::Reference | Engine::Fast | Engine::Lockstep => {}
+    /// Adds the counts of other lanes.
+    pub(crate) fn add_counts(&mut self, other: &Outcome) {
+        self.statistics.add(&other.statistics);
+        self.fidelity.add(&other.fidelity);
+        self.stack_needed = self.stack_needed.max(other.stack_needed);
     }
-    let mut outcome = Outcome { killed: Vec::with_capacity(launch.lanes), ..Outcome::default() };
-    let (scatter, global) = (launch.scatter.clone(), launch.global.clone());
-    let mut simd = Simd { scatter, global, ..Simd::default() };
-    let width = usize::from(launch.chip.wave_width);
-    for first_lane in (0..launch.lanes).step_by(width) {
-        let mut wave = Wave::new(code.clone(), fetch_code.clone(), launch.clone(), *options, first_lane);
-        wave.set_simd(simd);
-        while wave.step(observer)? == Step::Running {}
-        simd = wave.finish(&mut outcome);
-    }
-    (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
-    Ok(outcome)
 }
 
 /// The decoded fetch program of a launch, if it has one.
@@ -350,11 +329,11 @@ pub fn fetch_code(launch: &Launch) -> Option<Arc<Code>> {
     Some(Arc::new(Code::new(&fetch.words, fetch.start, launch.code_options())))
 }
 
-/// The lanes of the wavefront that begins at `first_lane`: those that exist, and those of them that are covered.
-pub(crate) fn lanes_of(launch: &Launch, first_lane: usize) -> (usize, Mask) {
-    let count = launch.lanes.saturating_sub(first_lane).min(launch.chip.wave_width.into());
+/// The lanes of the wavefront that begins at `place` of the launch: those that exist, and those of them that are covered.
+pub(crate) fn lanes_of(launch: &Launch, place: usize) -> (usize, Mask) {
+    let count = launch.lanes.saturating_sub(place).min(launch.chip.wave_width.into());
     let covered = |lane: Lane| match &launch.covered {
-        Some(covered) => covered.get(first_lane + lane.index()).copied().unwrap_or(false),
+        Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
         None => true,
     };
     (count, Mask::from_fn(count, covered))

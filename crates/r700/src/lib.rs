@@ -18,7 +18,8 @@
 //!   [`memory`] and [`format`](mod@format) what they need.
 //! * [`fast`]: the second engine, whole rows at a time, with the same results.
 //! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]: legality.
-//! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last.
+//! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last; `run` has
+//!   the running.
 //!
 //! Documents by short name: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, by PDF page;
 //! Mesa, LLVM, XF86, DECAF, CEMU and M2S are explained in [`rules`].
@@ -53,6 +54,7 @@ pub mod meaning;
 pub mod memory;
 pub mod reference;
 pub mod rules;
+mod run;
 pub mod stack;
 pub mod text;
 pub mod texture;

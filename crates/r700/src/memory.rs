@@ -21,6 +21,11 @@ impl Private {
         Private { rows: Vec::new(), limit }
     }
 
+    /// Forgets everything that was written.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+
     /// The dword, 0 where nothing was written.
     pub fn read(&self, lane: Lane, dword: usize) -> u32 {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])

@@ -18,7 +18,7 @@ use reconverge_simt::{
 
 use crate::code::{Cf, CfOp, Code, ExportKind};
 use crate::export::{Spaces, Target};
-use crate::flow::{AluForm, Control, Flow, FlowFault, FlowSetup};
+use crate::flow::{AluForm, Before, Control, Flow, FlowFault, FlowSetup};
 use crate::launch::{Emission, Executed, LANES, Launch, Options, Stage, lanes_of};
 use crate::memory::Simd;
 use crate::rules::Rule;
@@ -77,8 +77,8 @@ pub struct Wave {
     fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// The first lane of the launch that belongs to this wavefront, and how many do.
-    pub(crate) first_lane: usize,
+    /// Where in the launch the wavefront's lanes begin, and how many there are.
+    pub(crate) place: usize,
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
@@ -99,7 +99,7 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// The wavefront of `launch` that begins with lane `first_lane`, before its first instruction.
+    /// The wavefront whose first lane is at `place` of the launch, before its first instruction.
     ///
     /// `code` is the launch's program and `fetch_code` its fetch program, both decoded with
     /// [`Launch::code_options`].
@@ -108,9 +108,9 @@ impl Wave {
         fetch_code: Option<Arc<Code>>,
         launch: Arc<Launch>,
         options: Options,
-        first_lane: usize,
+        place: usize,
     ) -> Wave {
-        Wave::with_room(code, fetch_code, launch, options, first_lane, &[])
+        Wave::with_room(code, fetch_code, launch, options, place, &[])
     }
 
     /// [`Wave::new`] with rows behind the registers, which an engine uses for itself.
@@ -119,13 +119,12 @@ impl Wave {
         fetch_code: Option<Arc<Code>>,
         launch: Arc<Launch>,
         options: Options,
-        first_lane: usize,
+        place: usize,
         room: &[Row<LANES>],
     ) -> Wave {
-        let (count, valid) = lanes_of(&launch, first_lane);
         let flow = Flow::new(FlowSetup {
             wave_width: launch.chip.wave_width,
-            valid,
+            valid: Mask::NONE,
             stack_size: launch.stack_size,
             loop_constants: launch.resources.loop_constants,
             booleans: launch.resources.booleans,
@@ -139,20 +138,12 @@ impl Wave {
         let mut registers = Vec::with_capacity(rows + room.len());
         registers.resize(rows, Row::ZERO);
         registers.extend_from_slice(room);
-        for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
-            let values = input.values.iter().skip(first_lane).take(count);
-            for (lane, value) in values.enumerate() {
-                for (chan, component) in value.iter().enumerate() {
-                    registers[usize::from(input.gpr) * 4 + chan].0[lane] = *component;
-                }
-            }
-        }
-        Wave {
+        let mut wave = Wave {
             code,
             fetch_code,
             options,
-            first_lane,
-            count,
+            place,
+            count: 0,
             flow,
             at: At::ControlFlow,
             registers,
@@ -166,7 +157,59 @@ impl Wave {
             statistics: Statistics::default(),
             fidelity: Executed::default(),
             launch,
+        };
+        wave.restart(place);
+        wave
+    }
+
+    /// Becomes the wavefront whose first lane is at `place`, before its first instruction. What all wavefronts share
+    /// stays.
+    pub(crate) fn restart(&mut self, place: usize) {
+        let Wave {
+            code: _,
+            fetch_code: _,
+            launch,
+            options: _,
+            place: own_place,
+            count,
+            flow,
+            at,
+            registers,
+            clause,
+            spaces,
+            simd: _,
+            held,
+            exports,
+            emissions,
+            acknowledges,
+            statistics,
+            fidelity,
+        } = self;
+        let (lanes, valid) = lanes_of(launch, place);
+        (*own_place, *count, *at) = (place, lanes, At::ControlFlow);
+        flow.restart(valid);
+        registers[..register_rows(launch) + PREVIOUS].fill(Row::ZERO);
+        for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
+            let values = input.values.iter().skip(place).take(lanes);
+            for (lane, value) in values.enumerate() {
+                for (chan, component) in value.iter().enumerate() {
+                    registers[usize::from(input.gpr) * 4 + chan].0[lane] = *component;
+                }
+            }
         }
+        **clause = ClauseState::default();
+        spaces.clear();
+        *held = Held::default();
+        exports.clear();
+        emissions.clear();
+        *acknowledges = 0;
+        *statistics = Statistics::default();
+        *fidelity = Executed::default();
+    }
+
+    /// The number of the first lane, from the start of the whole launch on.
+    pub(crate) fn first_lane(&self) -> usize {
+        self.launch.first_lane + self.place
     }
 
     /// Gives the wavefront what all wavefronts share, as the one before has left it.
@@ -258,7 +301,7 @@ impl Wave {
         };
         for lane in lanes.lanes() {
             self.registers[row].0[lane.index()] = values[lane.index()];
-            if O::ENABLED {
+            if O::DATA {
                 let register = register as u32 * 4 + chan as u32;
                 observer.event(Event::Write { lane, register, value: values[lane.index()] });
             }
@@ -479,52 +522,21 @@ impl Wave {
 
     /// What stopped the instruction at `pc` while `lanes` were active; a stack that overflows is told what the program
     /// needs.
-    pub(crate) fn trap(&self, pc: u32, lanes: Mask, mut cause: Cause) -> Trap<Cause> {
+    pub(crate) fn trap<O: Observer>(
+        &self,
+        pc: u32,
+        lanes: Mask,
+        mut cause: Cause,
+        observer: &mut O,
+    ) -> Trap<Cause> {
+        if O::ENABLED {
+            observer.event(Event::Trap { mask: lanes });
+        }
         if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
             let needed = stack_needed(&self.code, self.launch.start);
             *program = needed.map(|needed| needed.entries(*subentries_an_entry));
         }
         Trap { pc, lanes, cause }
-    }
-
-    fn announce<O: Observer>(&self, before: &Snapshot, observer: &mut O) {
-        let after = Snapshot::of(self);
-        let kind = |flow: &Flow| flow.entries().last().map_or("", |entry| entry.kind());
-        for _ in before.depth..after.depth {
-            observer.event(Event::Push { kind: kind(&self.flow) });
-        }
-        for _ in after.depth..before.depth {
-            observer.event(Event::Pop { kind: before.top });
-        }
-        let (off, on) = (before.active - after.active, after.active - before.active);
-        if off.any() && (after.active & before.active).any() {
-            observer.event(Event::Diverge { taken: after.active & before.active, not: off });
-        }
-        if on.any() {
-            observer.event(Event::Reconverge { mask: after.active });
-        }
-        if after.pc != before.pc && after.pc != before.pc + 1 {
-            observer.event(Event::Jump { to: after.pc });
-        }
-    }
-}
-
-/// What [`Wave::announce`] compares.
-struct Snapshot {
-    pc: u32,
-    active: Mask,
-    depth: usize,
-    top: &'static str,
-}
-
-impl Snapshot {
-    fn of(wave: &Wave) -> Snapshot {
-        Snapshot {
-            pc: wave.flow.pc(),
-            active: wave.flow.active(),
-            depth: wave.flow.entries().len(),
-            top: wave.flow.entries().last().map_or("", |entry| entry.kind()),
-        }
     }
 }
 
@@ -597,16 +609,11 @@ impl Machine for Wave {
         }
         let pc = self.position();
         let lanes = self.flow.active();
-        let before = O::ENABLED.then(|| Snapshot::of(self));
+        let before = Before::of::<O>(&self.flow);
         if let Err(cause) = self.advance(observer) {
-            if O::ENABLED {
-                observer.event(Event::Trap { mask: lanes });
-            }
-            return Err(self.trap(pc, lanes, cause));
+            return Err(self.trap(pc, lanes, cause, observer));
         }
-        if let Some(before) = before {
-            self.announce(&before, observer);
-        }
+        before.announce(&self.flow, observer);
         Ok(if self.flow.done() { Step::Done } else { Step::Running })
     }
 }

@@ -159,7 +159,7 @@ fn type_2_reads_on_r600_and_acknowledges_on_r700() {
     let words = words_of(&source, Chip::RV770);
     assert_eq!(words, words_of(&source.replace("WRITE_ACK", "READ"), Chip::named("r600").unwrap()));
     let mut launch = launch();
-    launch.inputs.push(Input { gpr: 1, values: vec![[7; 4]; 4] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[7; 4]; 4].into() });
     let program = Program::from_words(words);
     let r700 = run(&program, &launch, &Options::STRICT).unwrap();
     assert_eq!((x_of(&r700), r700.memory.scratch[0].as_slice()), (vec![7; 4], &[7; 4][..]));
@@ -332,7 +332,7 @@ fn pred_set_gives_zero_where_it_executes() {
 /// A launch whose R`gpr`.xy is this double in every lane, low half in x.
 fn with_double(mut launch: Launch, gpr: u8, value: f64) -> Launch {
     let bits = value.to_bits();
-    launch.inputs.push(Input { gpr, values: vec![[bits as u32, (bits >> 32) as u32, 0, 0]; 4] });
+    launch.inputs.push(Input { gpr, values: vec![[bits as u32, (bits >> 32) as u32, 0, 0]; 4].into() });
     launch
 }
 
@@ -375,7 +375,7 @@ fn sc_is_minus_z_on_plus_x() {
 /// A launch of four lanes with R2 as given and texture 0, whose texel n of level l is n + 100 l.
 fn textured(shape: Shape, sizes: &[[u32; 3]], r2: [[f32; 4]; 4], sampler: Sampler) -> Launch {
     let mut launch = launch();
-    launch.inputs.push(Input { gpr: 2, values: r2.map(floats).to_vec() });
+    launch.inputs.push(Input { gpr: 2, values: r2.map(floats).into() });
     let level = |(number, &[width, height, depth]): (usize, &[u32; 3])| {
         let texel = |texel: u32| floats([(texel + 100 * number as u32) as f32; 4]);
         Level { width, height, depth, texels: (0..width * height * depth).map(texel).collect() }
@@ -561,7 +561,7 @@ fn r700_has_no_mova_gpr_int() {
     assert_eq!(fault(&source, &launch()), Cause::Code(unknown));
     let mut launch = launch();
     launch.chip = Chip::named("r600").unwrap();
-    launch.inputs.push(Input { gpr: 1, values: vec![[9; 4]; 4] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[9; 4]; 4].into() });
     let outcome = strict(&source, &launch);
     assert_eq!(x_of(&outcome), [9; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::MOVA_GPR_INT_IS_EARLY_R600));
@@ -658,7 +658,7 @@ fn get_lerp_gives_the_weights_that_sample_mixes_with() {
     let mut apart = launch.clone();
     apart.inputs[1].values = [[0.4375, 0.5625], [0.6875, 0.5625], [0.4375, 1.0625], [0.6875, 1.0625]]
         .map(|[x, y]| floats([x, y, 0.0, 0.0]))
-        .to_vec();
+        .into();
     let outcome = strict(&biased, &apart);
     let weights = outcome.export(ExportKind::Pixel, 0).unwrap().values[0].map(f32::from_bits);
     assert_eq!(weights, [0.25, 0.625, 0.0, 0.5]);
@@ -669,7 +669,7 @@ fn set_cubemap_index_chooses_the_element() {
     // Face 2, element 0 by the coordinates; element 1 by the index in x.
     let r2 = [[1.25, 1.25, 2.0, 0.0]; 4];
     let mut launch = textured(Shape::CubeArray, &[[2, 2, 12]], r2, Sampler::default());
-    launch.inputs.push(Input { gpr: 3, values: vec![floats([1.0, 0.0, 0.0, 0.0]); 4] });
+    launch.inputs.push(Input { gpr: 3, values: vec![floats([1.0, 0.0, 0.0, 0.0]); 4].into() });
     let plain = format!("TEX:\n SAMPLE_LZ R1.xyzw, R2.xyzw, t0, s0\n{EXPORT}");
     let first = float_x_of(&strict(&plain, &launch))[0];
     let set = plain.replace("TEX:\n", "TEX:\n SET_CUBEMAP_INDEX R4.____, R3.xyzw, t0, s0\n");

@@ -143,6 +143,7 @@ impl Observer for FlowTrace {
     const ENABLED: bool = true;
     const DATA: bool = false;
 
+    // Which event it is, is known where it is told.
     #[inline(always)]
     fn event(&mut self, event: Event) {
         match event {

@@ -106,9 +106,6 @@ pub enum Prepared {
 /// Why there are no counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The machine's fast engine does not tell events.
-    #[error("only the fast engines of r500 and tesla trace")]
-    Trace,
     /// The source does not assemble.
     #[error("{} errors, the first: {}", .0.len(), .0[0])]
     Source(Vec<Diagnostic>),
@@ -316,7 +313,7 @@ fn prepare_r500(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
 fn prepare_r700(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     let assembled = reconverge_r700::text::assemble(source, Chip::RV770).map_err(KernelError::Source)?;
     let mut launch = r700::Launch::new(assembled.chip, r700::Stage::Pixel, lanes as usize);
-    launch.inputs.push(r700::Input { gpr: 0, values: positions(lanes) });
+    launch.inputs.push(r700::Input { gpr: 0, values: positions(lanes).into() });
     launch.clause_temps = 0;
     for (name, values) in &assembled.state {
         match (name.as_str(), values.as_slice()) {

@@ -1,5 +1,7 @@
 //! Running R700 and R600 programs: a self-describing launch file, or the same from a command line.
 
+use std::sync::Arc;
+
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
@@ -392,7 +394,7 @@ fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Er
 }
 
 /// One to four numbers a lane, or one to four for all lanes.
-fn per_lane(gpr: u8, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
+fn per_lane(gpr: u8, array: &Array, lanes: usize) -> Result<Arc<[[u32; 4]]>, Error> {
     let words: Vec<u32> = array.words().collect();
     let count = words.len();
     if array.dtype.bytes() == 4 {
@@ -400,7 +402,7 @@ fn per_lane(gpr: u8, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Error
             return Ok(words.chunks(count / lanes).map(|lane| channels(lane.iter().copied())).collect());
         }
         if (1..=4).contains(&count) {
-            return Ok(vec![channels(words.into_iter()); lanes]);
+            return Ok(vec![channels(words.into_iter()); lanes].into());
         }
     }
     Err(Error::Count {

@@ -5,17 +5,18 @@
 //! left, with the fidelity report. The first difference is the result, as [`Cause::Engines`].
 
 use std::fmt;
-use std::sync::Arc;
+use std::mem::take;
 
 use reconverge_simt::{FlowView, Issue, Lane, Machine, Mask, Silent, Statistics, Step, Trap};
 use thiserror::Error;
 
-use super::Origin;
+use super::Fast;
 use super::run::Runner;
-use crate::code::Code;
 use crate::flow::Flow;
-use crate::launch::{LANES, Launch, Options, Outcome};
+use crate::launch::{LANES, Outcome};
+use crate::memory::Simd;
 use crate::reference::{At, Cause, Wave, register_rows};
+use crate::run::Origin;
 
 /// A value as each of the engines has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +58,7 @@ pub enum Differs {
 /// The first difference between the engines: a defect of one of them, not of the program.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub struct Difference {
-    /// The first lane of the wavefront.
+    /// The number of the wavefront's first lane in the whole launch.
     pub first_lane: usize,
     /// Where it stood.
     pub at: Option<Issue>,
@@ -83,33 +84,28 @@ impl fmt::Display for Difference {
 }
 
 /// [`crate::launch::run`] on both engines.
-pub(crate) fn run(
-    code: Arc<Code>,
-    fetch_code: Option<Arc<Code>>,
-    launch: Arc<Launch>,
-    options: &Options,
-) -> Result<Outcome, Trap<Cause>> {
-    let origin = Origin::new(code, fetch_code, launch, options);
-    let mut runner = Runner::new(&origin.fast);
+pub(crate) fn run(origin: &Origin, fast: &Fast, simd: &mut Simd) -> Result<Outcome, Trap<Cause>> {
+    let mut runner = Runner::new(fast);
     let mut outcomes = [Outcome::default(), Outcome::default()];
-    let mut simds = [super::simd(&origin.launch), super::simd(&origin.launch)];
-    for first_lane in origin.first_lanes() {
-        let [a, b] = simds;
-        let (mut reference, mut fast) = (origin.wave(first_lane), origin.wave(first_lane));
-        reference.set_simd(a);
-        fast.set_simd(b);
-        while step(&mut runner, &mut reference, &mut fast)? == Step::Running {}
-        simds = [reference.finish(&mut outcomes[0]), fast.finish(&mut outcomes[1])];
+    let mut simds = [simd.clone(), take(simd)];
+    for place in origin.places() {
+        let mut waves = [(); 2].map(|()| origin.wave(place, fast.room()));
+        for (wave, simd) in waves.iter_mut().zip(&mut simds) {
+            wave.set_simd(take(simd));
+        }
+        let [reference, other] = &mut waves;
+        while step(&mut runner, reference, other)? == Step::Running {}
+        let [reference, other] = waves;
+        simds = [reference.finish(&mut outcomes[0]), other.finish(&mut outcomes[1])];
     }
-    for (outcome, simd) in outcomes.iter_mut().zip(simds) {
-        (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
+    let [reference, mut other] = outcomes;
+    runner.counts().settle(fast, &mut other.fidelity);
+    if reference != other || simds[0] != simds[1] {
+        let first_lane = origin.launch.first_lane;
+        let what = Differs::Outcome(Box::new(Views { reference, fast: other }));
+        return Err(trap(Difference { first_lane, at: None, what }));
     }
-    let [reference, mut fast] = outcomes;
-    runner.counts().settle(&origin.fast, &mut fast.fidelity);
-    if reference != fast {
-        let what = Differs::Outcome(Box::new(Views { reference, fast }));
-        return Err(trap(Difference { first_lane: 0, at: None, what }));
-    }
+    [*simd, _] = simds;
     Ok(reference)
 }
 
@@ -121,7 +117,7 @@ fn trap(difference: Difference) -> Trap<Cause> {
 /// One instruction on both.
 fn step(runner: &mut Runner<'_>, reference: &mut Wave, fast: &mut Wave) -> Result<Step, Trap<Cause>> {
     let at = reference.issue();
-    let first_lane = reference.first_lane;
+    let first_lane = reference.first_lane();
     let wanted = reference.step(&mut Silent);
     let found = runner.step(fast);
     let what = if wanted != found {
@@ -171,9 +167,12 @@ fn compare(runner: &Runner<'_>, reference: &Wave, fast: &Wave) -> Option<Differs
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::chip::Chip;
-    use crate::launch::Stage;
+    use crate::code::Code;
+    use crate::launch::{Launch, Options, Stage};
     use crate::text::assemble;
 
     /// Two instructions into a clause, with a change to the wavefront of one engine in between.
@@ -182,9 +181,10 @@ mod tests {
         let words = assemble(source, Chip::RV770).expect("it assembles").words;
         let launch = Arc::new(Launch::new(Chip::RV770, Stage::Pixel, 64));
         let code = Arc::new(Code::new(&words, 0, launch.code_options()));
-        let origin = Origin::new(code, None, launch, &Options::STRICT);
-        let mut runner = Runner::new(&origin.fast);
-        let (mut reference, mut fast) = (origin.wave(0), origin.wave(0));
+        let origin = Origin { code, fetch_code: None, launch, options: Options::STRICT };
+        let lowered = Fast::new(&origin);
+        let mut runner = Runner::new(&lowered);
+        let [mut reference, mut fast] = [(); 2].map(|()| origin.wave(0, lowered.room()));
         for _ in 0..2 {
             assert_eq!(step(&mut runner, &mut reference, &mut fast), Ok(Step::Running));
         }

@@ -107,6 +107,8 @@ pub(super) struct Lowered {
     places: [Vec<u32>; 2],
     pub(super) nodes: Vec<Node>,
     pub(super) groups: Vec<GroupInfo>,
+    /// The address of each.
+    pub(super) addresses: Vec<u32>,
     pub(super) runs: Vec<Run>,
     /// Those of groups that are executed one at a time.
     pub(super) operations: Vec<Operation>,
@@ -257,6 +259,7 @@ impl Lowering<'_> {
             }
             predicate_written |= deciding(group).is_some_and(|op| op.update_pred);
             self.add_to_runs(first_run, &info);
+            self.lowered.addresses.push(group.addr);
             self.lowered.groups.push(info);
         }
         for run in first_run as usize..self.lowered.runs.len() {

@@ -6,6 +6,7 @@
 //! | `lanes`, `wide` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | clauses one after another; what control flow does between them |
+//! | `batches` | wavefronts on all threads, and how what they leave comes together |
 //! | [`lockstep`] | both engines side by side |
 //!
 //! It shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter and leaves the
@@ -16,6 +17,7 @@
 // that is sound.
 #![allow(unsafe_code)]
 
+mod batches;
 mod bodies;
 mod kernels;
 mod lanes;
@@ -24,145 +26,99 @@ mod lower;
 mod run;
 mod wide;
 
-use std::sync::Arc;
+use std::mem::take;
 
-use rayon::prelude::*;
-use reconverge_simt::{Level, Trap};
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Level, Observer, Trap};
 
 use crate::code::{CfOp, Code, FetchOp};
-use crate::launch::{Launch, Options, Outcome};
+use crate::launch::{LANES, Outcome};
 use crate::memory::Simd;
-use crate::reference::{Cause, Wave};
+use crate::reference::Cause;
+use crate::run::Origin;
 use lower::Lowered;
 use run::{Counts, Runner};
 
-/// A program lowered for a launch.
+/// A program lowered for a launch, or for all pieces of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Fast {
     lowered: Lowered,
     level: Level,
+    /// Whether some fetch program reaches the local data share.
+    data_share: bool,
 }
 
-/// What wavefronts are made of.
-struct Origin {
-    code: Arc<Code>,
-    fetch_code: Option<Arc<Code>>,
-    launch: Arc<Launch>,
-    options: Options,
-    fast: Fast,
-}
-
-/// Wavefronts that a thread runs before their results are put in order.
-const BATCH: usize = 64;
-
-impl Origin {
-    fn new(code: Arc<Code>, fetch_code: Option<Arc<Code>>, launch: Arc<Launch>, options: &Options) -> Origin {
+impl Fast {
+    pub(crate) fn new(origin: &Origin) -> Fast {
+        let Origin { code, fetch_code, launch, options } = origin;
         let level = options.level.unwrap_or_else(Level::best);
-        let lowered = lower::lower(&code, fetch_code.as_deref(), &launch, options, level);
-        Origin { code, fetch_code, launch, options: *options, fast: Fast { lowered, level } }
+        let lowered = lower::lower(code, fetch_code.as_deref(), launch, options, level);
+        let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
+        Fast { lowered, level, data_share }
     }
 
-    /// The wavefront that begins with this lane, with room for the operations.
-    fn wave(&self, first_lane: usize) -> Wave {
-        let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
-        Wave::with_room(code, fetch_code, launch, self.options, first_lane, &self.fast.lowered.room)
-    }
-
-    /// The first lanes of all wavefronts.
-    fn first_lanes(&self) -> Vec<usize> {
-        (0..self.launch.lanes).step_by(self.launch.chip.wave_width.into()).collect()
+    /// The rows that operations want behind a wavefront's registers.
+    fn room(&self) -> &[Row<LANES>] {
+        &self.lowered.room
     }
 
     /// Whether a wavefront can see what another one leaves: scatter buffer, global registers, local data share.
-    fn shares(&self) -> bool {
-        let share = |code: &Code| {
-            code.instructions().any(|(_, cf)| match &cf.op {
-                CfOp::Fetch(_, _, fetches) => fetches
-                    .iter()
-                    .any(|fetch| matches!(fetch.op, FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..))),
-                CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => false,
-            })
-        };
-        !self.launch.scatter.is_empty()
-            || !self.launch.global.is_empty()
-            || share(&self.code)
-            || self.fetch_code.as_deref().is_some_and(share)
+    fn shares(&self, simd: &Simd) -> bool {
+        self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
 
-/// [`crate::launch::run`] on this engine.
-pub(crate) fn run(
-    code: Arc<Code>,
-    fetch_code: Option<Arc<Code>>,
-    launch: Arc<Launch>,
-    options: &Options,
+/// Whether a program reaches the local data share.
+fn data_share(code: &Code) -> bool {
+    code.instructions().any(|(_, cf)| match &cf.op {
+        CfOp::Fetch(_, _, fetches) => fetches
+            .iter()
+            .any(|fetch| matches!(fetch.op, FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..))),
+        CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => false,
+    })
+}
+
+/// [`crate::launch::run_observed`] on this engine. An observer is told who runs and what becomes of masks and stack; it
+/// sees the wavefronts in order.
+pub(crate) fn run<O: Observer>(
+    origin: &Origin,
+    fast: &Fast,
+    simd: &mut Simd,
+    observer: &mut O,
 ) -> Result<Outcome, Trap<Cause>> {
-    let origin = Origin::new(code, fetch_code, launch, options);
     let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
-    let first_lanes = origin.first_lanes();
-    let threads = rayon::current_num_threads();
-    let counts = if threads > 1 && first_lanes.len() > BATCH && !origin.shares() {
-        side_by_side(&origin, &first_lanes, threads, &mut outcome)?
+    let places: Vec<usize> = origin.places().collect();
+    let together = places.len() > batches::BATCH && rayon::current_num_threads() > 1;
+    let counts = if together && !O::ENABLED && !fast.shares(simd) {
+        // The first few wavefronts show which export targets there are.
+        let (first, others) = places.split_at(batches::FIRST);
+        let mut counts = in_order(origin, fast, simd, first, &mut outcome, observer)?;
+        counts.add(&batches::run(origin, fast, others, &mut outcome)?);
+        counts
     } else {
-        in_order(&origin, &first_lanes, &mut outcome)?
+        in_order(origin, fast, simd, &places, &mut outcome, observer)?
     };
-    counts.settle(&origin.fast, &mut outcome.fidelity);
+    counts.settle(fast, &mut outcome.fidelity);
     Ok(outcome)
 }
 
-/// One wavefront after another.
-fn in_order(origin: &Origin, first_lanes: &[usize], outcome: &mut Outcome) -> Result<Counts, Trap<Cause>> {
-    let mut simd = simd(&origin.launch);
-    let mut runner = Runner::new(&origin.fast);
-    for first_lane in first_lanes {
-        let mut wave = origin.wave(*first_lane);
-        wave.set_simd(simd);
-        runner.finish(&mut wave)?;
-        simd = wave.finish(outcome);
-    }
-    (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
-    Ok(runner.counts())
-}
-
-/// Batches of wavefronts on all threads; what they leave is put in order.
-fn side_by_side(
+/// One wavefront after another, from the launch's first on.
+fn in_order<O: Observer>(
     origin: &Origin,
-    first_lanes: &[usize],
-    threads: usize,
+    fast: &Fast,
+    simd: &mut Simd,
+    places: &[usize],
     outcome: &mut Outcome,
+    observer: &mut O,
 ) -> Result<Counts, Trap<Cause>> {
-    let mut counts = Runner::new(&origin.fast).counts();
-    for batches in first_lanes.chunks(BATCH * threads * 4) {
-        let done: Vec<_> = batches
-            .par_chunks(BATCH)
-            .map(|batch| {
-                let mut runner = Runner::new(&origin.fast);
-                let mut waves = Vec::with_capacity(batch.len());
-                for first_lane in batch {
-                    let mut wave = origin.wave(*first_lane);
-                    let result = runner.finish(&mut wave);
-                    // What a wavefront leaves does not include its registers.
-                    wave.registers = Vec::new();
-                    let trapped = result.is_err();
-                    waves.push(result.map(|()| wave));
-                    if trapped {
-                        break;
-                    }
-                }
-                (waves, runner.counts())
-            })
-            .collect();
-        for (waves, counted) in done {
-            for wave in waves {
-                wave?.finish(outcome);
-            }
-            counts.add(&counted);
-        }
+    let mut runner = Runner::new(fast);
+    let mut wave = origin.wave(0, fast.room());
+    wave.set_simd(take(simd));
+    for place in places {
+        wave.restart(*place);
+        runner.finish(&mut wave, observer)?;
+        wave.leave_to(outcome, origin.launch.lanes);
     }
-    Ok(counts)
-}
-
-/// What the first wavefront finds of what all share.
-fn simd(launch: &Launch) -> Simd {
-    Simd { scatter: launch.scatter.clone(), global: launch.global.clone(), ..Simd::default() }
+    *simd = take(&mut wave.simd);
+    Ok(runner.counts())
 }

@@ -6,7 +6,7 @@
 use std::mem::swap;
 
 use reconverge_simt::lanes::Kind;
-use reconverge_simt::{Level, Machine, Mask, Silent, Step, Trap};
+use reconverge_simt::{Event, Level, Machine, Mask, Observer, Silent, Step, Trap};
 
 use super::Fast;
 use super::lanes::{Lanes, Operation};
@@ -14,7 +14,7 @@ use super::lower::{Clause, Lowered, Run, Work};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Avx2, Avx512};
 use super::wide::{Baseline, Set, Wide};
-use crate::flow::{AluForm, Control, Flow, FlowFault};
+use crate::flow::{AluForm, Before, Control, Flow, FlowFault};
 use crate::launch::Executed;
 use crate::reference::{At, Cause, Wave};
 use crate::rules::Rule;
@@ -138,18 +138,22 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// The program trapped.
-    pub(crate) fn finish(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    pub(crate) fn finish<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
         self.enter(wave);
         // SAFETY: a level is one that the processor has.
         let result = unsafe {
             match self.level.kind() {
-                Kind::Baseline => self.run_all::<Baseline>(wave),
+                Kind::Baseline => self.run_all::<Baseline, O>(wave, observer),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 => self.run_all_avx2(wave),
+                Kind::Avx2 => self.run_all_avx2(wave, observer),
                 #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 => self.run_all_avx512(wave),
+                Kind::Avx512 => self.run_all_avx512(wave, observer),
                 #[cfg(not(target_arch = "x86_64"))]
-                Kind::Avx2 | Kind::Avx512 => self.run_all::<Baseline>(wave),
+                Kind::Avx2 | Kind::Avx512 => self.run_all::<Baseline, O>(wave, observer),
             }
         };
         swap(&mut wave.registers, &mut self.lanes.rows);
@@ -158,16 +162,24 @@ impl<'a> Runner<'a> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn run_all_avx2(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all_avx2<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.run_all::<Avx2>(wave) }
+        unsafe { self.run_all::<Avx2, O>(wave, observer) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn run_all_avx512(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all_avx512<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
         // SAFETY: the caller has the level.
-        unsafe { self.run_all::<Avx512>(wave) }
+        unsafe { self.run_all::<Avx512, O>(wave, observer) }
     }
 
     /// Takes the registers.
@@ -183,7 +195,11 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn run_all<W: Wide>(&mut self, wave: &mut Wave) -> Result<(), Trap<Cause>> {
+    unsafe fn run_all<W: Wide, O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let mut places = lowered.places(wave.flow.in_fetch_program());
         let mut issued = Issued::default();
@@ -195,21 +211,21 @@ impl<'a> Runner<'a> {
                     if left > 0
                         && let Work::Flow(inst, control) = &node.work =>
                 {
-                    self.flow(wave, &mut issued, number, *inst, control, node.end)?;
+                    self.flow(wave, &mut issued, number, *inst, control, node.end, observer)?;
                 }
                 Some((_, node))
                     if let Work::Alu(clause) = &node.work
                         && left > clause.groups.len() as u64 =>
                 {
                     // SAFETY: as the caller says.
-                    unsafe { self.clause::<W>(wave, &mut issued, clause, node.end) }?;
+                    unsafe { self.clause::<W, O>(wave, &mut issued, clause, node.end, observer) }?;
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
                 _ => {
                     issued.settle(wave);
-                    self.by_reference(wave)?;
+                    self.by_reference(wave, observer)?;
                     while wave.at != At::ControlFlow {
-                        self.by_reference(wave)?;
+                        self.by_reference(wave, observer)?;
                     }
                     places = lowered.places(wave.flow.in_fetch_program());
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
@@ -222,16 +238,17 @@ impl<'a> Runner<'a> {
 
     /// One instruction, by the reference interpreter.
     #[cold]
-    fn by_reference(&mut self, wave: &mut Wave) -> Result<Step, Trap<Cause>> {
+    fn by_reference<O: Observer>(&mut self, wave: &mut Wave, observer: &mut O) -> Result<Step, Trap<Cause>> {
         swap(&mut wave.registers, &mut self.lanes.rows);
-        let result = wave.step(&mut Silent);
+        let result = wave.step(observer);
         swap(&mut wave.registers, &mut self.lanes.rows);
         result
     }
 
     /// A control-flow instruction that is not a clause.
     #[inline(always)]
-    fn flow(
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instruction, inlined")]
+    fn flow<O: Observer>(
         &mut self,
         wave: &mut Wave,
         issued: &mut Issued,
@@ -239,14 +256,21 @@ impl<'a> Runner<'a> {
         inst: CfInst,
         control: &Control,
         end: bool,
+        observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
         issued.count(1, active);
-        decide(&mut wave.flow, inst, control).map_err(|fault| wave.trap(pc, active, fault.into()))?;
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
+        let before = Before::of::<O>(&wave.flow);
+        decide(&mut wave.flow, inst, control)
+            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         self.counts.nodes[number] = true;
         if end {
             wave.flow.end_of_program();
         }
+        before.announce(&wave.flow, observer);
         Ok(())
     }
 
@@ -254,13 +278,22 @@ impl<'a> Runner<'a> {
 
     /// Begins a clause; gives the lanes that run it.
     #[inline(always)]
-    fn begin(&mut self, wave: &mut Wave, issued: &mut Issued, clause: &Clause) -> Result<Mask, Trap<Cause>> {
+    fn begin<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        observer: &mut O,
+    ) -> Result<Mask, Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
         issued.count(1, active);
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
         let lanes = wave
             .flow
             .alu_enter(clause.form, clause.whole_quad_mode)
-            .map_err(|fault| wave.trap(pc, active, fault.into()))?;
+            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         if clause.form == AluForm::PushBefore && active.is_empty() {
             self.counts.empty_push = true;
         }
@@ -275,15 +308,15 @@ impl<'a> Runner<'a> {
 
     /// Ends a clause; `pc` and `active` are those of the instruction that does.
     #[inline(always)]
-    fn leave(
+    fn leave<O: Observer>(
         &mut self,
         wave: &mut Wave,
         clause: &Clause,
         end: bool,
-        pc: u32,
-        active: Mask,
+        (pc, active): (u32, Mask),
+        observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into()))?;
+        wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         wave.at = At::ControlFlow;
         if end {
             wave.flow.end_of_program();
@@ -294,25 +327,36 @@ impl<'a> Runner<'a> {
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn clause<W: Wide>(
+    unsafe fn clause<W: Wide, O: Observer>(
         &mut self,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
         end: bool,
+        observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        let mut lanes = self.begin(wave, issued, clause)?;
+        // Before the last instruction of which the observer does not know yet what it did.
+        let pushes = clause.form == AluForm::PushBefore;
+        let mut before = Before::of_change::<O>(&wave.flow, pushes);
+        let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
-            return self.leave(wave, clause, end, pc, active);
+            if !pushes {
+                before = Before::of::<O>(&wave.flow);
+            }
+            self.leave(wave, clause, end, (pc, active), observer)?;
+            before.announce(&wave.flow, observer);
+            return Ok(());
         }
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
+            before.announce(&wave.flow, observer);
             if run.by_reference {
+                before = Before::NOTHING;
                 issued.settle(wave);
-                self.group_by_reference(wave, clause, run.first)?;
+                self.group_by_reference(wave, clause, run.first, observer)?;
                 if wave.at == At::ControlFlow {
                     return Ok(());
                 }
@@ -321,8 +365,13 @@ impl<'a> Runner<'a> {
             }
             active = wave.flow.active();
             pc = run.last_addr;
+            before = Before::of_change::<O>(&wave.flow, run.masks || clause.form != AluForm::Alu);
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
+            if O::ENABLED {
+                // Of the groups of a run only the last one decides about flow.
+                observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
+            }
             // SAFETY: as the caller says.
             unsafe {
                 self.execute::<W>(
@@ -339,7 +388,9 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-        self.leave(wave, clause, end, pc, active)
+        self.leave(wave, clause, end, (pc, active), observer)?;
+        before.announce(&wave.flow, observer);
+        Ok(())
     }
 
     /// # Safety
@@ -378,18 +429,19 @@ impl<'a> Runner<'a> {
 
     /// Group `number` of the program, by the reference interpreter.
     #[cold]
-    fn group_by_reference(
+    fn group_by_reference<O: Observer>(
         &mut self,
         wave: &mut Wave,
         clause: &Clause,
         number: u32,
+        observer: &mut O,
     ) -> Result<Step, Trap<Cause>> {
         let group = &self.lowered.groups[number as usize];
         wave.at = At::Group((number - clause.groups.start) as usize);
         wave.clause.defined = group.defined;
         wave.clause.predicate = self.predicate();
         wave.clause.predicate_written = group.predicate_written;
-        let step = self.by_reference(wave)?;
+        let step = self.by_reference(wave, observer)?;
         self.lanes.predicate = wave.clause.predicate.0;
         Ok(step)
     }
@@ -417,18 +469,18 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let node = lowered.node(lowered.places(wave.flow.in_fetch_program()), wave.flow.pc());
         if wave.statistics.instructions >= wave.options.watchdog {
-            return self.by_reference(wave).map(|_| ());
+            return self.by_reference(wave, &mut Silent).map(|_| ());
         }
         match (wave.at, node) {
             (At::ControlFlow, Some((number, node))) if let Work::Flow(inst, control) = &node.work => {
-                self.flow(wave, issued, number, *inst, control, node.end)
+                self.flow(wave, issued, number, *inst, control, node.end, &mut Silent)
             }
             (At::ControlFlow, Some((_, node))) if let Work::Alu(clause) = &node.work => {
                 let (pc, active) = (wave.flow.pc(), wave.flow.active());
-                let lanes = self.begin(wave, issued, clause)?;
+                let lanes = self.begin(wave, issued, clause, &mut Silent)?;
                 wave.clause.mask_updated = false;
                 if lanes.is_empty() {
-                    return self.leave(wave, clause, node.end, pc, active);
+                    return self.leave(wave, clause, node.end, (pc, active), &mut Silent);
                 }
                 wave.at = At::Group(0);
                 Ok(())
@@ -436,7 +488,9 @@ impl<'a> Runner<'a> {
             (At::Group(number), Some((_, node))) if let Work::Alu(clause) = &node.work => {
                 self.group(wave, issued, clause, number, node.end)
             }
-            (At::ControlFlow | At::Group(_) | At::Fetch(..), _) => self.by_reference(wave).map(|_| ()),
+            (At::ControlFlow | At::Group(_) | At::Fetch(..), _) => {
+                self.by_reference(wave, &mut Silent).map(|_| ())
+            }
         }
     }
 
@@ -453,7 +507,7 @@ impl<'a> Runner<'a> {
         let place = clause.groups.start + number as u32;
         let group = &lowered.groups[place as usize];
         if group.by_reference {
-            return self.group_by_reference(wave, clause, place).map(|_| ());
+            return self.group_by_reference(wave, clause, place, &mut Silent).map(|_| ());
         }
         let active = wave.flow.active();
         let lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
@@ -478,7 +532,7 @@ impl<'a> Runner<'a> {
             wave.at = At::Group(number + 1);
             return Ok(());
         }
-        self.leave(wave, clause, end, group.addr, active)
+        self.leave(wave, clause, end, (group.addr, active), &mut Silent)
     }
 }
 

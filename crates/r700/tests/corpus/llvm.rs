@@ -24,13 +24,14 @@ fn launch(case: &Value, lanes: &[usize]) -> Launch {
     let mut inputs = vec![Input::default(); 4];
     for (gpr, input) in inputs.iter_mut().enumerate() {
         input.gpr = gpr as u8;
-        input.values = vec![[0; 4]; lanes.len()];
+        let mut own = vec![[0; 4]; lanes.len()];
         for (chan, letter) in ["x", "y", "z", "w"].iter().enumerate() {
             let values = words(case["gprs"][format!("T{gpr}.{letter}")].as_str().expect("a register"));
-            for (place, lane) in input.values.iter_mut().zip(lanes) {
+            for (place, lane) in own.iter_mut().zip(lanes) {
                 place[chan] = values[*lane];
             }
         }
+        input.values = own.into();
     }
     launch.inputs = inputs;
     for (number, values) in case["const"].as_object().into_iter().flatten() {

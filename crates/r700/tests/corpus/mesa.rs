@@ -35,7 +35,7 @@ fn launch(case: &Value, constants: &Value) -> Launch {
     launch.set_pgm_resources(hex(&case["program"]["regs"]["SQ_PGM_RESOURCES_PS"]));
     for input in case["inputs"].as_array().into_iter().flatten() {
         let gpr = input["gpr"].as_u64().unwrap() as u8;
-        launch.inputs.push(Input { gpr, values: vectors(&input["lanes"]) });
+        launch.inputs.push(Input { gpr, values: vectors(&input["lanes"]).into() });
     }
     for (number, value) in case["program"]["loop_const"].as_object().into_iter().flatten() {
         launch.resources.loop_constants[number.parse::<usize>().unwrap()] = LoopConstant(hex(value));

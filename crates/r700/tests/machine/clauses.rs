@@ -103,7 +103,7 @@ fn a_clause_that_ends_inside_a_group_is_a_fault() {
 #[test]
 fn modifiers_act_abs_then_neg_then_omod_then_clamp() {
     let mut launch = launch();
-    launch.inputs[0].values = vec![floats([-0.25, -3.0, 0.0, 0.0])];
+    launch.inputs[0].values = vec![floats([-0.25, -3.0, 0.0, 0.0])].into();
     launch.lanes = 1;
     let slots = [
         alu(Op2::MOV).to(0, 0).a(0, 0).with(|low, high| (high.src0_abs, low.src0_neg) = (true, true)).words(),
@@ -247,7 +247,7 @@ fn dot4_sums_its_slots_and_needs_all_four() {
     let mut slots: Vec<[u32; 2]> =
         (0..4).map(|chan| alu(Op2::DOT4).slot(chan).a(0, chan).b(ONE, 0).words()).collect();
     let mut launch = launch();
-    launch.inputs[0].values = vec![floats([1.0, 2.0, 3.0, 4.0]); 2];
+    launch.inputs[0].values = vec![floats([1.0, 2.0, 3.0, 4.0]); 2].into();
     slots[0] = alu(Op2::DOT4).to(0, 0).a(0, 0).b(ONE, 0).words();
     slots[3] = alu(Op2::DOT4).slot(3).a(0, 3).b(ONE, 0).last().words();
     let outcome = strict(&one_clause(&slots), &launch).unwrap();
@@ -267,8 +267,8 @@ fn a_double_add_takes_high_halves_first_and_gives_low_halves_first() {
     ];
     let mut launch = launch();
     let halves = |value: f64| [value.to_bits() as u32, (value.to_bits() >> 32) as u32, 0, 0];
-    launch.inputs.push(Input { gpr: 1, values: vec![halves(0.1); 2] });
-    launch.inputs.push(Input { gpr: 2, values: vec![halves(1e10); 2] });
+    launch.inputs.push(Input { gpr: 1, values: vec![halves(0.1); 2].into() });
+    launch.inputs.push(Input { gpr: 2, values: vec![halves(1e10); 2].into() });
     let outcome = strict(&one_clause(&slots), &launch).unwrap();
     assert_eq!(pixels(&outcome)[1][..2], halves(0.1 + 1e10)[..2]);
     launch.chip = Chip::named("rv730").unwrap();
@@ -288,7 +288,7 @@ fn cube_selects_the_face() {
         [0x8100_0400, 0x6000_2910],
     ];
     let mut launch = launch();
-    launch.inputs[0].values = vec![floats([4.0, 1.0, 2.0, 0.0]), floats([1.0, 2.0, -3.0, 0.0])];
+    launch.inputs[0].values = vec![floats([4.0, 1.0, 2.0, 0.0]), floats([1.0, 2.0, -3.0, 0.0])].into();
     let outcome = strict(&one_clause(&words), &launch).unwrap();
     // +X: tc = -Y, sc = -Z, 2 * X, face 0. -Z: tc = -Y, sc = -X, 2 * Z, face 5.
     assert_eq!(pixels(&outcome), [floats([-1.0, -2.0, 8.0, 0.0]), floats([-2.0, -1.0, -6.0, 5.0])]);
@@ -298,14 +298,14 @@ fn cube_selects_the_face() {
 fn r600_has_its_own_positions_units_and_slots() {
     // Tool: MUL_IEEE R0.w, R0.x, R0.y is 60000210 on R600 and 60000110 on R700.
     let mut launch = launch();
-    launch.inputs[0].values = vec![floats([3.0, 5.0, 0.0, 0.0]); 2];
+    launch.inputs[0].values = vec![floats([3.0, 5.0, 0.0, 0.0]); 2].into();
     let r700 = one_clause(&[[0x8080_0000, 0x6000_0110]]);
     let r600 = one_clause(&[[0x8080_0000, 0x6000_0210]]);
     assert_eq!(pixels(&strict(&r700, &launch).unwrap())[0][3], 15f32.to_bits());
     launch.chip = Chip::named("rv670").unwrap();
     assert_eq!(pixels(&strict(&r600, &launch).unwrap())[0][3], 15f32.to_bits());
     // SIN in radians; 0x6E << 8.
-    launch.inputs[0].values = vec![floats([1.0, 0.0, 0.0, 0.0]); 2];
+    launch.inputs[0].values = vec![floats([1.0, 0.0, 0.0, 0.0]); 2].into();
     let sin = one_clause(&[[0x8000_0000, 0x0000_6e10]]);
     assert_eq!(pixels(&strict(&sin, &launch).unwrap())[0][0], (1f64.sin() as f32).to_bits());
     // Two shifts in one group: both need slot t.
@@ -320,7 +320,7 @@ fn early_r600_chips_index_registers_by_al_which_mova_gpr_int_writes() {
     let program = one_clause(&[[0x8000_0400, 0x0000_6000], [0x9000_0a00, 0x0000_1910]]);
     let mut launch = launch();
     launch.lanes = 1;
-    launch.inputs.push(Input { gpr: 1, values: vec![[0, 0, 77, 0]] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[0, 0, 77, 0]].into() });
     launch.chip = Chip::named("rv630").unwrap();
     assert_eq!(pixels(&strict(&program, &launch).unwrap())[0][0], 77);
 }
@@ -333,8 +333,8 @@ fn ldexp_has_a_switch_for_the_order_of_its_operands() {
         if swapped { op.a(2, 0).b(1, half) } else { op.a(1, half).b(2, 0) }
     };
     let mut launch = launch();
-    launch.inputs.push(Input { gpr: 1, values: vec![[0, 0x3ff0_0000, 0, 0]; 2] });
-    launch.inputs.push(Input { gpr: 2, values: vec![[3, 0, 0, 0]; 2] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[0, 0x3ff0_0000, 0, 0]; 2].into() });
+    launch.inputs.push(Input { gpr: 2, values: vec![[3, 0, 0, 0]; 2].into() });
     for swapped in [false, true] {
         let program = one_clause(&[ldexp(0, 1, swapped).words(), ldexp(1, 0, swapped).last().words()]);
         let options = Options { ldexp_64_integer_first: swapped, ..Options::STRICT };

@@ -42,7 +42,7 @@ fn copy_vs() -> Program {
 fn vertex_launch() -> Launch {
     let mut launch = launch();
     launch.stage = Stage::Vertex;
-    launch.inputs[0].values = vec![[0; 4], [1, 0, 0, 0]];
+    launch.inputs[0].values = vec![[0; 4], [1, 0, 0, 0]].into();
     let values: Vec<u32> = (1..=8).map(|value| (value as f32).to_bits()).collect();
     launch.resources.vertex_buffers.insert(0, vertex_buffer(&values, 16));
     launch
@@ -128,7 +128,7 @@ fn texture_program(number: u32) -> Program {
 fn texture_launch(shape: Shape, sizes: &[[u32; 3]], register: [u32; 4]) -> Launch {
     let mut launch = launch();
     launch.lanes = 1;
-    launch.inputs = vec![Input { gpr: 1, values: vec![register] }];
+    launch.inputs = vec![Input { gpr: 1, values: vec![register].into() }];
     let level = |&[width, height, depth]: &[u32; 3]| {
         let texels = (0..width * height * depth).map(|texel| floats([texel as f32; 4])).collect();
         Level { width, height, depth, texels }
@@ -196,7 +196,7 @@ fn gradients_are_differences_within_the_quad() {
     let mut launch = texture_launch(Shape::D2, &[[2, 1, 1]], [0; 4]);
     launch.lanes = 4;
     launch.inputs[0].values =
-        [[0.0, 1.0], [2.0, 1.0], [0.0, 5.0], [9.0, 9.0]].map(|[x, y]| floats([x, y, 0.0, 0.0])).to_vec();
+        [[0.0, 1.0], [2.0, 1.0], [0.0, 5.0], [9.0, 9.0]].map(|[x, y]| floats([x, y, 0.0, 0.0])).into();
     for (number, wanted) in [(0x07, [2.0, 0.0, 0.0, 0.0]), (0x08, [0.0, 4.0, 0.0, 0.0])] {
         let outcome = strict(&texture_program(number), &launch).unwrap();
         assert_eq!(pixels(&outcome), [floats(wanted); 4]);
@@ -217,9 +217,10 @@ fn a_texture_is_read_at_its_nearest_texel() {
         0,
     ]);
     let mut launch = launch();
-    launch
-        .inputs
-        .push(Input { gpr: 1, values: vec![floats([0.25, 0.75, 0.0, 0.0]), floats([9.0, -9.0, 0.0, 0.0])] });
+    launch.inputs.push(Input {
+        gpr: 1,
+        values: vec![floats([0.25, 0.75, 0.0, 0.0]), floats([9.0, -9.0, 0.0, 0.0])].into(),
+    });
     let texels = (0..4).map(|texel| [texel; 4]).collect();
     launch.resources.textures.insert(2, Texture::floats(Image::flat(2, 2, texels).unwrap()));
     launch.resources.samplers.insert(3, edge());
@@ -280,7 +281,7 @@ fn the_scatter_buffer_is_one_for_all_lanes() {
     // MEM_EXPORT WRITE_IND, ELEM_SIZE 0, index R0.x, COMP_MASK x.
     let program = Program::from_words(vec![0x0000_a000, 0x9d00_1fff, 0, 0x8020_0000]);
     let mut launch = launch();
-    launch.inputs.push(Input { gpr: 1, values: vec![[7, 0, 0, 0], [8, 0, 0, 0]] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[7, 0, 0, 0], [8, 0, 0, 0]].into() });
     launch.scatter = vec![0; 16];
     let outcome = strict(&program, &launch).unwrap();
     assert_eq!((outcome.memory.scatter[0], outcome.memory.scatter[10]), (7, 8));
@@ -291,7 +292,7 @@ fn an_export_burst_advances_register_and_target() {
     // EXPORT_DONE PIXEL 0, R0, BURST_COUNT 1: R1 goes to target 1; selects x, 0, 1, masked.
     let program = Program::from_words(vec![0xc000_0000, 0x9422_0f60]);
     let mut launch = launch();
-    launch.inputs.push(Input { gpr: 1, values: vec![[21; 4], [22; 4]] });
+    launch.inputs.push(Input { gpr: 1, values: vec![[21; 4], [22; 4]].into() });
     let outcome = strict(&program, &launch).unwrap();
     let second = outcome.export(ExportKind::Pixel, 1).unwrap();
     assert_eq!(second.values[1], [22, 0, 1f32.to_bits(), 0]);
@@ -341,7 +342,7 @@ fn the_data_share_is_written_by_its_owner_and_read_by_all() {
     words.extend(read);
     let mut launch = launch();
     // Each lane reads the other's entry: bank = lane, entry 0.
-    launch.inputs.push(Input { gpr: 2, values: vec![[1, 0, 0, 0], [0, 0, 0, 0]] });
+    launch.inputs.push(Input { gpr: 2, values: vec![[1, 0, 0, 0], [0, 0, 0, 0]].into() });
     let outcome = strict(&Program::from_words(words), &launch).unwrap();
     assert_eq!(pixels(&outcome), [[10, 11, 12, 13], [0, 1, 2, 3]]);
 }

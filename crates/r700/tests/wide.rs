@@ -1,0 +1,207 @@
+//! Launches of many wavefronts: on any number of threads, and in pieces.
+
+use std::ops::Range;
+
+use reconverge_isa::Program;
+use reconverge_r700::chip::Chip;
+use reconverge_r700::launch::{Exported, Input, Launch, Options, Outcome, Stage, run, run_in_pieces};
+use reconverge_r700::reference::Cause;
+use reconverge_r700::text::assemble;
+use reconverge_simt::{Engine, Trap};
+
+/// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
+const EVERYTHING: &str = "ALU_PUSH_BEFORE:
+ 0 x: PRED_SETNE_INT _.x, R0.y, 0 UPDATE_EXEC_MASK
+JUMP: ADDR(@nobody) POP_CNT(1)
+MEM_RING: WRITE[1], R0.xyzw ELEM_SIZE(3)
+MEM_STREAM2: WRITE[0], R0.xyzw ELEM_SIZE(3)
+EMIT_VERTEX:
+EXPORT: PARAM[3], R0.xyzw
+POP: POP_CNT(1)
+@nobody:
+MEM_SCRATCH: WRITE_IND[0], R0.xyzw INDEX_GPR(2) ELEM_SIZE(3) ARRAY_SIZE(1)
+ALU:
+ 1 x: KILLGT_INT _.x, R0.z, 0
+EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM
+";
+
+/// Each lane writes its number to the scatter buffer, where R1.x says, and R0 into the data share; it reads what the first
+/// one has written there.
+const SHARED: &str = "MEM_EXPORT: WRITE_IND[0], R0.x___ INDEX_GPR(1) ELEM_SIZE(0) ARRAY_SIZE(4095)
+TEX:
+ LOCAL_DS_WRITE R0 DST_STRIDE(4) WAVE_REL
+ LOCAL_DS_READ R1.xyzw, R2.x SRC_Y(Y)
+EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM
+";
+
+fn program(source: &str) -> Program {
+    Program::from_words(assemble(source, Chip::RV770).expect("it assembles").words)
+}
+
+/// `lanes` lanes: R0.x is the lane's number, R0.y and R0.z as these say, R2.x above 1 in the lanes that are to trap.
+fn launch(
+    lanes: usize,
+    wave: u8,
+    leaves: impl Fn(usize) -> bool,
+    killed: impl Fn(usize) -> bool,
+    traps: &[usize],
+) -> Launch {
+    let chip = if wave == 64 { Chip::RV770 } else { Chip::named("rv730").expect("a chip") };
+    assert_eq!(chip.wave_width, wave);
+    let mut launch = Launch::new(chip, Stage::Geometry, lanes);
+    (launch.num_gprs, launch.clause_temps) = (3, 0);
+    let first = |lane: usize| [lane as u32, leaves(lane).into(), killed(lane).into(), 7];
+    launch.inputs.push(Input { gpr: 0, values: (0..lanes).map(first).collect() });
+    let index = |lane: usize| [if traps.contains(&lane) { 2 } else { lane as u32 & 1 }, 0, 0, 0];
+    launch.inputs.push(Input { gpr: 2, values: (0..lanes).map(index).collect() });
+    launch
+}
+
+fn on<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(run)
+}
+
+fn with(engine: Engine) -> Options {
+    Options { engine, ..Options::STRICT }
+}
+
+type Left = Result<Outcome, Trap<Cause>>;
+
+#[test]
+fn what_is_left_does_not_depend_on_the_number_of_threads() {
+    let program = program(EVERYTHING);
+    // Effects everywhere, in the middle only, at the end only, nowhere.
+    let some: [Range<usize>; 4] = [0..30_000, 9_000..9_100, 18_999..19_207, 0..0];
+    for (number, some) in some.into_iter().enumerate() {
+        let leaves = |lane: usize| some.contains(&lane) && !lane.is_multiple_of(3);
+        let killed = |lane: usize| some.contains(&lane) && lane.is_multiple_of(5);
+        let mut launch = launch(19_207, [64, 32][number & 1], leaves, killed, &[]);
+        launch.covered = (number == 1).then(|| (0..launch.lanes).map(|lane| lane % 100 != 99).collect());
+        let reference = run(&program, &launch, &with(Engine::Reference));
+        assert_eq!(reference.as_ref().expect("it ends").exports.len(), if some.is_empty() { 1 } else { 2 });
+        for threads in [1, 2, 3] {
+            let found = on(threads, || run(&program, &launch, &with(Engine::Fast)));
+            assert!(found == reference, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn the_first_trap_counts_on_any_number_of_threads() {
+    let program = program(EVERYTHING);
+    for traps in
+        [vec![19_206], vec![100, 9_999], vec![15_000, 15_001, 8_000], vec![400, 399], vec![7_000, 7_100]]
+    {
+        let launch = launch(19_207, 64, |lane| lane % 2 == 0, |_| false, &traps);
+        let reference: Left = run(&program, &launch, &with(Engine::Reference));
+        assert!(matches!(&reference, Err(Trap { cause: Cause::MemoryBounds { .. }, .. })));
+        for threads in [1, 2, 3] {
+            assert_eq!(on(threads, || run(&program, &launch, &with(Engine::Fast))), reference);
+        }
+    }
+}
+
+/// [`run_in_pieces`], with what the pieces left put together.
+fn together(program: &Program, launch: &Launch, options: &Options, piece: usize) -> Left {
+    let inputs = |lanes: Range<usize>| -> Vec<Input> {
+        let part = |input: &Input| Input { gpr: input.gpr, values: input.values[lanes.clone()].into() };
+        launch.inputs.iter().map(part).collect()
+    };
+    let mut sum = Outcome::default();
+    let mut next = 0;
+    let done = |lanes: Range<usize>, mut left: Outcome| {
+        assert_eq!((lanes.start, lanes.len()), (next, left.killed.len()), "piece after piece");
+        next = lanes.end;
+        for Exported { kind, base, values, written } in left.exports {
+            let place = sum.exports.iter().position(|target| (target.kind, target.base) == (kind, base));
+            let place = place.unwrap_or_else(|| {
+                sum.exports.push(Exported { kind, base, values: Vec::new(), written: Vec::new() });
+                sum.exports.len() - 1
+            });
+            let whole = &mut sum.exports[place];
+            whole.values.resize(lanes.start, [0; 4]);
+            whole.written.resize(lanes.start, 0);
+            whole.values.extend(values);
+            whole.written.extend(written);
+        }
+        sum.killed.append(&mut left.killed);
+        sum.emissions.append(&mut left.emissions);
+        sum.statistics.add(&left.statistics);
+        let memory = [&mut sum.memory.scratch, &mut sum.memory.reduction, &mut sum.memory.ring];
+        let lists = [&mut left.memory.scratch, &mut left.memory.reduction, &mut left.memory.ring];
+        let memory = memory.into_iter().chain(&mut sum.memory.streams);
+        for (whole, list) in memory.zip(lists.into_iter().chain(&mut left.memory.streams)) {
+            if !list.is_empty() {
+                whole.resize(lanes.start, Vec::new());
+                whole.append(list);
+            }
+        }
+    };
+    let end = run_in_pieces(program, launch, options, piece, inputs, done)?;
+    assert_eq!(end.statistics, sum.statistics);
+    assert_eq!(next, launch.lanes);
+    for target in &mut sum.exports {
+        target.values.resize(next, [0; 4]);
+        target.written.resize(next, 0);
+    }
+    let memory = [&mut sum.memory.scratch, &mut sum.memory.reduction, &mut sum.memory.ring];
+    for list in memory.into_iter().chain(&mut sum.memory.streams).filter(|list| !list.is_empty()) {
+        list.resize(next, Vec::new());
+    }
+    sum.exports.sort_by_key(|target| (target.kind, target.base));
+    (sum.memory.scatter, sum.memory.global) = (end.memory.scatter, end.memory.global);
+    Ok(Outcome { fidelity: end.fidelity, stack_needed: end.stack_needed, ..sum })
+}
+
+#[test]
+fn pieces_together_equal_one_run() {
+    let program = program(EVERYTHING);
+    for (number, some) in [0..3_000, 1_000..1_100, 0..0].into_iter().enumerate() {
+        let leaves = |lane: usize| some.contains(&lane) && !lane.is_multiple_of(3);
+        let mut launch = launch(2_950, [64, 32][number & 1], leaves, |lane| lane % 7 == 0, &[]);
+        launch.covered = (number == 0).then(|| (0..launch.lanes).map(|lane| lane % 100 != 99).collect());
+        let whole = run(&program, &launch, &with(Engine::Reference));
+        assert!(whole.is_ok());
+        for piece in [0, 1, 64, 100, 1_000, 2_944, 2_950, usize::MAX] {
+            for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+                assert!(
+                    together(&program, &launch, &with(engine), piece) == whole,
+                    "{piece} lanes, {engine}"
+                );
+            }
+        }
+        let long = on(2, || together(&program, &launch, &with(Engine::Fast), 64 * 40));
+        assert!(long == whole, "on two threads");
+    }
+}
+
+#[test]
+fn what_wavefronts_share_goes_on_from_piece_to_piece() {
+    let program = program(SHARED);
+    // Four lanes of different wavefronts write the same dword.
+    let mut launch = launch(1_000, 64, |_| true, |_| false, &[]);
+    launch.inputs[1].values = vec![[0; 4]; 1_000].into();
+    launch.inputs.push(Input { gpr: 1, values: (0..1_000).map(|lane| [lane % 250, 0, 0, 0]).collect() });
+    launch.scatter = vec![9; 400];
+    launch.global = vec![[[5; 64]; 4]];
+    let whole = run(&program, &launch, &with(Engine::Reference));
+    let left = whole.as_ref().expect("it ends");
+    assert_eq!((left.exports[0].values[999], left.memory.scatter[249]), ([0, 1, 0, 7], 999));
+    for piece in [64, 300, 1_000] {
+        for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+            assert!(together(&program, &launch, &with(engine), piece) == whole, "{piece} lanes, {engine}");
+        }
+    }
+}
+
+#[test]
+fn a_trap_in_a_piece_is_that_of_the_whole_run() {
+    let program = program(EVERYTHING);
+    let launch = launch(1_000, 64, |_| true, |_| false, &[700, 702, 900]);
+    let whole = run(&program, &launch, &with(Engine::Reference));
+    for piece in [64, 128, 960, 1_000] {
+        for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+            assert_eq!(together(&program, &launch, &with(engine), piece), whole);
+        }
+    }
+}
