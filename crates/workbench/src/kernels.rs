@@ -17,6 +17,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::launch as r500;
@@ -274,7 +275,7 @@ fn r500_on(engine: Engine, launch: &r500::Launch) -> Cow<'_, r500::Launch> {
 /// The counts that an R500 run left: numbers in the red of render target A.
 pub fn counts_of_colors(outcome: &r500::Outcome) -> Vec<u32> {
     match outcome.outputs.color(0, 0) {
-        Some(red) => red.iter().map(|bits| f32::from_bits(*bits) as u32).collect(),
+        Some(red) => red.par_iter().with_min_len(1 << 16).map(|bits| f32::from_bits(*bits) as u32).collect(),
         None => vec![0; outcome.outputs.len()],
     }
 }
