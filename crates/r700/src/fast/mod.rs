@@ -9,7 +9,7 @@
 //! | `batches` | wavefronts on all threads, and how what they leave comes together |
 //! | [`lockstep`] | both engines side by side |
 //!
-//! It shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter and leaves the
+//! It shares [`crate::flow`], [`crate::lane`], the [`Wave`](crate::reference::Wave) and launches with the reference interpreter and leaves the
 //! same exports, memory, counts and traps. What it does not know it gives to the reference interpreter, one
 //! instruction at a time.
 
