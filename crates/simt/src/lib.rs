@@ -7,6 +7,7 @@
 //! * [`registers`]: lane-major register files.
 //! * [`lanes`]: sets of lanes spread out for whole-row operations, and what the host's processor can do.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
+//! * [`workers`]: pieces of work handed out to the host's threads.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
@@ -21,6 +22,7 @@ pub mod memory;
 pub mod observe;
 pub mod registers;
 pub mod texture;
+pub mod workers;
 
 pub use engine::Engine;
 pub use fidelity::Fidelity;

@@ -2,11 +2,10 @@
 //! follow is told in [`crate::launch`].
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Committed, Footprint, Memory, Tracked};
+use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Engine, Observer, Silent, Statistics};
 
 use crate::block::Block;
@@ -19,9 +18,6 @@ use crate::trap::LaunchTrap;
 /// Blocks a thread that run ahead at once: enough for every thread to stay busy to the end of a batch, few enough to
 /// keep what they have read and written small.
 const AHEAD: usize = 512;
-
-/// Blocks that a thread takes at a time.
-const TAKEN: usize = 8;
 
 /// Executes a launch with the engine that the options name.
 ///
@@ -141,27 +137,6 @@ fn attempt(context: &Context, number: usize, memory: &Memory, spare: &mut Option
     (left, view.finish(), end)
 }
 
-/// Some blocks against a view of the memory, on all threads of the pool; in order.
-fn attempts(context: &Context, blocks: &Range<usize>, memory: &Memory) -> Vec<Attempt> {
-    let next = AtomicUsize::new(blocks.start);
-    let work = |_| {
-        let (mut done, mut spare) = (Vec::new(), None);
-        loop {
-            let first = next.fetch_add(TAKEN, Ordering::Relaxed);
-            if first >= blocks.end {
-                return done;
-            }
-            let taken = first..blocks.end.min(first + TAKEN);
-            done.extend(taken.map(|number| (number, attempt(context, number, memory, &mut spare))));
-        }
-    };
-    let threads = 0..rayon::current_num_threads();
-    let mut all: Vec<(usize, Attempt)> =
-        threads.into_par_iter().with_max_len(1).flat_map_iter(work).collect();
-    all.sort_unstable_by_key(|(number, _)| *number);
-    all.into_iter().map(|(_, attempt)| attempt).collect()
-}
-
 /// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
 /// not run: behind the last, unless blocks build on each other.
 fn run_ahead(
@@ -177,7 +152,8 @@ fn run_ahead(
         let batch = next..blocks.min(next + size);
         next = batch.end;
         let view = &*memory;
-        let attempts = attempts(context, &batch, view);
+        let try_block = |spare: &mut Option<Block>, number| attempt(context, number, view, spare);
+        let attempts = hand_out(batch.clone(), || None, try_block).results;
         // What blocks wrote matters to those that read: often none does.
         let asks = attempts.iter().any(|(_, footprint, _)| footprint.reads());
         let mut committed = if asks { Committed::default() } else { Committed::unasked() };

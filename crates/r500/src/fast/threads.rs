@@ -1,11 +1,12 @@
 //! The threads of a launch, in parallel: each writes its own lanes' outputs, counts are sums, and of several traps the
 //! one of the first thread counts, so that nothing depends on how many of the host's threads there are.
 
+use std::iter;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::prelude::*;
 use reconverge_simt::fidelity::Report;
+use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Mask, Observer, Silent, Statistics, Trap};
 
 use super::{Fast, lockstep};
@@ -57,9 +58,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Counts of all threads so far.
-    fn finish(mut self, trap: Option<First>) -> Done {
+    fn finish(mut self) -> Counts {
         self.fast.settle(&mut self.group, &mut self.runs);
-        Done { statistics: self.statistics, report: self.group.report(), trap }
+        Counts { statistics: self.statistics, report: self.group.report() }
     }
 }
 
@@ -69,59 +70,50 @@ struct First {
     trap: Trap<Cause>,
 }
 
-/// Counts, and the first trap.
+/// Counts of some threads.
 #[derive(Default)]
-struct Done {
+struct Counts {
     statistics: Statistics,
     report: Report,
-    trap: Option<First>,
 }
 
-impl Done {
-    fn and(mut self, other: Done) -> Done {
+impl Counts {
+    fn and(mut self, other: Counts) -> Counts {
         self.statistics.add(&other.statistics);
         self.report.add(&other.report);
-        self.trap = match (self.trap, other.trap) {
-            (Some(one), Some(two)) => Some(if one.first_lane <= two.first_lane { one } else { two }),
-            (one, two) => one.or(two),
-        };
         self
     }
+}
 
-    fn outcome(self, outputs: Outputs) -> Result<Outcome, RunError> {
-        if let Some(First { first_lane, trap }) = self.trap {
-            return Err(RunError::Trap { first_lane, trap });
-        }
-        Ok(Outcome { outputs: outputs.settled(), statistics: self.statistics, report: self.report })
+/// What a launch gives: the first trap, or everything.
+fn ended(trap: Option<First>, outputs: Outputs, counts: Counts) -> Result<Outcome, RunError> {
+    if let Some(First { first_lane, trap }) = trap {
+        return Err(RunError::Trap { first_lane, trap });
     }
+    let Counts { statistics, report } = counts;
+    Ok(Outcome { outputs: outputs.settled(), statistics, report })
 }
 
 /// Runs a launch that has passed [`Launch::check`].
 pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
     let batch = BATCH * launch.options.group_width;
-    let workers = rayon::current_num_threads().min(launch.lanes.div_ceil(batch));
-    if !launch.options.parallel || workers <= 1 {
+    if !launch.options.parallel || rayon::current_num_threads() == 1 || launch.lanes <= batch {
         return run_in_order(setup, launch, &mut Silent);
     }
     let fast = Fast::new(setup, launch);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
-    // Batches are handed out in order, so that each one before the first trap is run. Later ones need not run any more.
-    let left = Mutex::new(outputs.all());
+    let mut left = outputs.all();
     let trapped = AtomicUsize::new(usize::MAX);
 
-    let work = |_| {
-        let mut worker = Worker::new(&fast, setup, launch);
-        loop {
-            let next = left.lock().unwrap_or_else(PoisonError::into_inner).split_off(batch);
-            let Some(mut outputs) = next else { return worker.finish(None) };
-            if let Err(first) = worker.run(&mut outputs, &trapped, &mut Silent) {
-                trapped.fetch_min(first.first_lane, Ordering::Relaxed);
-                return worker.finish(Some(first));
-            }
-        }
+    let work = |worker: &mut Worker<'_>, mut outputs: Part<'_>| {
+        let first = worker.run(&mut outputs, &trapped, &mut Silent).err()?;
+        trapped.fetch_min(first.first_lane, Ordering::Relaxed);
+        Some(first)
     };
-    let done = (0..workers).into_par_iter().with_max_len(1).map(work).reduce(Done::default, Done::and);
-    done.outcome(outputs)
+    let done = hand_out(iter::from_fn(|| left.split_off(batch)), || Worker::new(&fast, setup, launch), work);
+    let trap = done.results.into_iter().flatten().next();
+    let counts = done.workers.into_iter().map(Worker::finish).fold(Counts::default(), Counts::and);
+    ended(trap, outputs, counts)
 }
 
 /// Runs a launch that has passed [`Launch::check`] thread after thread, telling an observer who runs and what the stacks
@@ -134,8 +126,8 @@ pub(crate) fn run_in_order<O: Observer>(
     let fast = Fast::new(setup, launch);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
     let mut worker = Worker::new(&fast, setup, launch);
-    let ended = worker.run(&mut outputs.all(), &AtomicUsize::new(usize::MAX), observer);
-    worker.finish(ended.err()).outcome(outputs)
+    let result = worker.run(&mut outputs.all(), &AtomicUsize::new(usize::MAX), observer);
+    ended(result.err(), outputs, worker.finish())
 }
 
 /// Runs a launch that has passed [`Launch::check`] on both engines, thread after thread.

@@ -8,7 +8,7 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
+use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Silent, Trap};
 
 use super::Fast;
@@ -67,21 +67,15 @@ pub(super) fn run(
     }
     // Nobody needs to know what comes behind a trap.
     let trapped = AtomicUsize::new(usize::MAX);
-    let done: Vec<_> = batches
-        .into_par_iter()
-        .enumerate()
-        .map_init(
-            || Worker::new(origin, fast),
-            |worker, (number, (places, place))| {
-                let result = worker.batch(places, lanes, || trapped.load(Ordering::Relaxed) < number);
-                if result.is_err() {
-                    trapped.fetch_min(number, Ordering::Relaxed);
-                    worker.outcome = Outcome::default();
-                }
-                result.map(|()| worker.hand_on(place))
-            },
-        )
-        .collect();
+    let work = |worker: &mut Worker<'_>, (number, (places, place)): (usize, (&[usize], Place<'_>))| {
+        let result = worker.batch(places, lanes, || trapped.load(Ordering::Relaxed) < number);
+        if result.is_err() {
+            trapped.fetch_min(number, Ordering::Relaxed);
+            worker.outcome = Outcome::default();
+        }
+        result.map(|()| worker.hand_on(place))
+    };
+    let done = hand_out(batches.into_iter().enumerate(), || Worker::new(origin, fast), work).results;
     (outcome.killed, outcome.exports) = (killed, exports);
     let mut counts = Runner::new(fast).counts();
     for (number, done) in done.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A launch of more lanes than memory would hold at once: `pieces [LANES [LANES A PIECE]]`, 2^26 and 2^16 when absent.
+//! A launch of more lanes than memory would hold at once: `r700_pieces [LANES [LANES A PIECE]]`, 2^26 and 2^16 when absent.
 //!
 //! Every lane gives three times its number plus one; the sum of all is compared.
 

@@ -1,0 +1,97 @@
+//! Work in pieces for the threads of the host, handed out in order.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+/// What the pieces and the workers gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done<R, W> {
+    /// By piece, in the order of the pieces.
+    pub results: Vec<R>,
+    /// The workers, in no order.
+    pub workers: Vec<W>,
+}
+
+/// Hands out pieces, in order and one at a time, to at most as many workers as the rayon pool in which this is called has
+/// threads. What a worker has made for itself serves for all its pieces.
+///
+/// A piece is handed out only after all before it have been, so that what is known of a piece may make later ones
+/// needless, never earlier ones. Splitting the pieces beforehand would leave a thread without work while another is
+/// still in its part.
+///
+/// ```
+/// use reconverge_simt::workers::hand_out;
+///
+/// let done = hand_out(1..=4, || 0, |sum, piece| { *sum += piece; 10 * piece });
+/// assert_eq!(done.results, [10, 20, 30, 40]);
+/// assert_eq!(done.workers.iter().sum::<i32>(), 10);
+/// ```
+pub fn hand_out<I, R, W>(
+    pieces: I,
+    worker: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, I::Item) -> R + Sync,
+) -> Done<R, W>
+where
+    I: Iterator + Send,
+    R: Send,
+    W: Send,
+{
+    let left = Mutex::new(pieces.enumerate());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = |_| {
+        let mut results = Vec::new();
+        let mut worker = worker();
+        while let Some((number, piece)) = next() {
+            results.push((number, work(&mut worker, piece)));
+        }
+        (results, worker)
+    };
+    let threads = rayon::current_num_threads();
+    let parts: Vec<_> = (0..threads).into_par_iter().with_max_len(1).map(run).collect();
+    let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(threads) };
+    let mut results = Vec::with_capacity(parts.iter().map(|(part, _)| part.len()).sum());
+    for (part, worker) in parts {
+        results.extend(part);
+        done.workers.push(worker);
+    }
+    results.sort_unstable_by_key(|(number, _)| *number);
+    done.results.extend(results.into_iter().map(|(_, result)| result));
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_piece_is_worked_on_once_and_results_are_in_order_for_any_number_of_threads() {
+        for threads in 1..5 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            for pieces in [0, 1, 2, 1000usize] {
+                let done = pool.install(|| {
+                    hand_out(
+                        0..pieces,
+                        || 0usize,
+                        |count, piece| {
+                            *count += 1;
+                            3 * piece
+                        },
+                    )
+                });
+                assert_eq!(done.results, (0..pieces).map(|piece| 3 * piece).collect::<Vec<_>>());
+                assert_eq!(done.workers.len(), threads);
+                assert_eq!(done.workers.iter().sum::<usize>(), pieces);
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_are_handed_out_in_order() {
+        let last = AtomicUsize::new(0);
+        let pieces =
+            (1..=100usize).inspect(|piece| assert_eq!(last.fetch_add(1, Ordering::SeqCst) + 1, *piece));
+        assert_eq!(hand_out(pieces, || (), |(), piece| piece).results.len(), 100);
+    }
+}
