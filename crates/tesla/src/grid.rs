@@ -19,6 +19,9 @@ use crate::trap::LaunchTrap;
 /// keep what they have read and written small.
 const AHEAD: usize = 512;
 
+/// Blocks that share a view of the memory where there are many.
+const TOGETHER: usize = 4;
+
 /// Executes a launch with the engine that the options name.
 ///
 /// # Errors
@@ -70,14 +73,20 @@ pub(crate) struct Totals {
 impl Totals {
     /// Adds a block that has ended.
     pub(crate) fn retire(&mut self, context: &Context, block: &Block) {
-        self.add(Left::of(context, block));
+        self.count(&block.common.statistics, &block.common.issued);
+        self.lanes.extend(context.results(block));
     }
 
-    fn add(&mut self, left: Left) {
-        self.statistics.add(&left.statistics);
-        self.issued.resize(self.issued.len().max(left.issued.len()), 0);
-        self.issued.iter_mut().zip(left.issued).for_each(|(total, times)| *total += times);
-        self.lanes.extend(left.lanes);
+    /// Adds what later blocks left.
+    fn add(&mut self, other: Totals) {
+        self.count(&other.statistics, &other.issued);
+        self.lanes.extend(other.lanes);
+    }
+
+    fn count(&mut self, statistics: &Statistics, issued: &[u64]) {
+        self.statistics.add(statistics);
+        self.issued.resize(self.issued.len().max(issued.len()), 0);
+        self.issued.iter_mut().zip(issued).for_each(|(total, times)| *total += times);
     }
 
     /// What the launch leaves.
@@ -91,20 +100,6 @@ impl Totals {
             }
         }
         outcome
-    }
-}
-
-/// What a block leaves besides memory.
-struct Left {
-    statistics: Statistics,
-    issued: Vec<u64>,
-    lanes: Vec<LaneResult>,
-}
-
-impl Left {
-    fn of(context: &Context, block: &Block) -> Left {
-        let (statistics, issued) = (block.common.statistics, block.common.issued.clone());
-        Left { statistics, issued, lanes: context.results(block) }
     }
 }
 
@@ -125,16 +120,22 @@ fn run_in_order<O: Observer>(
     Ok(())
 }
 
-type Attempt = (Left, Footprint, Result<(), LaunchTrap>);
+/// What blocks that ran ahead left, what they read and wrote, and how they ended.
+type Attempt = (Totals, Footprint, Result<(), LaunchTrap>);
 
-/// A block against a view of the memory, which stays as it is.
-fn attempt(context: &Context, number: usize, memory: &Memory, spare: &mut Option<Block>) -> Attempt {
-    let mut block = context.block_in(number, spare.take());
-    let mut view = Tracked::new(memory);
-    let end = block.run(context, &mut view, &mut Silent);
-    let left = Left::of(context, &block);
-    *spare = Some(block);
-    (left, view.finish(), end)
+/// Some blocks, in order, against a view of the memory, which stays as it is.
+fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut Option<Block>) -> Attempt {
+    let (mut view, mut left) = (Tracked::new(memory), Totals::default());
+    for number in blocks {
+        let mut block = context.block_in(number, spare.take());
+        let end = block.run(context, &mut view, &mut Silent);
+        left.retire(context, &block);
+        *spare = Some(block);
+        if end.is_err() {
+            return (left, view.finish(), end);
+        }
+    }
+    (left, view.finish(), Ok(()))
 }
 
 /// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
@@ -146,23 +147,29 @@ fn run_ahead(
     totals: &mut Totals,
 ) -> Result<usize, RunError> {
     let blocks = context.blocks();
+    let few = (blocks / (16 * rayon::current_num_threads())).clamp(1, TOGETHER);
     let mut next = 0;
     let mut own = None;
     while next < blocks {
         let batch = next..blocks.min(next + size);
         next = batch.end;
         let view = &*memory;
-        let try_block = |spare: &mut Option<Block>, number| attempt(context, number, view, spare);
-        let attempts = hand_out(batch.clone(), || None, try_block).results;
+        let together = |first| first..batch.end.min(first + few);
+        let attempts = hand_out(
+            batch.clone().step_by(few),
+            || None,
+            |spare, first| attempt(context, together(first), view, spare),
+        )
+        .results;
         // What blocks wrote matters to those that read: often none does.
         let asks = attempts.iter().any(|(_, footprint, _)| footprint.reads());
         let mut committed = if asks { Committed::default() } else { Committed::unasked() };
         let mut again = 0;
-        for (number, mut attempted) in batch.clone().zip(attempts) {
+        for (first, mut attempted) in batch.clone().step_by(few).zip(attempts) {
             if !committed.allows(&attempted.1) {
                 // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
-                again += 1;
-                attempted = attempt(context, number, memory, &mut own);
+                again += together(first).len();
+                attempted = attempt(context, together(first), memory, &mut own);
             }
             let (left, footprint, end) = attempted;
             end.map_err(RunError::Trap)?;
