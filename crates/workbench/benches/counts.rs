@@ -14,8 +14,8 @@ use reconverge_simt::Engine;
 use reconverge_workbench::kernels::{Left, Prepared, find};
 use reconverge_workbench::text::{Listing, Target, assemble, disassemble, malformed};
 
-/// Lanes of a run: sixteen blocks of Tesla.
-const LANES: u32 = 1 << 12;
+/// Lanes of a run: eight blocks of Tesla.
+const LANES: u32 = 1 << 11;
 
 fn target(isa: Isa) -> Target {
     Target::new(isa, None)
