@@ -242,14 +242,14 @@ fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
         (e $c0) st b32 g14[$r2] $r4
         exit nop",
     );
-    let (compute, program) = kernel(&source, 50, [1, 1, 1], 50);
-    assert_eq!(words(&any_number_of_threads(&compute, &program)), [OUT; 50]);
+    let (compute, program) = kernel(&source, 250, [1, 1, 1], 250);
+    assert_eq!(words(&any_number_of_threads(&compute, &program)), [OUT; 250]);
 }
 
 #[test]
 fn of_several_blocks_that_trap_the_first_is_reported() {
     let source = indexed("mov b32 $r5 0x7\nset $c0 # ge u32 $r1 $r5\n(s $c0) ld b32 $r4 g14[$r63]\nexit nop");
-    let (compute, program) = kernel(&source, 50, [1, 1, 1], 50);
+    let (compute, program) = kernel(&source, 250, [1, 1, 1], 250);
     for parallel in [true, false] {
         let options = Options { parallel, ..strict() };
         let Err(RunError::Trap(trap)) = run(Launch::Compute(compute.clone()), &program, &options) else {
