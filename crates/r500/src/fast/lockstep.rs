@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use reconverge_simt::engine::Views;
 use reconverge_simt::{FlowView, Issue, Lane, Machine, Silent, Statistics, Step, Trap};
 use thiserror::Error;
 
@@ -9,15 +10,6 @@ use super::Fast;
 use crate::flow::Flow;
 use crate::launch::RunError;
 use crate::reference::{Cause, DEPTH_ROW, Group, ROWS};
-
-/// The same thing as each engine has it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Views<T> {
-    /// The reference interpreter's.
-    pub reference: T,
-    /// The fast engine's.
-    pub fast: T,
-}
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq)]

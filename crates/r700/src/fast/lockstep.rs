@@ -7,6 +7,7 @@
 use std::fmt;
 use std::mem::take;
 
+use reconverge_simt::engine::Views;
 use reconverge_simt::{FlowView, Issue, Lane, Machine, Mask, Silent, Statistics, Step, Trap};
 use thiserror::Error;
 
@@ -17,15 +18,6 @@ use crate::launch::{LANES, Outcome};
 use crate::memory::Simd;
 use crate::reference::{At, Cause, Wave, register_rows};
 use crate::run::Origin;
-
-/// A value as each of the engines has it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Views<T> {
-    /// Of the reference interpreter.
-    pub reference: T,
-    /// Of the fast engine.
-    pub fast: T,
-}
 
 /// What the engines disagree about.
 #[derive(Clone, Debug, PartialEq)]

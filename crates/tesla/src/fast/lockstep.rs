@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use reconverge_simt::engine::Views;
 use reconverge_simt::memory::{Memory, Store};
 use reconverge_simt::{FlowView, Issue, Lane, Silent, Statistics, Step, Trap};
 use thiserror::Error;
@@ -18,15 +19,6 @@ use crate::inst::{Dst, Inst, Op};
 use crate::launch::Context;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
 use crate::trap::{Cause, LaunchTrap};
-
-/// A value as each of the engines has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Views<T> {
-    /// Of the reference interpreter.
-    pub reference: T,
-    /// Of the fast engine.
-    pub fast: T,
-}
 
 /// What the engines disagree about.
 #[derive(Clone, Debug, PartialEq, Eq)]
