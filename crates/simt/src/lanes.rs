@@ -84,6 +84,70 @@ fn has(kind: Kind) -> bool {
     matches!(kind, Kind::Baseline)
 }
 
+/// Compiles functions for [`Kind::Avx2`]. They are unsafe to call, for whoever calls them must have the level.
+///
+/// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
+/// nowhere else.
+#[macro_export]
+macro_rules! for_avx2 {
+    ($($function:tt)*) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+        $($function)*
+    };
+}
+
+/// Compiles functions for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
+#[macro_export]
+macro_rules! for_avx512 {
+    ($($function:tt)*) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        $($function)*
+    };
+}
+
+/// Makes `handler`, which gives the code of a body for a level.
+///
+/// `Body` is a trait with `unsafe fn run<W: Wide>(&mut Lanes, &Operation)`, sound on a processor that has the level of `W`;
+/// `Baseline`, `Avx2` and `Avx512` are an engine's `W`, and must be in scope.
+#[macro_export]
+macro_rules! handlers {
+    ($Body:ident: fn(&mut $Lanes:ty, &$Operation:ty) as $Handler:ident) => {
+        /// The code of a body for a level.
+        pub(super) fn handler<B: $Body>(level: $crate::Level) -> $Handler {
+            match level.kind() {
+                $crate::lanes::Kind::Baseline => baseline::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::lanes::Kind::Avx2 => avx2::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::lanes::Kind::Avx512 => avx512::<B>,
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::lanes::Kind::Avx2 | $crate::lanes::Kind::Avx512 => baseline::<B>,
+            }
+        }
+
+        unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+            // SAFETY: every processor has the baseline.
+            unsafe { B::run::<Baseline>(lanes, operation) }
+        }
+
+        $crate::for_avx2! {
+            unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                // SAFETY: who calls a handler has its level.
+                unsafe { B::run::<Avx2>(lanes, operation) }
+            }
+        }
+
+        $crate::for_avx512! {
+            unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                // SAFETY: who calls a handler has its level.
+                unsafe { B::run::<Avx512>(lanes, operation) }
+            }
+        }
+    };
+}
+
 /// A set of lanes three ways: as bits, and as all ones or all zeros for words and bytes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]

@@ -7,7 +7,7 @@
 
 use reconverge_simt::lanes::Kind;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Level, Mask};
+use reconverge_simt::{Level, Mask, for_avx512, handlers};
 
 use crate::reference::{ROWS, WIDEST, Written};
 use crate::words::Omod;
@@ -202,18 +202,7 @@ pub(super) trait Body {
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
-/// The code of a body for a level.
-pub(super) fn handler<B: Body>(level: Level) -> Handler {
-    match level.kind() {
-        Kind::Baseline => baseline::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => avx2::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => avx512::<B>,
-        #[cfg(not(target_arch = "x86_64"))]
-        Kind::Avx2 | Kind::Avx512 => baseline::<B>,
-    }
-}
+handlers!(Body: fn(&mut Lanes<'_>, &Operation) as Handler);
 
 /// [`Lanes::choose`], compiled for a level. Calling it is sound on a processor that has the level it was made for.
 pub(super) type Chooser = unsafe fn(&mut Lanes<'_>, Set, Mask);
@@ -234,30 +223,11 @@ unsafe fn choose_baseline(lanes: &mut Lanes<'_>, set: Set, members: Mask) {
     unsafe { lanes.choose::<Baseline>(set, members) }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn choose_avx512(lanes: &mut Lanes<'_>, set: Set, members: Mask) {
-    // SAFETY: who calls this has the level.
-    unsafe { lanes.choose::<Avx512>(set, members) }
-}
-
-unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: every processor has the baseline.
-    unsafe { B::run::<Baseline>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
-unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<Avx2>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<Avx512>(lanes, operation) }
+for_avx512! {
+    unsafe fn choose_avx512(lanes: &mut Lanes<'_>, set: Set, members: Mask) {
+        // SAFETY: who calls this has the level.
+        unsafe { lanes.choose::<Avx512>(set, members) }
+    }
 }
 
 /// How a multiply-add is to be: see [`Wide::multiply_add`].

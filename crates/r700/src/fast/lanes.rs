@@ -3,8 +3,7 @@
 //! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is that body compiled for a
 //! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
 
-use reconverge_simt::Level;
-use reconverge_simt::lanes::Kind;
+use reconverge_simt::handlers;
 use reconverge_simt::registers::Row;
 
 #[cfg(target_arch = "x86_64")]
@@ -146,34 +145,4 @@ pub(super) trait Body {
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
-/// The code of a body for a level.
-pub(super) fn handler<B: Body>(level: Level) -> Handler {
-    match level.kind() {
-        Kind::Baseline => baseline::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => avx2::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => avx512::<B>,
-        #[cfg(not(target_arch = "x86_64"))]
-        Kind::Avx2 | Kind::Avx512 => baseline::<B>,
-    }
-}
-
-unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: every processor has the baseline.
-    unsafe { B::run::<Baseline>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<Avx2>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<Avx512>(lanes, operation) }
-}
+handlers!(Body: fn(&mut Lanes<'_>, &Operation) as Handler);

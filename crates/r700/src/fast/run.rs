@@ -6,7 +6,7 @@
 use std::mem::swap;
 
 use reconverge_simt::lanes::Kind;
-use reconverge_simt::{Event, Level, Machine, Mask, Observer, Silent, Step, Trap};
+use reconverge_simt::{Event, Level, Machine, Mask, Observer, Silent, Step, Trap, for_avx2, for_avx512};
 
 use super::Fast;
 use super::lanes::{Lanes, Operation};
@@ -160,26 +160,26 @@ impl<'a> Runner<'a> {
         result
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn run_all_avx2<O: Observer>(
-        &mut self,
-        wave: &mut Wave,
-        observer: &mut O,
-    ) -> Result<(), Trap<Cause>> {
-        // SAFETY: the caller has the level.
-        unsafe { self.run_all::<Avx2, O>(wave, observer) }
+    for_avx2! {
+        unsafe fn run_all_avx2<O: Observer>(
+            &mut self,
+            wave: &mut Wave,
+            observer: &mut O,
+        ) -> Result<(), Trap<Cause>> {
+            // SAFETY: the caller has the level.
+            unsafe { self.run_all::<Avx2, O>(wave, observer) }
+        }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn run_all_avx512<O: Observer>(
-        &mut self,
-        wave: &mut Wave,
-        observer: &mut O,
-    ) -> Result<(), Trap<Cause>> {
-        // SAFETY: the caller has the level.
-        unsafe { self.run_all::<Avx512, O>(wave, observer) }
+    for_avx512! {
+        unsafe fn run_all_avx512<O: Observer>(
+            &mut self,
+            wave: &mut Wave,
+            observer: &mut O,
+        ) -> Result<(), Trap<Cause>> {
+            // SAFETY: the caller has the level.
+            unsafe { self.run_all::<Avx512, O>(wave, observer) }
+        }
     }
 
     /// Takes the registers.

@@ -7,8 +7,10 @@
 
 use std::marker::PhantomData;
 
-use reconverge_simt::Level;
-use reconverge_simt::lanes::{Baseline, Kind, Spread, Wide};
+use reconverge_simt::handlers;
+#[cfg(target_arch = "x86_64")]
+use reconverge_simt::lanes::{Avx2, Avx512};
+use reconverge_simt::lanes::{Baseline, Spread, Wide};
 use reconverge_simt::registers::Row;
 
 use crate::flow::WARP;
@@ -234,37 +236,7 @@ pub(super) trait Body {
     unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
-/// The code of a body for a level.
-pub(super) fn handler<B: Body>(level: Level) -> Handler {
-    match level.kind() {
-        Kind::Baseline => baseline::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => avx2::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => avx512::<B>,
-        #[cfg(not(target_arch = "x86_64"))]
-        Kind::Avx2 | Kind::Avx512 => baseline::<B>,
-    }
-}
-
-unsafe fn baseline<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: every processor has the baseline.
-    unsafe { B::run::<Baseline>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-unsafe fn avx2<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<reconverge_simt::lanes::Avx2>(lanes, operation) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-unsafe fn avx512<B: Body>(lanes: &mut Lanes<'_>, operation: &Operation) {
-    // SAFETY: who calls a handler has its level.
-    unsafe { B::run::<reconverge_simt::lanes::Avx512>(lanes, operation) }
-}
+handlers!(Body: fn(&mut Lanes<'_>, &Operation) as Handler);
 
 /// A lane function with its modifiers fixed, for [`Lanewise`].
 pub(super) trait Kernel {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use reconverge_simt::lanes::{Avx2, Avx512};
 use reconverge_simt::lanes::{Baseline, Kind, Wide};
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Mask, Observer, Statistics, Trap};
+use reconverge_simt::{Event, Mask, Observer, Statistics, Trap, for_avx2, for_avx512};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
@@ -52,18 +52,18 @@ impl Fast {
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn run_avx2<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
-        // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<Avx2, G, O>(running, most) }
+    for_avx2! {
+        unsafe fn run_avx2<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
+            // SAFETY: who calls this has the level.
+            unsafe { self.run_on::<Avx2, G, O>(running, most) }
+        }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-    unsafe fn run_avx512<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
-        // SAFETY: who calls this has the level.
-        unsafe { self.run_on::<Avx512, G, O>(running, most) }
+    for_avx512! {
+        unsafe fn run_avx512<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
+            // SAFETY: who calls this has the level.
+            unsafe { self.run_on::<Avx512, G, O>(running, most) }
+        }
     }
 
     /// # Safety
@@ -480,11 +480,12 @@ impl Chained for Baseline {
 impl Chained for Avx2 {
     #[inline(always)]
     unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-        #[inline(never)]
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-            // SAFETY: as the caller says.
-            unsafe { chain.run::<Avx2>(lanes) }
+        for_avx2! {
+            #[inline(never)]
+            unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
+                // SAFETY: as the caller says.
+                unsafe { chain.run::<Avx2>(lanes) }
+            }
         }
         // SAFETY: as the caller says.
         unsafe { run(chain, lanes) }
@@ -495,11 +496,12 @@ impl Chained for Avx2 {
 impl Chained for Avx512 {
     #[inline(always)]
     unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-        #[inline(never)]
-        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-            // SAFETY: as the caller says.
-            unsafe { chain.run::<Avx512>(lanes) }
+        for_avx512! {
+            #[inline(never)]
+            unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
+                // SAFETY: as the caller says.
+                unsafe { chain.run::<Avx512>(lanes) }
+            }
         }
         // SAFETY: as the caller says.
         unsafe { run(chain, lanes) }
