@@ -7,7 +7,7 @@ use reconverge_simt::{Event, Lane, Mask, Observer};
 
 use crate::code::{Export, ExportKind, MemoryExport, Select};
 use crate::flow::Control;
-use crate::launch::{Emission, Exported, LANES, Outcome};
+use crate::launch::{Emission, LANES, Outcome};
 use crate::memory::{Private, Simd};
 use crate::reference::{Cause, Wave};
 use crate::rules::Rule;
@@ -27,17 +27,21 @@ impl Default for Target {
 }
 
 impl Target {
-    /// Puts what `kept` lanes have written into the lists of an outcome, from the wavefront's first lane on.
-    fn leave_to(&self, kept: Mask, values: &mut [[u32; 4]], written: &mut [u8]) {
-        let lanes = self.written.map(|lanes| (lanes & kept).0);
-        for (lane, (value, written)) in values.iter_mut().zip(written).enumerate() {
-            for chan in 0..4 {
-                let wrote = lanes[chan] >> lane & 1;
-                // What was not written is 0 here and there.
-                value[chan] = self.values[chan][lane] * wrote as u32;
-                *written |= (wrote as u8) << chan;
+    /// What each lane has written, and bit by bit which components, as far as it is one of `kept`; else 0.
+    fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
+        let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
+        for (chan, row) in self.values.iter().enumerate() {
+            let lanes = self.written[chan] & kept;
+            if lanes.is_empty() {
+                continue;
+            }
+            for lane in 0..LANES {
+                let wrote = lanes.0 >> lane & 1;
+                values[lane][chan] = row[lane] * wrote as u32;
+                written[lane] |= (wrote as u8) << chan;
             }
         }
+        (values, written)
     }
 }
 
@@ -258,18 +262,40 @@ impl Wave {
         self.simd
     }
 
+    /// What each lane has left through a target, and bit by bit through which components; 0 where it has not. Pixels of
+    /// lanes that are not valid never reach the framebuffer, also when the lane was killed after its export (MAN p. 47).
+    pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
+        let kept = if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) };
+        Some(self.exports.get(&(kind, base))?.by_lane(kept))
+    }
+
     /// Adds what this wavefront left to the outcome of `lanes` lanes one after another, of which the wavefronts before
-    /// have added theirs. Pixels of lanes that are not valid never reach the framebuffer, also when the lane was killed
-    /// after its export (MAN p. 47).
+    /// have added theirs.
     pub(crate) fn leave_to(&mut self, outcome: &mut Outcome, lanes: usize) {
+        self.leave_exports_to(outcome, lanes, |_, _| true);
+        self.leave_others_to(outcome);
+    }
+
+    /// The exports of [`leave_to`](Self::leave_to), to the targets of some kinds and bases.
+    pub(crate) fn leave_exports_to(
+        &self,
+        outcome: &mut Outcome,
+        lanes: usize,
+        mut to: impl FnMut(ExportKind, u16) -> bool,
+    ) {
+        let own = outcome.killed.len()..outcome.killed.len() + self.count;
+        for &(kind, base) in self.exports.keys().filter(|(kind, base)| to(*kind, *base)) {
+            let Some((values, written)) = self.exported(kind, base) else { continue };
+            let exported = outcome.export_mut(kind, base, lanes);
+            exported.values[own.clone()].copy_from_slice(&values[..self.count]);
+            exported.written[own.clone()].copy_from_slice(&written[..self.count]);
+        }
+    }
+
+    /// All but the exports of [`leave_to`](Self::leave_to).
+    pub(crate) fn leave_others_to(&mut self, outcome: &mut Outcome) {
         let valid = self.flow.valid();
         let place = outcome.killed.len();
-        for ((kind, base), target) in &self.exports {
-            let kept = if *kind == ExportKind::Pixel { valid } else { Mask(u64::MAX) };
-            let Exported { values, written, .. } = outcome.export_mut(*kind, *base, lanes);
-            let own = place..place + self.count;
-            target.leave_to(kept, &mut values[own.clone()], &mut written[own]);
-        }
         let memory = &mut outcome.memory;
         outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8))));
         let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {

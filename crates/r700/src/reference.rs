@@ -190,11 +190,10 @@ impl Wave {
         flow.restart(valid);
         registers[..register_rows(launch) + PREVIOUS].fill(Row::ZERO);
         for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
-            let values = input.values.iter().skip(place).take(lanes);
-            for (lane, value) in values.enumerate() {
-                for (chan, component) in value.iter().enumerate() {
-                    registers[usize::from(input.gpr) * 4 + chan].0[lane] = *component;
-                }
+            let values = input.values.get(place..).unwrap_or_default();
+            let values = &values[..values.len().min(lanes)];
+            for (chan, row) in registers[usize::from(input.gpr) * 4..][..4].iter_mut().enumerate() {
+                row.0.iter_mut().zip(values).for_each(|(lane, value)| *lane = value[chan]);
             }
         }
         **clause = ClauseState::default();

@@ -183,6 +183,10 @@ impl ByteSet {
         }
     }
 
+    fn is_empty(self) -> bool {
+        self == ByteSet::default()
+    }
+
     fn without(self, other: ByteSet) -> ByteSet {
         ByteSet(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
@@ -212,7 +216,9 @@ impl ByteSet {
 #[derive(Clone, Debug)]
 struct Page {
     number: u32,
+    /// The bytes that have been written; the others mean nothing.
     data: [u8; PAGE],
+    /// What was read before it was written.
     read: ByteSet,
     written: ByteSet,
 }
@@ -256,14 +262,25 @@ pub struct Footprint {
 impl Footprint {
     /// Whether the group read anything that it had not written itself.
     pub fn reads(&self) -> bool {
-        self.pages.iter().any(|page| page.read != ByteSet::default())
+        self.pages.iter().any(|page| !page.read.is_empty())
+    }
+
+    /// How many pages the group touched.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
     }
 }
 
 impl<'a> Tracked<'a> {
     /// A view of `memory` in which nothing has been read or written.
     pub fn new(memory: &'a Memory) -> Self {
-        Tracked { memory, pages: Vec::new(), index: PageMap::default(), last: 0 }
+        Self::with_capacity(memory, 0)
+    }
+
+    /// The same with room for so many pages, as many as the group is likely to touch.
+    pub fn with_capacity(memory: &'a Memory, pages: usize) -> Self {
+        let index = PageMap::with_capacity_and_hasher(pages, BuildHasherDefault::default());
+        Tracked { memory, pages: Vec::with_capacity(pages), index, last: 0 }
     }
 
     /// What the group read and wrote.
@@ -282,21 +299,10 @@ impl<'a> Tracked<'a> {
         &mut self.pages[self.last]
     }
 
-    /// Copies the part of the page that exists.
     fn open(&mut self, number: u32) -> usize {
-        let start = u64::from(number) * PAGE as u64;
-        let mut data = [0; PAGE];
-        for buffer in &self.memory.buffers {
-            let from = start.max(u64::from(buffer.address));
-            let to = (start + PAGE as u64).min(buffer.end());
-            if from < to {
-                let source =
-                    (from - u64::from(buffer.address)) as usize..(to - u64::from(buffer.address)) as usize;
-                data[(from - start) as usize..(to - start) as usize].copy_from_slice(&buffer.bytes[source]);
-            }
-        }
         let place = self.pages.len();
-        self.pages.push(Page { number, data, read: ByteSet::default(), written: ByteSet::default() });
+        let (read, written) = (ByteSet::default(), ByteSet::default());
+        self.pages.push(Page { number, data: [0; PAGE], read, written });
         self.index.insert(number, place);
         place
     }
@@ -323,13 +329,22 @@ impl<'a> Tracked<'a> {
 impl Store for Tracked<'_> {
     #[inline]
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
-        if self.memory.bytes(address, into.len()).is_none() {
+        let Some(before) = self.memory.bytes(address, into.len()) else {
             return false;
-        }
+        };
         self.split(address, into.len(), |page, offset, part| {
             let bytes = ByteSet::run(offset, part.len());
-            page.read.add(bytes.without(page.written));
-            into[part.clone()].copy_from_slice(&page.data[offset..offset + part.len()]);
+            let read = bytes.without(page.written);
+            page.read.add(read);
+            if read.is_empty() {
+                into[part.clone()].copy_from_slice(&page.data[offset..offset + part.len()]);
+                return;
+            }
+            into[part.clone()].copy_from_slice(&before[part.clone()]);
+            for run in bytes.without(read).runs() {
+                into[part.start + run.start - offset..part.start + run.end - offset]
+                    .copy_from_slice(&page.data[run]);
+            }
         });
         true
     }
@@ -386,7 +401,7 @@ impl Committed {
                     debug_assert!(stored, "a view stores only into bytes that exist");
                 }
             }
-            if !self.unasked && page.written != ByteSet::default() {
+            if !self.unasked && !page.written.is_empty() {
                 self.written.entry(page.number).or_default().add(page.written);
             }
         }
@@ -455,6 +470,36 @@ mod tests {
         assert_eq!(word(&mut view, 0x10fe), Some(0x0403_0201));
         assert_eq!(word(&mut view, 0x10fa), Some(0x0909_0909));
         assert_eq!(memory.bytes(0x10fe, 4), Some(&[9, 9, 9, 9][..]));
+    }
+
+    #[test]
+    fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
+        let before =
+            Memory::new(vec![Buffer { address: 0x80, bytes: (0..=255).cycle().take(700).collect() }]);
+        let before = before.unwrap();
+        let (mut alone, mut view) = (before.clone(), Tracked::new(&before));
+        let mut state = 1u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+            (state >> 8) % below
+        };
+        for _ in 0..5000 {
+            let (address, count) = (random(1000), random(40) as usize + 1);
+            let mut bytes = [[0; 40]; 2];
+            if random(4) == 0 {
+                bytes[0].fill_with(|| random(256) as u8);
+                let stored = view.store(address, &bytes[0][..count]);
+                assert_eq!(alone.store(address, &bytes[0][..count]), stored);
+                continue;
+            }
+            let [from_view, from_memory] = &mut bytes;
+            let loaded = view.load(address, &mut from_view[..count]);
+            assert_eq!(alone.load(address, &mut from_memory[..count]), loaded);
+            assert_eq!(from_view, from_memory, "{count} bytes at {address:#x}");
+        }
+        let mut after = before.clone();
+        Committed::default().commit(&view.finish(), &mut after);
+        assert_eq!(after, alone);
     }
 
     #[test]

@@ -35,10 +35,9 @@ impl<const W: usize> Registers<W> {
         Registers { rows: vec![Row::ZERO; count], count }
     }
 
-    /// All registers zero and no room, in the memory that is here.
-    pub fn begin(&mut self) {
-        self.rows.truncate(self.count);
-        self.rows.fill(Row::ZERO);
+    /// Makes all registers zero. The room stays as it is.
+    pub fn clear(&mut self) {
+        self.rows_mut().fill(Row::ZERO);
     }
 
     /// How many registers there are.

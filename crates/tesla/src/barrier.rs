@@ -50,6 +50,14 @@ impl Barriers {
         }
     }
 
+    /// Becomes what [`Barriers::new`] gives for the same number of warps.
+    pub fn begin(&mut self) {
+        let Barriers { value, expected, waiting, finished } = self;
+        (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
+        waiting.fill(None);
+        finished.fill(false);
+    }
+
     /// `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`].
     pub fn bar(&mut self, warp: usize, barrier: u8, inc: bool, wait: bool, count: Count) {
         let place = usize::from(barrier) % BARRIERS;

@@ -70,13 +70,32 @@ impl Block {
         let common =
             Common { index, shared, barriers, statistics: Statistics::default(), issued, runs: Vec::new() };
         let mut block = Block { common, warps, current: 0, slice: 0 };
-        for warp in 0..block.warps.len() {
-            if block.warps[warp].flow.finished() {
-                block.common.barriers.finish(warp);
+        block.start();
+        block
+    }
+
+    /// Becomes another block of the same launch, about to start, once `start` has made of each warp by its number what
+    /// it is then. s[] stays as it is.
+    pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
+        let Block { common, warps, current, slice } = self;
+        let Common { index: own_index, shared: _, barriers, statistics, issued, runs } = common;
+        (*own_index, *statistics) = (index, Statistics::default());
+        barriers.begin();
+        issued.fill(0);
+        runs.fill(0);
+        (*current, *slice) = (0, 0);
+        warps.iter_mut().for_each(start);
+        self.start();
+    }
+
+    /// Gives the first turn.
+    fn start(&mut self) {
+        for (number, warp) in self.warps.iter().enumerate() {
+            if warp.flow.finished() {
+                self.common.barriers.finish(number);
             }
         }
-        block.choose();
-        block
+        self.choose();
     }
 
     /// The warp whose turn it is; after the end, the last that ran.

@@ -194,6 +194,13 @@ impl Flow {
         }
     }
 
+    /// Becomes what [`Flow::new`] gives with the same limits and mode.
+    pub fn begin(&mut self, pc: u32, launched: Mask) {
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.clear();
+        *self = Flow { stack, ..Flow::new(pc, launched, self.limits, self.mode) };
+    }
+
     /// Byte address of the next instruction.
     #[inline]
     pub fn pc(&self) -> u32 {

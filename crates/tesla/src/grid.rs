@@ -123,19 +123,29 @@ fn run_in_order<O: Observer>(
 /// What blocks that ran ahead left, what they read and wrote, and how they ended.
 type Attempt = (Totals, Footprint, Result<(), LaunchTrap>);
 
+/// What a thread has from its blocks before: the memory of one, and how many pages some of them touched.
+#[derive(Default)]
+struct Spare {
+    block: Option<Block>,
+    pages: usize,
+}
+
 /// Some blocks, in order, against a view of the memory, which stays as it is.
-fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut Option<Block>) -> Attempt {
-    let (mut view, mut left) = (Tracked::new(memory), Totals::default());
+fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut Spare) -> Attempt {
+    let (mut view, mut left) = (Tracked::with_capacity(memory, spare.pages), Totals::default());
+    let mut end = Ok(());
     for number in blocks {
-        let mut block = context.block_in(number, spare.take());
-        let end = block.run(context, &mut view, &mut Silent);
+        let mut block = context.block_in(number, spare.block.take());
+        end = block.run(context, &mut view, &mut Silent);
         left.retire(context, &block);
-        *spare = Some(block);
+        spare.block = Some(block);
         if end.is_err() {
-            return (left, view.finish(), end);
+            break;
         }
     }
-    (left, view.finish(), Ok(()))
+    let footprint = view.finish();
+    spare.pages = footprint.pages();
+    (left, footprint, end)
 }
 
 /// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
@@ -149,17 +159,15 @@ fn run_ahead(
     let blocks = context.blocks();
     let few = (blocks / (16 * rayon::current_num_threads())).clamp(1, TOGETHER);
     let mut next = 0;
-    let mut own = None;
+    let mut own = Spare::default();
     while next < blocks {
         let batch = next..blocks.min(next + size);
         next = batch.end;
         let view = &*memory;
         let together = |first| first..batch.end.min(first + few);
-        let attempts = hand_out(
-            batch.clone().step_by(few),
-            || None,
-            |spare, first| attempt(context, together(first), view, spare),
-        )
+        let attempts = hand_out(batch.clone().step_by(few), Spare::default, |spare, first| {
+            attempt(context, together(first), view, spare)
+        })
         .results;
         // What blocks wrote matters to those that read: often none does.
         let asks = attempts.iter().any(|(_, footprint, _)| footprint.reads());

@@ -575,10 +575,12 @@ impl Context {
     fn compute_block(&self, compute: &Compute, number: usize, spare: Option<Block>) -> Block {
         let [x, y, z] = compute.block;
         let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
-        let (mut shared, mut spares) = match spare {
-            Some(Block { common, warps, .. }) => (common.shared, warps),
-            None => (Shared::default(), Vec::new()),
-        };
+        let threads = x * y * z;
+        let mut block = spare.unwrap_or_else(|| {
+            let warps = (0..threads.div_ceil(WARP as u32)).map(|number| self.warp(number, Mask::NONE));
+            self.finish_block(index, Shared::default(), warps.collect())
+        });
+        let shared = &mut block.common.shared;
         shared.begin(shared_size(compute) as usize);
         for (place, value) in
             [x, y, z, compute.grid[0], compute.grid[1], index[0], index[1]].into_iter().enumerate()
@@ -586,22 +588,15 @@ impl Context {
             shared.place(2 + 2 * place, &(value as u16).to_le_bytes());
         }
         shared.place(PARAMETERS as usize, &compute.params);
-        let threads = x * y * z;
         // The position in the block, counted on from thread to thread.
         let mut thread = [0; 3];
-        let warps = (0..threads.div_ceil(WARP as u32)).map(|number| {
-            let first = number * WARP as u32;
-            let launched = Mask::first((threads - first) as usize);
-            let mut warp = match spares.pop() {
-                Some(mut spare) => {
-                    spare.begin(self.flow(launched), number);
-                    spare
-                }
-                None => self.warp(number, launched),
-            };
-            for lane in warp.flow.active().lanes() {
+        block.begin(index, |warp| {
+            let launched = Mask::first((threads - warp.number * WARP as u32) as usize);
+            warp.begin(compute.setup.code_base, launched);
+            let row = warp.file_mut().row_mut(0).into_iter().flat_map(|row| &mut row.0);
+            for position in row.take(launched.count() as usize) {
                 let [tx, ty, tz] = &mut thread;
-                warp.set_r(lane, 0, *tx | *ty << 16 | *tz << 26);
+                *position = *tx | *ty << 16 | *tz << 26;
                 *tx += 1;
                 if *tx == x {
                     (*tx, *ty) = (0, *ty + 1);
@@ -610,9 +605,8 @@ impl Context {
                     (*ty, *tz) = (0, *tz + 1);
                 }
             }
-            warp
         });
-        self.finish_block(index, shared, warps.collect())
+        block
     }
 
     fn fragment_warp(&self, fragment: &Fragment, number: usize) -> Warp {

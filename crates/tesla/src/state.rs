@@ -132,16 +132,17 @@ impl Warp {
         }
     }
 
-    /// What [`Warp::new`] gives for the same number of registers and bytes, in the memory that is here; an engine's
-    /// own room goes.
-    pub fn begin(&mut self, flow: Flow, number: u32) {
-        (self.flow, self.number) = (flow, number);
-        self.r.begin();
-        (self.a, self.c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
-        self.local.fill(0);
-        self.inputs.clear();
-        self.outputs.clear();
-        self.emitted.clear();
+    /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
+    /// sizes. Its number stays, and so does an engine's own room.
+    pub fn begin(&mut self, pc: u32, launched: Mask) {
+        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted } = self;
+        flow.begin(pc, launched);
+        r.clear();
+        (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
+        local.fill(0);
+        inputs.clear();
+        outputs.clear();
+        emitted.clear();
     }
 
     /// The general registers as a lane-major file, for engines that work on whole rows.

@@ -1,10 +1,10 @@
 //! Wavefronts on all threads, and how what they leave comes together.
 //!
-//! A batch of wavefronts leaves its results in an outcome of its own, which is as big as a processor's cache and is used
-//! again by the next batch. From there exports and killed lanes go to their place among all lanes at once, on the same
-//! thread; the rest, which is little or rare, is put in order at the end. Nothing depends on who runs what.
+//! A wavefront leaves its exports at their place among all lanes, if their target is one that the first wavefronts have
+//! shown. The rest, which is little or rare, a batch leaves in an outcome of its own, and these are put in order at the
+//! end. Nothing depends on who runs what.
 
-use std::mem::take;
+use std::mem::{MaybeUninit, take};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ use reconverge_simt::{Silent, Trap};
 use super::Fast;
 use super::run::{Counts, Runner};
 use crate::code::ExportKind;
-use crate::launch::{Exported, MemoryOutcome, Outcome};
+use crate::launch::{Exported, LANES, MemoryOutcome, Outcome};
 use crate::reference::{Cause, Wave};
 use crate::run::Origin;
 
@@ -30,15 +30,25 @@ struct Place<'a> {
     exports: Vec<Part<'a>>,
 }
 
-/// The batch's part of an [`Exported`].
+/// The batch's part of an [`Exported`], of which nobody has written anything before.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,
-    values: &'a mut [[u32; 4]],
-    written: &'a mut [u8],
+    values: &'a mut [MaybeUninit<[u32; 4]>],
+    written: &'a mut [MaybeUninit<u8>],
 }
 
-/// Runs the wavefronts at `places`, which follow those whose results are in `outcome`.
+impl Part<'_> {
+    /// Takes what the wavefront at `lanes` of the batch has left: writes each of these lanes.
+    fn take(&mut self, wave: &Wave, lanes: Range<usize>) {
+        let nothing = ([[0; 4]; LANES], [0; LANES]);
+        let (values, written) = wave.exported(self.kind, self.base).unwrap_or(nothing);
+        self.values[lanes.clone()].write_copy_of_slice(&values[..lanes.len()]);
+        self.written[lanes.clone()].write_copy_of_slice(&written[..lanes.len()]);
+    }
+}
+
+/// Runs the wavefronts at `places`, which follow those whose results are in `outcome`, exactly.
 ///
 /// # Errors
 /// The first trap in the order of lanes.
@@ -53,6 +63,10 @@ pub(super) fn run(
     let mut killed = take(&mut outcome.killed);
     killed.resize(total, false);
     let mut exports = take(&mut outcome.exports);
+    for Exported { values, written, .. } in &mut exports {
+        values.reserve_exact(total - start);
+        written.reserve_exact(total - start);
+    }
     let lanes = BATCH * origin.width();
     let mut batches: Vec<(&[usize], Place<'_>)> = places
         .chunks(BATCH)
@@ -60,7 +74,8 @@ pub(super) fn run(
         .map(|(places, killed)| (places, Place { killed, exports: Vec::with_capacity(exports.len()) }))
         .collect();
     for Exported { kind, base, values, written } in &mut exports {
-        let lists = values[start..].chunks_mut(lanes).zip(written[start..].chunks_mut(lanes));
+        let values = values.spare_capacity_mut()[..total - start].chunks_mut(lanes);
+        let lists = values.zip(written.spare_capacity_mut()[..total - start].chunks_mut(lanes));
         for ((_, place), (values, written)) in batches.iter_mut().zip(lists) {
             place.exports.push(Part { kind: *kind, base: *base, values, written });
         }
@@ -68,72 +83,66 @@ pub(super) fn run(
     // Nobody needs to know what comes behind a trap.
     let trapped = AtomicUsize::new(usize::MAX);
     let work = |worker: &mut Worker<'_>, (number, (places, place)): (usize, (&[usize], Place<'_>))| {
-        let result = worker.batch(places, lanes, || trapped.load(Ordering::Relaxed) < number);
+        let result = worker.batch(places, place, || trapped.load(Ordering::Relaxed) < number);
         if result.is_err() {
             trapped.fetch_min(number, Ordering::Relaxed);
-            worker.outcome = Outcome::default();
         }
-        result.map(|()| worker.hand_on(place))
+        result
     };
-    let done = hand_out(batches.into_iter().enumerate(), || Worker::new(origin, fast), work).results;
-    (outcome.killed, outcome.exports) = (killed, exports);
-    let mut counts = Runner::new(fast).counts();
-    for (number, done) in done.into_iter().enumerate() {
-        let (rest, counted) = done?;
-        let first = start + number * lanes;
-        append(outcome, rest, first..total.min(first + lanes), total);
-        counts.add(&counted);
+    let done = hand_out(batches.into_iter().enumerate(), || Worker::new(origin, fast), work);
+    let rests = done.results.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for Exported { values, written, .. } in &mut exports {
+        // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written every lane of
+        // every wavefront behind `start`; there is room for all of them.
+        unsafe {
+            values.set_len(total);
+            written.set_len(total);
+        }
     }
+    (outcome.killed, outcome.exports) = (killed, exports);
+    for (first, rest) in (start..).step_by(lanes).zip(rests) {
+        append(outcome, rest, first..total.min(first + lanes), total);
+    }
+    let mut counts = Runner::new(fast).counts();
+    done.workers.into_iter().for_each(|worker| counts.add(&worker.runner.counts()));
     Ok(counts)
 }
 
 /// What a thread uses again for each of its batches.
 struct Worker<'a> {
-    fast: &'a Fast,
     runner: Runner<'a>,
     wave: Wave,
-    /// What the batch has left.
-    outcome: Outcome,
 }
 
 impl<'a> Worker<'a> {
     fn new(origin: &Origin, fast: &'a Fast) -> Worker<'a> {
-        let wave = origin.wave(0, fast.room());
-        Worker { fast, runner: Runner::new(fast), wave, outcome: Outcome::default() }
+        Worker { runner: Runner::new(fast), wave: origin.wave(0, fast.room()) }
     }
 
-    /// Runs a batch of at most `lanes` lanes, until `stop` says that nobody needs it.
-    fn batch(&mut self, places: &[usize], lanes: usize, stop: impl Fn() -> bool) -> Result<(), Trap<Cause>> {
-        for place in places {
+    /// Runs a batch, until `stop` says that nobody needs it: that one before has trapped. Gives what has no place.
+    fn batch(
+        &mut self,
+        starts: &[usize],
+        mut place: Place<'_>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Outcome, Trap<Cause>> {
+        let Place { killed, exports } = &mut place;
+        let mut rest = Outcome::default();
+        for start in starts {
             if stop() {
                 break;
             }
-            self.wave.restart(*place);
+            self.wave.restart(*start);
             self.runner.finish(&mut self.wave, &mut Silent)?;
-            self.wave.leave_to(&mut self.outcome, lanes);
+            let own = rest.killed.len()..rest.killed.len() + self.wave.count;
+            exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone()));
+            let others = |kind, base| !exports.iter().any(|part| (part.kind, part.base) == (kind, base));
+            self.wave.leave_exports_to(&mut rest, killed.len(), others);
+            self.wave.leave_others_to(&mut rest);
         }
-        Ok(())
-    }
-
-    /// Puts what the batch left in its place, and gives what has none. The lists of targets stay here, zero again.
-    fn hand_on(&mut self, mut place: Place<'_>) -> (Outcome, Counts) {
-        let mut rest = take(&mut self.outcome);
-        let killed = take(&mut rest.killed);
-        place.killed[..killed.len()].copy_from_slice(&killed);
-        for mut exported in take(&mut rest.exports) {
-            let own = |part: &&mut Part<'_>| (part.kind, part.base) == (exported.kind, exported.base);
-            let Some(Part { values, written, .. }) = place.exports.iter_mut().find(own) else {
-                rest.exports.push(exported);
-                continue;
-            };
-            let lanes = values.len();
-            values.copy_from_slice(&exported.values[..lanes]);
-            written.copy_from_slice(&exported.written[..lanes]);
-            exported.values.fill([0; 4]);
-            exported.written.fill(0);
-            self.outcome.exports.push(exported);
-        }
-        (rest, std::mem::replace(&mut self.runner, Runner::new(self.fast)).counts())
+        let ended = take(&mut rest.killed);
+        killed[..ended.len()].copy_from_slice(&ended);
+        Ok(rest)
     }
 }
 

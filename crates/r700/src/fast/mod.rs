@@ -92,22 +92,24 @@ pub(crate) fn run<O: Observer>(
     let counts = if together && !O::ENABLED && !fast.shares(simd) {
         // The first few wavefronts show which export targets there are.
         let (first, others) = places.split_at(batches::FIRST);
-        let mut counts = in_order(origin, fast, simd, first, &mut outcome, observer)?;
+        let lanes = others[0];
+        let mut counts = in_order(origin, fast, simd, first, lanes, &mut outcome, observer)?;
         counts.add(&batches::run(origin, fast, others, &mut outcome)?);
         counts
     } else {
-        in_order(origin, fast, simd, &places, &mut outcome, observer)?
+        in_order(origin, fast, simd, &places, origin.launch.lanes, &mut outcome, observer)?
     };
     counts.settle(fast, &mut outcome.fidelity);
     Ok(outcome)
 }
 
-/// One wavefront after another, from the launch's first on.
+/// One wavefront after another, from the launch's first on, which together have `lanes` lanes.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
     places: &[usize],
+    lanes: usize,
     outcome: &mut Outcome,
     observer: &mut O,
 ) -> Result<Counts, Trap<Cause>> {
@@ -117,7 +119,7 @@ fn in_order<O: Observer>(
     for place in places {
         wave.restart(*place);
         runner.finish(&mut wave, observer)?;
-        wave.leave_to(outcome, origin.launch.lanes);
+        wave.leave_to(outcome, lanes);
     }
     *simd = take(&mut wave.simd);
     Ok(runner.counts())
