@@ -410,6 +410,32 @@ fn local_memory_belongs_to_a_thread_and_starts_at_zero() {
     assert_eq!(words(&outcome), [0, 1, 2, 3]);
 }
 
+// 1.4, 1.7: nothing of a block is left for the next.
+#[test]
+fn every_block_begins_with_all_its_state_at_zero() {
+    let source = indexed(
+        "ld b32 $r4 l[0x8]
+        add b32 $r4 $r4 $r9
+        mov $r5 $a1
+        add b32 $r4 $r4 $r5
+        mov $r5 $c1
+        add b32 $r4 $r4 $r5
+        mov b32 $r5 b32 s[0x20]
+        add b32 $r4 $r4 $r5
+        st b32 g14[$r2] $r4
+        mov b32 $r9 0x1
+        st b32 l[0x8] $r9
+        shl $a1 $r9 0x0
+        set $c1 # ge u32 $r9 $r9
+        st b32 s[0x20] $r9
+        exit nop",
+    );
+    let (mut compute, program) = kernel(&source, 3, [4, 1, 1], 12);
+    compute.setup.local_bytes = 12;
+    let outcome = run(Launch::Compute(compute), &program, &strict()).unwrap();
+    assert_eq!(words(&outcome), [0; 12]);
+}
+
 // 4: widths of g[].
 #[test]
 fn loads_extend_and_stores_cut() {
