@@ -4,6 +4,7 @@ use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
 use reconverge_r500::text::{Listing, assemble, disassemble};
 use reconverge_r500::words::{FcInst, InstType, layout};
+use reconverge_testkit::Random;
 
 fn text_of(words: &[u32]) -> String {
     disassemble(&Program::from_words(words.to_vec()), Listing::default())
@@ -18,17 +19,6 @@ fn round_trip(words: &[u32]) {
 
 fn hex(words: &[u32]) -> Vec<String> {
     words.iter().map(|word| format!("{word:08x}")).collect()
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
 }
 
 const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
@@ -63,7 +53,7 @@ fn every_reserved_and_unused_bit_survives() {
 
 #[test]
 fn every_flow_control_word_of_documented_bits_survives() {
-    let mut random = Random(0x5eed_0001);
+    let mut random = Random::new(0x5eed_0001);
     for _ in 0..200_000 {
         let words = [0x402, 0, random.next() & FcInst::OWNED, random.next() & 0x81ff_1f1f, 0, 0];
         round_trip(&words);
@@ -72,8 +62,9 @@ fn every_flow_control_word_of_documented_bits_survives() {
 
 #[test]
 fn a_million_random_instructions_survive() {
-    let mut random = Random(0x5eed_0002);
-    println!("seed {:#x}", random.0);
+    let seed = 0x5eed_0002;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
     for round in 0..1_000_000u32 {
         let kind = TYPES[round as usize % 4];
         let mut words = [0; 6];
@@ -236,7 +227,7 @@ fn structure_indents_and_numbers_constructs() {
 
 #[test]
 fn any_constant_bits_survive() {
-    let mut random = Random(0x5eed_0003);
+    let mut random = Random::new(0x5eed_0003);
     for _ in 0..20_000 {
         let bytes = (0..4).flat_map(|_| random.next().to_le_bytes()).collect();
         let constants = vec![ConstantBlock { bank: 0, offset: 16 * (random.next() % 256), bytes }];
@@ -325,7 +316,7 @@ fn the_513th_instruction_is_one_too_many() {
 
 #[test]
 fn damaged_text_never_panics() {
-    let mut random = Random(0x5eed_0004);
+    let mut random = Random::new(0x5eed_0004);
     let mut words = Vec::new();
     for round in 0..64 {
         let kind = TYPES[round % 4];
@@ -356,14 +347,16 @@ fn damaged_text_never_panics() {
     ];
     for _ in 0..20_000 {
         let mut damaged: Vec<char> = text.chars().collect();
-        for _ in 0..=random.next() % 4 {
-            let at = random.next() as usize % damaged.len();
-            match random.next() % 3 {
+        for _ in 0..=random.below(4) {
+            if damaged.is_empty() {
+                break;
+            }
+            let at = random.below(damaged.len() as u32) as usize;
+            match random.below(3) {
                 0 => drop(damaged.remove(at)),
                 1 => damaged.truncate(at.max(1)),
                 _ => {
-                    let piece = pieces[random.next() as usize % pieces.len()];
-                    damaged.splice(at..at, piece.chars());
+                    damaged.splice(at..at, random.one_of(&pieces).chars());
                 }
             }
         }

@@ -11,25 +11,7 @@ use reconverge_r700::words::{
     AluDword0, AluDword1Op2R700, AluDword1Op3, IndexModeR700, Omod, Op2, Op3, PredSel,
 };
 use reconverge_simt::Engine;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
-
-    fn below(&mut self, count: u32) -> u32 {
-        self.next() % count
-    }
-
-    fn one_in(&mut self, count: u32) -> bool {
-        self.below(count) == 0
-    }
-}
+use reconverge_testkit::Random;
 
 /// A register, a constant of the file, an inline constant, PV or PS.
 fn source(random: &mut Random) -> (u16, u8) {
@@ -49,16 +31,16 @@ const ACROSS: [Op2; 3] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4];
 
 fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -> [u32; 2] {
     let sources = [source(random), source(random), source(random)];
-    let relative = random.one_in(60);
+    let relative = random.once_in(60);
     let low = AluDword0 {
         src0_sel: sources[0].0,
         src0_rel: relative && sources[0].0 < 128,
         src0_chan: sources[0].1,
-        src0_neg: random.one_in(4),
+        src0_neg: random.once_in(4),
         src1_sel: sources[1].0,
         src1_rel: false,
         src1_chan: sources[1].1,
-        src1_neg: random.one_in(4),
+        src1_neg: random.once_in(4),
         index_mode: IndexModeR700::AR_X,
         pred_sel: match random.below(8) {
             0 => PredSel::ZERO,
@@ -68,10 +50,10 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
         last,
     };
     let dst_gpr = random.below(4) as u8;
-    let clamp = random.one_in(6);
+    let clamp = random.once_in(6);
     // Opcodes of several slots, mostly without their other slots: rarely, since strict mode refuses them.
-    let any = random.one_in(12);
-    if across.is_none() && random.one_in(4) {
+    let any = random.once_in(12);
+    if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
             Op3::ALL.iter().copied().filter(|code| any || !op3(*code).meaning.spans_slots()).collect();
         let code = codes[random.below(codes.len() as u32) as usize];
@@ -79,11 +61,11 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
             src2_sel: sources[2].0,
             src2_rel: false,
             src2_chan: sources[2].1,
-            src2_neg: random.one_in(4),
+            src2_neg: random.once_in(4),
             alu_inst: code,
             bank_swizzle: 0,
             dst_gpr,
-            dst_rel: random.one_in(60),
+            dst_rel: random.once_in(60),
             dst_chan: chan,
             clamp,
         };
@@ -94,16 +76,16 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let codes: Vec<Op2> = Op2::ALL.iter().copied().filter(alone).collect();
     let code = across.unwrap_or(codes[random.below(codes.len() as u32) as usize]);
     let high = AluDword1Op2R700 {
-        src0_abs: random.one_in(5),
-        src1_abs: random.one_in(5),
-        update_execute_mask: random.one_in(12),
-        update_pred: random.one_in(2),
-        write_mask: !random.one_in(4),
+        src0_abs: random.once_in(5),
+        src1_abs: random.once_in(5),
+        update_execute_mask: random.once_in(12),
+        update_pred: random.once_in(2),
+        write_mask: !random.once_in(4),
         omod: [Omod::OFF, Omod::OFF, Omod::M2, Omod::D2][random.below(4) as usize],
         alu_inst: code as u16,
         bank_swizzle: 0,
         dst_gpr,
-        dst_rel: random.one_in(60),
+        dst_rel: random.once_in(60),
         dst_chan: chan,
         clamp,
     };
@@ -114,10 +96,10 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
 fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
-        let across = random.one_in(8).then(|| ACROSS[random.below(3) as usize]);
+        let across = random.once_in(8).then(|| ACROSS[random.below(3) as usize]);
         let chosen: Vec<u8> = match across {
             Some(_) => vec![0, 1, 2, 3],
-            None => (0..4).filter(|_| random.one_in(2)).collect(),
+            None => (0..4).filter(|_| random.once_in(2)).collect(),
         };
         let chosen = if chosen.is_empty() { vec![random.below(4) as u8] } else { chosen };
         for (number, chan) in chosen.iter().enumerate() {
@@ -142,7 +124,7 @@ fn launch(random: &mut Random) -> Launch {
     let mut launch = Launch::new(chip, Stage::Pixel, lanes);
     launch.num_gprs = 4;
     launch.clause_temps = 0;
-    launch.dx10_clamp = random.one_in(2);
+    launch.dx10_clamp = random.once_in(2);
     let word = |random: &mut Random| match random.below(4) {
         0 => [0, 0x8000_0000, 1, 0x7f80_0000, 0x7fc0_0000, 0xff80_0001, 0x3f80_0000, 0x0080_0000]
             [random.below(8) as usize],
@@ -162,7 +144,7 @@ fn launch(random: &mut Random) -> Launch {
 fn random_groups_leave_the_same_on_every_engine() {
     let seed = 0x9e37_79b9_7f4a_7c15;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let (mut strict, mut lenient) = (0, 0);
     for _ in 0..5000 {
         let program = program(&mut random);
@@ -176,7 +158,7 @@ fn random_groups_leave_the_same_on_every_engine() {
 
 #[test]
 fn a_watchdog_bites_at_the_same_instruction_on_every_engine() {
-    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    let mut random = Random::new(0xd1b5_4a32_d192_ed03);
     for _ in 0..200 {
         let program = program(&mut random);
         let launch = launch(&mut random);
@@ -188,7 +170,7 @@ fn a_watchdog_bites_at_the_same_instruction_on_every_engine() {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(0x1234_5678_9abc_def1);
     for _ in 0..20 {
         let program = program(&mut random);
         let mut launch = launch(&mut random);

@@ -5,6 +5,7 @@ mod collections;
 use collections::{records, shared};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, assemble, disassemble};
+use reconverge_testkit::Random;
 
 fn round_trip(words: &[u32], chip: Chip, what: &str) {
     let text = disassemble(words, chip, Options::default()).text;
@@ -23,17 +24,6 @@ fn round_trip(words: &[u32], chip: Chip, what: &str) {
             assert_eq!(back.chip, chip);
         }
         Err(faults) => panic!("{what}: {} at {:?}\n{text}", faults[0], faults[0].span.line_column(&text)),
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
     }
 }
 
@@ -59,7 +49,7 @@ fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
 fn a_million_random_words_come_back() {
     let seed = 0x5eed_0700;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for chip in chips() {
         for _ in 0..6200 {
             let alu: Vec<u32> = (0..48).map(|_| random.next()).collect();
@@ -129,7 +119,7 @@ fn every_value_of_every_half_of_a_control_flow_word_comes_back() {
 fn random_edits_of_a_text_never_panic() {
     let seed = 0xed17;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let alu: Vec<u32> = (0..16).map(|_| random.next()).collect();
     let fetch: Vec<u32> = (0..16).map(|_| random.next()).collect();
     let text = disassemble(&with_clauses(&alu, &fetch), Chip::RV770, Options::default()).text;

@@ -12,111 +12,96 @@ use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Compute, Launch, Options, Run, RunError, run_observed};
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
+use reconverge_testkit::Random;
 use support::run;
 
 const CHIP: Chip = Chip::Gt215;
 const OUT: u32 = 0x1000;
 
-/// xorshift: the same numbers every time.
-struct Random(u64);
+/// `$r0` to `$r9`; `$r1` is the output's address and stays.
+fn register(random: &mut Random) -> String {
+    let number = random.below(9);
+    format!("$r{}", if number == 0 { 0 } else { number + 1 })
+}
 
-impl Random {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32 % limit
+fn predicate(random: &mut Random) -> String {
+    match random.below(3) {
+        0 => format!("({} $c{}) ", random.one_of(&["e", "lg", "l", "ge", "s", "c", "no"]), random.below(2)),
+        _ => String::new(),
     }
+}
 
-    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len() as u32) as usize]
-    }
-
-    /// `$r0` to `$r9`; `$r1` is the output's address and stays.
-    fn register(&mut self) -> String {
-        let number = self.below(9);
-        format!("$r{}", if number == 0 { 0 } else { number + 1 })
-    }
-
-    fn predicate(&mut self) -> String {
-        match self.below(3) {
-            0 => format!("({} $c{}) ", self.one_of(&["e", "lg", "l", "ge", "s", "c", "no"]), self.below(2)),
-            _ => String::new(),
+fn line(random: &mut Random, lines: u32) -> String {
+    let [d, a, b] = [(); 3].map(|()| register(random));
+    let (c, label) = (random.below(2), format!("L{}", random.below(lines)));
+    let guard = predicate(random);
+    match random.below(36) {
+        0..4 => {
+            let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
+            let kind = random.one_of(&["u32", "s32", "f32"]);
+            format!("set $c{c} # {compare} {kind} {a} {b}")
         }
+        4..7 => format!("{guard}add b32 {d} {a} {b}"),
+        7 => format!("{guard}add b32 $c{c} {d} {a} {b}"),
+        8..10 => format!("mov b32 {d} {:#x}", random.below(70)),
+        10 => format!("{guard}add rn f32 {d} {a} {b}"),
+        11 => format!("{guard}mul rn f32 {d} {a} neg {b}"),
+        12 => format!("{guard}and b32 $c{c} {d} {a} {b}"),
+        13 => format!("{guard}shr u32 {d} {a} 0x1"),
+        14 => format!("cvt rn f32 {d} u32 {a}"),
+        15 => format!("{guard}mov b32 {d} b32 s[0x10]"),
+        16 => format!("{guard}mul {d} u16 {a}l u16 {b}h"),
+        17 => format!("shl $a1 $r0 0x2\nst b32 s[$a1+0x40] {a}"),
+        18 => format!("shl $a1 $r0 0x2\nmov b32 {d} b32 s[$a1+0x44]"),
+        19 => format!("{guard}st b32 g14[$r1] {a}"),
+        20 => format!("{guard}ld b32 {d} g14[$r1]"),
+        21..27 => format!("({} $c{c}) bra {label}", random.one_of(&["e", "lg", "s", "ns"])),
+        27 => format!("bra {label}"),
+        28 | 29 => format!("joinat {label}"),
+        30 => "join nop".to_owned(),
+        31 => format!("join add b32 {d} {a} {b}"),
+        32 => match random.below(3) {
+            0 => format!("breakaddr {label}"),
+            1 => format!("call {label}"),
+            _ => "bar inc wait 0x0 0xfff".to_owned(),
+        },
+        33 => format!("({} $c{c}) break", random.one_of(&["e", "lg"])),
+        34 => format!("({} $c{c}) ret", random.one_of(&["e", "lg"])),
+        _ => random.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),
     }
+}
 
-    fn line(&mut self, lines: u32) -> String {
-        let [d, a, b] = [(); 3].map(|()| self.register());
-        let (c, label) = (self.below(2), format!("L{}", self.below(lines)));
-        let guard = self.predicate();
-        match self.below(36) {
-            0..4 => {
-                let compare = self.one_of(&["l", "e", "le", "g", "lg", "ge"]);
-                let kind = self.one_of(&["u32", "s32", "f32"]);
-                format!("set $c{c} # {compare} {kind} {a} {b}")
+/// Lines that leave their registers at the output's address. Half of them have a shape that makes sense.
+fn program(random: &mut Random) -> String {
+    let mut text = String::from(
+        "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
+    );
+    let lines = 4 + random.below(24);
+    if random.below(2) == 0 {
+        // A loop in which the lanes part, join and leave one after another.
+        text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
+        text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
+        text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";
+        for side in ["bra BOTH\nEVEN:\n", "BOTH:\njoin nop\nbra AGAIN\nOUT:\njoin nop\n"] {
+            for _ in 0..random.below(6) {
+                let straight = loop {
+                    let line = line(random, 1);
+                    let flows =
+                        ["bra", "join", "break", "call", "ret", "exit", "bar", "discard", "$c0", "g14"];
+                    if !flows.iter().any(|word| line.contains(word)) {
+                        break line;
+                    }
+                };
+                text += &format!("{straight}\n");
             }
-            4..7 => format!("{guard}add b32 {d} {a} {b}"),
-            7 => format!("{guard}add b32 $c{c} {d} {a} {b}"),
-            8..10 => format!("mov b32 {d} {:#x}", self.below(70)),
-            10 => format!("{guard}add rn f32 {d} {a} {b}"),
-            11 => format!("{guard}mul rn f32 {d} {a} neg {b}"),
-            12 => format!("{guard}and b32 $c{c} {d} {a} {b}"),
-            13 => format!("{guard}shr u32 {d} {a} 0x1"),
-            14 => format!("cvt rn f32 {d} u32 {a}"),
-            15 => format!("{guard}mov b32 {d} b32 s[0x10]"),
-            16 => format!("{guard}mul {d} u16 {a}l u16 {b}h"),
-            17 => format!("shl $a1 $r0 0x2\nst b32 s[$a1+0x40] {a}"),
-            18 => format!("shl $a1 $r0 0x2\nmov b32 {d} b32 s[$a1+0x44]"),
-            19 => format!("{guard}st b32 g14[$r1] {a}"),
-            20 => format!("{guard}ld b32 {d} g14[$r1]"),
-            21..27 => format!("({} $c{c}) bra {label}", self.one_of(&["e", "lg", "s", "ns"])),
-            27 => format!("bra {label}"),
-            28 | 29 => format!("joinat {label}"),
-            30 => "join nop".to_owned(),
-            31 => format!("join add b32 {d} {a} {b}"),
-            32 => match self.below(3) {
-                0 => format!("breakaddr {label}"),
-                1 => format!("call {label}"),
-                _ => "bar inc wait 0x0 0xfff".to_owned(),
-            },
-            33 => format!("({} $c{c}) break", self.one_of(&["e", "lg"])),
-            34 => format!("({} $c{c}) ret", self.one_of(&["e", "lg"])),
-            _ => self.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),
+            text += side;
         }
+        return text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n";
     }
-
-    /// Lines that leave their registers at the output's address. Half of them have a shape that makes sense.
-    fn program(&mut self) -> String {
-        let mut text = String::from(
-            "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
-        );
-        let lines = 4 + self.below(24);
-        if self.below(2) == 0 {
-            // A loop in which the lanes part, join and leave one after another.
-            text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
-            text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
-            text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";
-            for side in ["bra BOTH\nEVEN:\n", "BOTH:\njoin nop\nbra AGAIN\nOUT:\njoin nop\n"] {
-                for _ in 0..self.below(6) {
-                    let straight = loop {
-                        let line = self.line(1);
-                        let flows =
-                            ["bra", "join", "break", "call", "ret", "exit", "bar", "discard", "$c0", "g14"];
-                        if !flows.iter().any(|word| line.contains(word)) {
-                            break line;
-                        }
-                    };
-                    text += &format!("{straight}\n");
-                }
-                text += side;
-            }
-            return text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n";
-        }
-        for number in 0..lines {
-            text += &format!("L{number}:\n{}\n", self.line(lines));
-        }
-        text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
+    for number in 0..lines {
+        text += &format!("L{number}:\n{}\n", line(random, lines));
     }
+    text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
 /// Who runs and what the stack does, which both engines tell.
@@ -153,10 +138,10 @@ fn only_what_has_no_fast_way_goes_to_the_reference_interpreter() {
 fn random_programs_end_the_same_in_every_way() {
     let seed = 0x2545_f491_4f6c_dd1d;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let (mut ended, mut trapped, mut stopped, mut divergent) = (0, 0, 0, 0);
     for number in 0..1500 {
-        let text = random.program();
+        let text = program(&mut random);
         let assembled = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
         let program = Program { words: assembled.words(), ..Program::default() };
         let mut compute = Compute::of(&program, CHIP).unwrap();

@@ -8,64 +8,45 @@ use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Inst, Op, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Options, Run, Setup, Varying};
 use reconverge_tesla::table::TABLE;
+use reconverge_testkit::Random;
 
 /// `exit nop`, behind the instruction under test.
 const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
 const MEMORY: u32 = 0x1000;
 const MEMORY_BYTES: u32 = 0x400;
 
-/// xorshift: the same numbers every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
-
-    fn below(&mut self, limit: u32) -> u32 {
-        self.next() % limit
-    }
-
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u32) as usize]
-    }
-
-    /// Bits that arithmetic finds interesting.
-    fn value(&mut self) -> u32 {
-        const EDGES: [u32; 16] = [
-            0,
-            1,
-            2,
-            31,
-            32,
-            0xffff,
-            0x8000,
-            0x7fff_ffff,
-            0x8000_0000,
-            0xffff_ffff,
-            0x3f80_0000,
-            0x7f80_0000,
-            0x7fc0_0000,
-            0x0080_0000,
-            0x007f_ffff,
-            0x4f00_0000,
-        ];
-        match self.below(5) {
-            0 => self.one_of(&EDGES),
-            1 => self.below(64),
-            2 => MEMORY + self.below(MEMORY_BYTES),
-            3 => (self.below(1 << 20) as f32 / 1024.0 - 300.0).to_bits(),
-            _ => self.next(),
-        }
+/// Bits that arithmetic finds interesting.
+fn value(random: &mut Random) -> u32 {
+    const EDGES: [u32; 16] = [
+        0,
+        1,
+        2,
+        31,
+        32,
+        0xffff,
+        0x8000,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xffff_ffff,
+        0x3f80_0000,
+        0x7f80_0000,
+        0x7fc0_0000,
+        0x0080_0000,
+        0x007f_ffff,
+        0x4f00_0000,
+    ];
+    match random.below(5) {
+        0 => random.one_of(&EDGES),
+        1 => random.below(64),
+        2 => MEMORY + random.below(MEMORY_BYTES),
+        3 => (random.below(1 << 20) as f32 / 1024.0 - 300.0).to_bits(),
+        _ => random.next(),
     }
 }
 
 /// A machine about to execute the words; the state depends on the seed alone.
 fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let program = Program::from_words([words, &EXIT].concat());
     let lanes = 1 + random.below(32) as usize;
     let registers = random.one_of(&[20, 64, 128]);
@@ -74,14 +55,14 @@ fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64
     setup.local_bytes = 256;
     setup.modes.sat_nan = random.below(4) == 0;
     setup.modes.mul_zero_wins = random.below(4) == 0;
-    let constants: Vec<u8> = (0..256).flat_map(|_| random.value().to_le_bytes()).collect();
+    let constants: Vec<u8> = (0..256).flat_map(|_| value(&mut random).to_le_bytes()).collect();
     assert!(setup.constants.place(0, 0, &constants) && setup.constants.place(1, 0, &constants));
     let launch = match stage {
         Stage::Fragment => {
             let mut fragment = Fragment::new(setup, lanes);
             fragment.covered = (0..lanes).map(|_| random.below(3) != 0).collect();
             fragment.covered[0] = true;
-            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| random.value()).collect()));
+            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| value(&mut random)).collect()));
             Launch::Fragment(fragment)
         }
         Stage::Compute | Stage::Vertex | Stage::Geometry => {
@@ -101,13 +82,13 @@ fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
     // In some machines few values, so that operands are equal, or special together.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
-    let pool: Vec<u32> = (0..4).map(|_| random.value()).collect();
+    let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
         let first = MEMORY + 4 * random.below(100);
         for lane in 0..32 {
             let value = match (stride, few) {
                 (Some(stride), _) => first + stride * lane,
-                (None, u32::MAX) => random.value(),
+                (None, u32::MAX) => value(&mut random),
                 (None, few) => pool[random.below(few) as usize],
             };
             warp.set_r(Lane(lane as u8), register, value);
@@ -183,7 +164,7 @@ fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option
 
 fn sweep(mode: Mode, rounds: u32, mut seed: u64) {
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut compared = 0;
     for row in 0..TABLE.rows().len() {
         for _ in 0..rounds {

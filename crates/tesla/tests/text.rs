@@ -5,27 +5,7 @@ use reconverge_tesla::draft::Draft;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::text::{Listing, assemble, disassemble};
-
-/// A small generator (xorshift64*), seeded and printed.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        println!("seed {seed:#x}");
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-}
+use reconverge_testkit::Random;
 
 fn back(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) {
     let text = disassemble(words, base, chip, stage, listing);
@@ -137,7 +117,9 @@ fn scatter(mask: u64, value: u64) -> u64 {
 
 #[test]
 fn all_values_of_all_fields_come_back() {
-    let mut random = Random::new(0x5eed_0001);
+    let seed = 0x5eed_0001;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
     let mut checked = 0_usize;
     for chip in Chip::ALL {
         for stage in Stage::ALL {
@@ -149,11 +131,11 @@ fn all_values_of_all_fields_come_back() {
                 let mut words = Vec::new();
                 for mask in masks.into_iter().filter(|mask| *mask != 0) {
                     let count = mask.count_ones();
-                    let noise = random.next() & row.width();
+                    let noise = random.next_u64() & row.width();
                     for base in [row.default, noise] {
                         let base = base & !row.mask | row.fixed;
                         for step in 0..1_u64 << count.min(9) {
-                            let value = if count <= 9 { step } else { random.next() };
+                            let value = if count <= 9 { step } else { random.next_u64() };
                             let word = base & !mask | scatter(mask & !row.mask, value);
                             words.extend(words_of(word & !row.mask | row.fixed, row.long));
                         }
@@ -170,11 +152,13 @@ fn all_values_of_all_fields_come_back() {
 
 #[test]
 fn a_million_random_words_come_back() {
-    let mut random = Random::new(0x5eed_0002);
+    let seed = 0x5eed_0002;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
     for (turn, chip) in Chip::ALL.into_iter().enumerate() {
         for stage in Stage::ALL {
-            let words: Vec<u32> = (0..50_001).map(|_| random.next() as u32).collect();
-            let base = if turn == 0 { 0 } else { 4 * random.below(1 << 20) as u32 };
+            let words: Vec<u32> = (0..50_001).map(|_| random.next()).collect();
+            let base = if turn == 0 { 0 } else { 4 * random.below(1 << 20) };
             let listing = Listing { hex: turn == 1, structure: turn == 2, labels: turn != 3 };
             back(&words, base, chip, stage, listing);
         }
@@ -183,7 +167,9 @@ fn a_million_random_words_come_back() {
 
 #[test]
 fn random_edits_never_panic_and_errors_have_places() {
-    let mut random = Random::new(0x5eed_0003);
+    let seed = 0x5eed_0003;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
     let pieces = [
         "$r1",
         "(",
@@ -204,24 +190,27 @@ fn random_edits_never_panic_and_errors_have_places() {
         "99999999999",
     ];
     for round in 0..3_000 {
-        let chip = Chip::ALL[random.below(5)];
-        let stage = Stage::ALL[random.below(4)];
+        let chip = random.one_of(&Chip::ALL);
+        let stage = random.one_of(&Stage::ALL);
         let words: Vec<u32> = (0..6)
             .flat_map(|_| {
-                let row = TABLE.rows()[random.below(TABLE.rows().len())];
-                words_of(random.next() & !row.mask & row.width() | row.fixed, row.long)
+                let row = random.one_of(TABLE.rows());
+                words_of(random.next_u64() & !row.mask & row.width() | row.fixed, row.long)
             })
             .collect();
         let mut text =
             disassemble(&words, 0, chip, stage, Listing { labels: round % 2 == 0, ..Listing::default() });
         for _ in 0..1 + random.below(4) {
             let places: Vec<usize> = text.char_indices().map(|(place, _)| place).collect();
-            let Some(&place) = places.get(random.below(places.len().max(1))) else { break };
+            if places.is_empty() {
+                break;
+            }
+            let place = random.one_of(&places);
             match random.below(3) {
                 0 => {
                     text.remove(place);
                 }
-                1 => text.insert_str(place, pieces[random.below(pieces.len())]),
+                1 => text.insert_str(place, random.one_of(&pieces)),
                 _ => text.insert(place, char::from(32 + random.below(95) as u8)),
             }
         }

@@ -24,6 +24,11 @@ impl Random {
         (self.0 >> 20) as u32
     }
 
+    /// 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        u64::from(self.next()) << 32 | u64::from(self.next())
+    }
+
     /// A number below `limit`, which is at least 1.
     pub fn below(&mut self, limit: u32) -> u32 {
         self.next() % limit
@@ -32,5 +37,10 @@ impl Random {
     /// Yes, once in `times`.
     pub fn once_in(&mut self, times: u32) -> bool {
         self.below(times) == 0
+    }
+
+    /// One of the choices, of which there is at least one.
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.next() as usize % choices.len()]
     }
 }

@@ -6,7 +6,7 @@ use reconverge_tesla::lane::{Modifiers, Rounding, Width, convert64, double};
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
-use crate::operands::Random;
+use crate::operands::Operands;
 
 const MODIFIERS: [Modifiers; 4] = [
     Modifiers::NONE,
@@ -80,7 +80,7 @@ fn f32_narrows_to_f16_at_every_tie_and_beside_it() {
     {
         (place - 3..place + 4).for_each(check_narrow);
     }
-    let mut random = Random::new(0x1234_5678_9abc_def1);
+    let mut random = Operands::new(0x1234_5678_9abc_def1);
     (0..1_000_000).for_each(|_| check_narrow(random.f32()));
 }
 
@@ -119,7 +119,7 @@ fn check_f2i(from: FloatSize, x: u32) {
 #[test]
 fn every_f16_and_random_f32_become_the_right_integers() {
     (0..=0xffff).for_each(|x| check_f2i(FloatSize::F16, x));
-    let mut random = Random::new(0x0fed_cba9_8765_4321);
+    let mut random = Operands::new(0x0fed_cba9_8765_4321);
     for _ in 0..200_000 {
         check_f2i(FloatSize::F32, random.f32());
         // Exponents that matter: from a quarter to 2^34.
@@ -130,7 +130,7 @@ fn every_f16_and_random_f32_become_the_right_integers() {
 
 #[test]
 fn f32_rounds_to_whole_numbers_as_the_soft_float_does() {
-    let mut random = Random::new(0xdead_beef_0bad_cafe);
+    let mut random = Operands::new(0xdead_beef_0bad_cafe);
     for _ in 0..1_000_000 {
         let noise = random.bits() as u32;
         for x in [random.f32(), noise & 0x807f_ffff | (125 + (noise >> 8) % 28) << 23] {
@@ -195,7 +195,7 @@ fn check_integer_source(x: u32) {
 #[test]
 fn every_16_bit_and_random_32_bit_integers_convert() {
     (0..=0xffff).for_each(check_integer_source);
-    let mut random = Random::new(0x0123_4567_89ab_cdef);
+    let mut random = Operands::new(0x0123_4567_89ab_cdef);
     for _ in 0..50_000 {
         check_integer_source(random.bits() as u32);
         // Ties at 24 bits.
@@ -237,7 +237,7 @@ fn wide_number(from: convert64::Integer, x: u64) -> i128 {
 
 #[test]
 fn wide_integers_round_once() {
-    let mut random = Random::new(0x7f4a_7c15_9e37_79b9);
+    let mut random = Operands::new(0x7f4a_7c15_9e37_79b9);
     for _ in 0..300_000 {
         let noise = random.bits();
         let x = match noise & 1 {
@@ -278,7 +278,7 @@ fn wide_integers_round_once() {
 
 #[test]
 fn doubles_convert_as_the_soft_float_does() {
-    let mut random = Random::new(0xc2b2_ae3d_27d4_eb4f);
+    let mut random = Operands::new(0xc2b2_ae3d_27d4_eb4f);
     for _ in 0..500_000 {
         let noise = random.bits();
         let x = match noise & 3 {
@@ -328,7 +328,7 @@ fn doubles_convert_as_the_soft_float_does() {
 
 #[test]
 fn f32_becomes_f64_exactly_and_nan_keeps_its_payload() {
-    let mut random = Random::new(0x1656_67b1_9e37_79f9);
+    let mut random = Operands::new(0x1656_67b1_9e37_79f9);
     for _ in 0..300_000 {
         let x = random.f32();
         let got = convert64::f32_to_f64(Modifiers::NONE, x).0;

@@ -6,7 +6,7 @@ use reconverge_tesla::lane::{Flags, Rounding, double};
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, StatusAnd};
 
-use crate::operands::Random;
+use crate::operands::Operands;
 
 /// The description's own algorithms, step by step.
 mod plain {
@@ -185,7 +185,7 @@ const COUNT: usize = 3_000_000;
 
 #[test]
 fn f32_add_is_the_models_and_the_flushed_ieee_sum() {
-    let mut random = Random::new(0x1f83_d9ab_fb41_bd6b);
+    let mut random = Operands::new(0x1f83_d9ab_fb41_bd6b);
     for _ in 0..COUNT {
         let a = random.f32();
         // Half of the time a neighbour of -a, for the cancellations.
@@ -208,7 +208,7 @@ fn f32_add_is_the_models_and_the_flushed_ieee_sum() {
 
 #[test]
 fn f32_mul_is_the_models_and_the_ieee_product_rounded_before_the_flush() {
-    let mut random = Random::new(0x5be0_cd19_137e_2179);
+    let mut random = Operands::new(0x5be0_cd19_137e_2179);
     let up = Single::from_bits(0x5f80_0000); // 2^64
     for _ in 0..COUNT {
         let a = random.f32();
@@ -243,7 +243,7 @@ fn f32_mul_is_the_models_and_the_ieee_product_rounded_before_the_flush() {
 
 #[test]
 fn f32_mad_is_the_models() {
-    let mut random = Random::new(0x3c6e_f372_fe94_f82b);
+    let mut random = Operands::new(0x3c6e_f372_fe94_f82b);
     for round in 0..2 * COUNT {
         let (a, b) = (random.f32(), random.f32());
         let noise = random.bits() as u32;
@@ -285,7 +285,7 @@ fn f32_mad_is_the_models() {
 
 #[test]
 fn saturation_and_its_nan_modes_hold_for_every_operation() {
-    let mut random = Random::new(0xa54f_f53a_5f1d_36f1);
+    let mut random = Operands::new(0xa54f_f53a_5f1d_36f1);
     for _ in 0..COUNT / 3 {
         let (a, b, c) = (random.f32(), random.f32(), random.f32());
         let operand = float::is_nan(a) || float::is_nan(b);
@@ -331,7 +331,7 @@ fn same(got: u64, expected: Double) -> bool {
 
 #[test]
 fn f64_add_mul_and_fma_are_ieee_in_all_four_modes() {
-    let mut random = Random::new(0x510e_527f_ade6_82d1);
+    let mut random = Operands::new(0x510e_527f_ade6_82d1);
     for round in 0..COUNT / 2 {
         let (a, b) = (random.f64(), random.f64());
         let product = value(wide(a).mul_r(wide(b), Round::NearestTiesToEven)).to_bits() as u64;

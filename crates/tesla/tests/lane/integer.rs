@@ -3,7 +3,7 @@
 use reconverge_tesla::lane::integer::{self, Addition, Product};
 use reconverge_tesla::lane::{Compare, Flags, Width};
 
-use crate::operands::Random;
+use crate::operands::Operands;
 
 const ADDITIONS: [Addition; 4] = [Addition::Add, Addition::Sub, Addition::Subr, Addition::Addc];
 const WIDTHS: [Width; 2] = [Width::B16, Width::B32];
@@ -92,7 +92,7 @@ fn every_16_bit_value_adds_to_every_edge() {
 
 #[test]
 fn random_values_add() {
-    let mut random = Random::new(0x9b05_688c_2b3e_6c1f);
+    let mut random = Operands::new(0x9b05_688c_2b3e_6c1f);
     for _ in 0..300_000 {
         check_additions(random.bits() as u32, random.bits() as u32);
         check_additions(random.bits() as u32, random.of(&EDGES));
@@ -117,7 +117,7 @@ fn plain_product(product: Product, a: u32, b: u32) -> u32 {
 
 #[test]
 fn products_mad_sad_min_max_and_set_are_those_of_whole_numbers() {
-    let mut random = Random::new(0x6a09_e667_f3bc_c908);
+    let mut random = Operands::new(0x6a09_e667_f3bc_c908);
     let mut products = Vec::new();
     for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
         products.push(Product::Bits16 { signed1: first, signed2: second });
@@ -197,7 +197,7 @@ fn every_16_bit_value_shifts_by_every_count_that_matters() {
 
 #[test]
 fn random_32_bit_values_shift() {
-    let mut random = Random::new(0xbb67_ae85_84ca_a73b);
+    let mut random = Operands::new(0xbb67_ae85_84ca_a73b);
     for _ in 0..50_000 {
         let a = random.bits() as u32;
         for count in (0..=34).chain([0x7f, 0x1_0000, 0x1_0003, 0x8000_0001, 0xffff_ffff]) {

@@ -1,26 +1,25 @@
 //! Operands for the comparing tests: seeded random numbers, and the values where rules meet.
 
-/// xorshift64; the same sequence on every machine.
-pub(crate) struct Random(u64);
+use reconverge_testkit::Random;
 
-impl Random {
+/// Operands, by a generator.
+pub(crate) struct Operands(Random);
+
+impl Operands {
     /// Starts at a seed, which is printed.
-    pub(crate) fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Operands {
         println!("seed {seed:#x}");
-        Random(seed)
+        Operands(Random::new(seed))
     }
 
     /// 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.next_u64()
     }
 
     /// One of the values given.
     pub(crate) fn of<T: Copy>(&mut self, values: &[T]) -> T {
-        values[(self.bits() >> 32) as usize % values.len()]
+        self.0.one_of(values)
     }
 
     /// An f32: any bits, a special, or few significant bits so that ties and cancellations occur.

@@ -2,6 +2,7 @@
 //! level of this processor, over special values and random bits.
 
 use reconverge_simt::registers::Row;
+use reconverge_testkit::Random;
 
 use super::super::lanes::{ACTIVE, Place, Tables};
 use super::super::wide::{Baseline, Set};
@@ -18,25 +19,14 @@ const SPECIAL: [u32; 32] = [
     0x7fff_ffff, 0xffff_ffff, 31, 32, 0x1fff_ffff, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000,
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
-
-    /// Special values, numbers near the smallest ones, small integers, any bits.
-    fn word(&mut self) -> u32 {
-        let word = self.next();
-        match self.next() % 4 {
-            0 => SPECIAL[word as usize % SPECIAL.len()],
-            1 => word & 0x83ff_ffff,
-            2 => word & 0xff,
-            _ => word,
-        }
+/// Special values, numbers near the smallest ones, small integers, any bits.
+fn word(random: &mut Random) -> u32 {
+    let word = random.next();
+    match random.next() % 4 {
+        0 => random.one_of(&SPECIAL),
+        1 => word & 0x83ff_ffff,
+        2 => word & 0xff,
+        _ => word,
     }
 }
 
@@ -69,7 +59,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
         let Some(run) = choose(code, shape, level) else { continue };
         ways += 1;
         for round in 0..200 {
-            let rows: Vec<Row<LANES>> = (0..4).map(|_| Row(std::array::from_fn(|_| random.word()))).collect();
+            let rows: Vec<Row<LANES>> = (0..4).map(|_| Row(std::array::from_fn(|_| word(random)))).collect();
             let modifier = |random: &mut Random, number: u32| {
                 if shape.modified { random.next() & number != 0 } else { false }
             };
@@ -137,7 +127,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
 fn every_code_of_an_opcodes_own_gives_what_its_lane_function_gives() {
     let seed = 0x2545_f491_4f6c_dd1d;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for level in Level::available() {
         let mut opcodes = 0;
         for code in Op2::ALL {
@@ -157,7 +147,7 @@ fn every_code_of_an_opcodes_own_gives_what_its_lane_function_gives() {
 fn two_codes_in_one_give_what_both_give_one_after_the_other() {
     let seed = 0x9e37_79b9_7f4a_7c15;
     println!("seed {seed:#x}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let tables = Tables::default();
     let alone = Shape { modified: false, finish: false, write: true };
     let mut pairs = 0;
@@ -170,7 +160,7 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
             let [one, two] = ways.map(|run| run.expect("both have code of their own"));
             for round in 0..50 {
                 let rows: Vec<Row<LANES>> =
-                    (0..5).map(|_| Row(std::array::from_fn(|_| random.word() & 0x8000_0003))).collect();
+                    (0..5).map(|_| Row(std::array::from_fn(|_| word(&mut random) & 0x8000_0003))).collect();
                 let new = || Lanes {
                     rows: rows.clone(),
                     sets: [Set::NONE; 4],
