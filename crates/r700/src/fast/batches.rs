@@ -19,7 +19,7 @@ use crate::reference::{Cause, Wave};
 use crate::run::Origin;
 
 /// Wavefronts that a thread runs before it hands on their results.
-pub(super) const BATCH: usize = 64;
+pub(super) const BATCH: usize = 16;
 
 /// Wavefronts that run before all others, so that most export targets are known.
 pub(super) const FIRST: usize = 4;
