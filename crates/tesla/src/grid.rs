@@ -144,7 +144,8 @@ fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut
         }
     }
     let footprint = view.finish();
-    spare.pages = footprint.pages();
+    // Footprints are kept to the end of the batch: a large one must not make all others as large.
+    spare.pages = footprint.pages().min(64);
     (left, footprint, end)
 }
 

@@ -18,7 +18,7 @@ use crate::launch::{Exported, LANES, MemoryOutcome, Outcome};
 use crate::reference::{Cause, Wave};
 use crate::run::Origin;
 
-/// Wavefronts that a thread runs before it hands on their results.
+/// Wavefronts that a thread takes at a time.
 pub(super) const BATCH: usize = 16;
 
 /// Wavefronts that run before all others, so that most export targets are known.
@@ -48,7 +48,7 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`, which follow those whose results are in `outcome`, exactly.
+/// Runs the wavefronts at `places`: all that follow those whose results are in `outcome`, which has no more lanes.
 ///
 /// # Errors
 /// The first trap in the order of lanes.
@@ -60,10 +60,12 @@ pub(super) fn run(
 ) -> Result<Counts, Trap<Cause>> {
     let total = origin.launch.lanes;
     let start = outcome.killed.len();
+    assert_eq!(places.len(), (total - start).div_ceil(origin.width()), "these are all the others");
     let mut killed = take(&mut outcome.killed);
     killed.resize(total, false);
     let mut exports = take(&mut outcome.exports);
     for Exported { values, written, .. } in &mut exports {
+        assert_eq!((values.len(), written.len()), (start, start), "no lane has a place yet");
         values.reserve_exact(total - start);
         written.reserve_exact(total - start);
     }
@@ -92,8 +94,8 @@ pub(super) fn run(
     let done = hand_out(batches.into_iter().enumerate(), || Worker::new(origin, fast), work);
     let rests = done.results.into_iter().collect::<Result<Vec<_>, _>>()?;
     for Exported { values, written, .. } in &mut exports {
-        // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written every lane of
-        // every wavefront behind `start`; there is room for all of them.
+        // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written each lane of
+        // each wavefront from `start` on, of which there are enough for all lanes; there is room for them.
         unsafe {
             values.set_len(total);
             written.set_len(total);
