@@ -17,10 +17,10 @@ use crate::trap::LaunchTrap;
 
 /// Blocks a thread that run ahead at once: enough for every thread to stay busy to the end of a batch, few enough to
 /// keep what they have read and written small.
-const AHEAD: usize = 512;
+const AHEAD: usize = 1024;
 
 /// Blocks that share a view of the memory where there are many.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 8;
 
 /// Executes a launch with the engine that the options name.
 ///
