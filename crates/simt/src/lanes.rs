@@ -84,7 +84,7 @@ fn has(kind: Kind) -> bool {
     matches!(kind, Kind::Baseline)
 }
 
-/// Compiles functions for [`Kind::Avx2`]. They are unsafe to call, for whoever calls them must have the level.
+/// Compiles one function for [`Kind::Avx2`]. It is unsafe to call, for whoever calls it must have the level.
 ///
 /// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
 /// nowhere else.
@@ -97,7 +97,7 @@ macro_rules! for_avx2 {
     };
 }
 
-/// Compiles functions for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
+/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
 #[macro_export]
 macro_rules! for_avx512 {
     ($($function:tt)*) => {
