@@ -11,9 +11,11 @@
 //! its bytes gives the same memory. Atomic operations need no special case: they read and write. No data is ever
 //! shared between running threads, hence no locks and no relaxed atomics.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
+use rayon::prelude::*;
 use thiserror::Error;
 
 /// A run of bytes at an address.
@@ -133,6 +135,32 @@ impl Memory {
         self.buffers[index].bytes.get_mut(offset..offset + count)
     }
 
+    /// Writes what groups wrote, each over those before it. The pieces of the memory are shared out to the threads of
+    /// the rayon pool in which this is called.
+    pub fn commit(&mut self, footprints: &[Footprint]) {
+        let mut by_piece = BTreeMap::<u64, Vec<&[Page]>>::new();
+        for footprint in footprints {
+            for (piece, pages) in &footprint.pieces {
+                by_piece.entry(*piece).or_default().push(&footprint.pages[pages.clone()]);
+            }
+        }
+        let mut parts = Vec::with_capacity(by_piece.len());
+        for buffer in &mut self.buffers {
+            let (mut address, end) = (u64::from(buffer.address), buffer.end());
+            let mut left = &mut buffer.bytes[..];
+            for (piece, pages) in by_piece.range(address / PIECE..end.div_ceil(PIECE)) {
+                let part = address.max(piece * PIECE)..end.min((piece + 1) * PIECE);
+                left = &mut left[(part.start - address) as usize..];
+                let (bytes, behind) = left.split_at_mut((part.end - part.start) as usize);
+                parts.push((part.start, bytes, pages));
+                (address, left) = (part.end, behind);
+            }
+        }
+        parts.into_par_iter().for_each(|(address, bytes, pages)| {
+            pages.iter().copied().flatten().for_each(|page| page.write(address, bytes));
+        });
+    }
+
     #[inline]
     fn find(&self, address: u32) -> Option<(usize, usize)> {
         let index = self.buffers.partition_point(|buffer| buffer.address <= address).checked_sub(1)?;
@@ -162,6 +190,9 @@ impl Store for Memory {
 
 /// Bytes of a page.
 const PAGE: usize = 256;
+
+/// Bytes of a piece, which one thread commits: many pages, so that what leads to them is little beside them.
+const PIECE: u64 = 64 * PAGE as u64;
 
 /// A set of bytes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +227,7 @@ impl ByteSet {
     }
 
     /// Its bytes in runs, none longer than 64, or all of them.
-    fn runs(self) -> impl Iterator<Item = std::ops::Range<usize>> {
+    fn runs(self) -> impl Iterator<Item = Range<usize>> {
         let all = self.0 == [u64::MAX; PAGE / 64];
         let some = move |word: usize| {
             let mut left = self.0[word];
@@ -221,6 +252,25 @@ struct Page {
     /// What was read before it was written.
     read: ByteSet,
     written: ByteSet,
+}
+
+impl Page {
+    /// Writes the bytes that have been written, as far as they are among those from `address` on.
+    fn write(&self, address: u64, bytes: &mut [u8]) {
+        let page = self.address();
+        for run in self.written.runs() {
+            let start = address.max(page + run.start as u64);
+            let end = (address + bytes.len() as u64).min(page + run.end as u64);
+            if start < end {
+                let part = |from| (start - from) as usize..(end - from) as usize;
+                bytes[part(address)].copy_from_slice(&self.data[part(page)]);
+            }
+        }
+    }
+
+    fn address(&self) -> u64 {
+        u64::from(self.number) * PAGE as u64
+    }
 }
 
 /// Page numbers are their own hash: they come from addresses, and nothing depends on the order of the map.
@@ -251,18 +301,22 @@ pub struct Tracked<'a> {
     pages: Vec<Page>,
     index: PageMap<usize>,
     last: usize,
+    reads: bool,
 }
 
 /// What a group read and wrote, apart from the memory it ran against.
 #[derive(Clone, Debug)]
 pub struct Footprint {
     pages: Vec<Page>,
+    /// Pages beside each other that lie in the same piece of the memory, and that piece's number.
+    pieces: Vec<(u64, Range<usize>)>,
+    reads: bool,
 }
 
 impl Footprint {
     /// Whether the group read anything that it had not written itself.
     pub fn reads(&self) -> bool {
-        self.pages.iter().any(|page| !page.read.is_empty())
+        self.reads
     }
 
     /// How many pages the group touched.
@@ -280,12 +334,21 @@ impl<'a> Tracked<'a> {
     /// The same with room for so many pages, as many as the group is likely to touch.
     pub fn with_capacity(memory: &'a Memory, pages: usize) -> Self {
         let index = PageMap::with_capacity_and_hasher(pages, BuildHasherDefault::default());
-        Tracked { memory, pages: Vec::with_capacity(pages), index, last: 0 }
+        Tracked { memory, pages: Vec::with_capacity(pages), index, last: 0, reads: false }
     }
 
     /// What the group read and wrote.
     pub fn finish(self) -> Footprint {
-        Footprint { pages: self.pages }
+        // Whoever commits has hundreds of footprints before it, and none of their pages in its cache.
+        let mut pieces: Vec<(u64, Range<usize>)> = Vec::new();
+        for (place, page) in self.pages.iter().enumerate() {
+            let piece = page.address() / PIECE;
+            match pieces.last_mut() {
+                Some((last, pages)) if *last == piece => pages.end += 1,
+                _ => pieces.push((piece, place..place + 1)),
+            }
+        }
+        Footprint { pages: self.pages, pieces, reads: self.reads }
     }
 
     #[inline]
@@ -309,12 +372,7 @@ impl<'a> Tracked<'a> {
 
     /// Calls `act` with each page's part of the bytes: the page, the place in it, the place in the access.
     #[inline]
-    fn split(
-        &mut self,
-        address: u32,
-        count: usize,
-        mut act: impl FnMut(&mut Page, usize, std::ops::Range<usize>),
-    ) {
+    fn split(&mut self, address: u32, count: usize, mut act: impl FnMut(&mut Page, usize, Range<usize>)) {
         let mut done = 0;
         while done < count {
             let here = address + done as u32;
@@ -332,6 +390,7 @@ impl Store for Tracked<'_> {
         let Some(before) = self.memory.bytes(address, into.len()) else {
             return false;
         };
+        let mut reads = false;
         self.split(address, into.len(), |page, offset, part| {
             let bytes = ByteSet::run(offset, part.len());
             let read = bytes.without(page.written);
@@ -340,12 +399,14 @@ impl Store for Tracked<'_> {
                 into[part.clone()].copy_from_slice(&page.data[offset..offset + part.len()]);
                 return;
             }
+            reads = true;
             into[part.clone()].copy_from_slice(&before[part.clone()]);
             for run in bytes.without(read).runs() {
                 into[part.start + run.start - offset..part.start + run.end - offset]
                     .copy_from_slice(&page.data[run]);
             }
         });
+        self.reads |= reads;
         true
     }
 
@@ -362,48 +423,25 @@ impl Store for Tracked<'_> {
     }
 }
 
-/// What the groups that have been committed since the views were made have written.
+/// What the groups before have written since the views were made.
 #[derive(Clone, Debug, Default)]
-pub struct Committed {
-    written: PageMap<ByteSet>,
-    /// Nobody will ask what was written.
-    unasked: bool,
+pub struct Written {
+    pages: PageMap<ByteSet>,
 }
 
-impl Committed {
-    /// Nothing yet; and nobody will ask.
-    pub fn unasked() -> Committed {
-        Committed { unasked: true, ..Committed::default() }
-    }
-
+impl Written {
     /// Whether a group with this footprint saw what it would have seen in its turn.
-    ///
-    /// # Panics
-    /// It was [`unasked`](Self::unasked), and the group read something.
     pub fn allows(&self, footprint: &Footprint) -> bool {
-        assert!(!self.unasked || !footprint.reads(), "what was written has not been kept");
         !footprint
             .pages
             .iter()
-            .any(|page| self.written.get(&page.number).is_some_and(|set| set.meets(page.read)))
+            .any(|page| self.pages.get(&page.number).is_some_and(|set| set.meets(page.read)))
     }
 
-    /// Writes what the group wrote.
-    pub fn commit(&mut self, footprint: &Footprint, memory: &mut Memory) {
-        for page in &footprint.pages {
-            let mut store = |run: std::ops::Range<usize>| {
-                memory.store(page.number * PAGE as u32 + run.start as u32, &page.data[run])
-            };
-            for run in page.written.runs() {
-                // A run can lie in two buffers that touch.
-                if !store(run.clone()) {
-                    let stored = { run }.all(|byte| store(byte..byte + 1));
-                    debug_assert!(stored, "a view stores only into bytes that exist");
-                }
-            }
-            if !self.unasked && !page.written.is_empty() {
-                self.written.entry(page.number).or_default().add(page.written);
-            }
+    /// Adds what a group wrote.
+    pub fn add(&mut self, footprint: &Footprint) {
+        for page in footprint.pages.iter().filter(|page| !page.written.is_empty()) {
+            self.pages.entry(page.number).or_default().add(page.written);
         }
     }
 }
@@ -474,32 +512,47 @@ mod tests {
 
     #[test]
     fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
-        let before =
-            Memory::new(vec![Buffer { address: 0x80, bytes: (0..=255).cycle().take(700).collect() }]);
-        let before = before.unwrap();
-        let (mut alone, mut view) = (before.clone(), Tracked::new(&before));
+        // Buffers that touch, that share a page and a piece, and that reach over several pieces.
+        let size = PIECE as u32;
+        let places = [
+            (0x80, 700),
+            (0x80 + 700, 100),
+            (1000, 5000),
+            (size - 100, 3 * size),
+            (5 * size, 9),
+            (6 * size, 0),
+        ];
+        let buffers = places.map(|(address, count)| {
+            let bytes = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
+            Buffer { address, bytes }
+        });
+        let mut before = Memory::new(buffers.into()).unwrap();
         let mut state = 1u32;
         let mut random = |below: u32| {
             state = state.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
             (state >> 8) % below
         };
-        for _ in 0..5000 {
-            let (address, count) = (random(1000), random(40) as usize + 1);
-            let mut bytes = [[0; 40]; 2];
-            if random(4) == 0 {
-                bytes[0].fill_with(|| random(256) as u8);
-                let stored = view.store(address, &bytes[0][..count]);
-                assert_eq!(alone.store(address, &bytes[0][..count]), stored);
-                continue;
+        for _ in 0..20 {
+            let (mut alone, mut view) = (before.clone(), Tracked::new(&before));
+            for _ in 0..500 {
+                let near = [0, 600, size - 200, 2 * size - 40, 5 * size - 40][random(5) as usize];
+                let (address, count) = (near + random(400), random(40) as usize + 1);
+                let mut bytes = [[0; 40]; 2];
+                if random(4) == 0 {
+                    bytes[0].fill_with(|| random(256) as u8);
+                    let stored = view.store(address, &bytes[0][..count]);
+                    assert_eq!(alone.store(address, &bytes[0][..count]), stored);
+                    continue;
+                }
+                let [from_view, from_memory] = &mut bytes;
+                let loaded = view.load(address, &mut from_view[..count]);
+                assert_eq!(alone.load(address, &mut from_memory[..count]), loaded);
+                assert_eq!(from_view, from_memory, "{count} bytes at {address:#x}");
             }
-            let [from_view, from_memory] = &mut bytes;
-            let loaded = view.load(address, &mut from_view[..count]);
-            assert_eq!(alone.load(address, &mut from_memory[..count]), loaded);
-            assert_eq!(from_view, from_memory, "{count} bytes at {address:#x}");
+            let footprint = view.finish();
+            before.commit(&[footprint]);
+            assert_eq!(before, alone);
         }
-        let mut after = before.clone();
-        Committed::default().commit(&view.finish(), &mut after);
-        assert_eq!(after, alone);
     }
 
     #[test]
@@ -511,14 +564,17 @@ mod tests {
         first.store(0x1000, &[100; 4]);
         second.store(0x1002, &[200; 4]); // overwrites part of the first, reads nothing of it
         word(&mut third, 0x1004);
-        let mut committed = Committed::default();
-        for view in [first, second] {
+        let mut written = Written::default();
+        let footprints = [first, second].map(|view| {
             let footprint = view.finish();
-            assert!(committed.allows(&footprint));
-            committed.commit(&footprint, &mut memory);
-        }
+            assert!(written.allows(&footprint));
+            written.add(&footprint);
+            footprint
+        });
+        memory.commit(&footprints);
         assert_eq!(memory.bytes(0x1000, 8), Some(&[100, 100, 200, 200, 200, 200, 6, 7][..]));
-        assert!(!committed.allows(&third.finish()), "it read a byte that changed");
+        let third = third.finish();
+        assert!(third.reads() && !written.allows(&third), "it read a byte that changed");
     }
 
     #[test]
@@ -545,7 +601,7 @@ mod tests {
         let before = Memory::new(vec![at(0x10), at(0x14)]).unwrap();
         let (mut memory, mut view) = (before.clone(), Tracked::new(&before));
         assert!(view.store(0x10, &[1, 2, 3, 4]) && view.store(0x14, &[5, 6, 7, 8]));
-        Committed::default().commit(&view.finish(), &mut memory);
+        memory.commit(&[view.finish()]);
         let words = [0x10, 0x14].map(|address| word(&mut memory, address));
         assert_eq!(words, [Some(0x0403_0201), Some(0x0807_0605)]);
     }
@@ -558,11 +614,11 @@ mod tests {
         first.store(0x1000, &[1; 4]);
         second.store(0x1000, &[2; 4]);
         word(&mut second, 0x1000);
-        let mut committed = Committed::default();
-        committed.commit(&first.finish(), &mut memory);
-        let footprint = second.finish();
-        assert!(committed.allows(&footprint));
-        committed.commit(&footprint, &mut memory);
+        let mut written = Written::default();
+        let (first, second) = (first.finish(), second.finish());
+        written.add(&first);
+        assert!(!second.reads() && written.allows(&second));
+        memory.commit(&[first, second]);
         assert_eq!(word(&mut memory, 0x1000), Some(0x0202_0202));
     }
 }

@@ -55,7 +55,8 @@ where
         results.extend(part);
         done.workers.push(worker);
     }
-    results.sort_unstable_by_key(|(number, _)| *number);
+    // Each worker's are in order: the stable sort merges them.
+    results.sort_by_key(|(number, _)| *number);
     done.results.extend(results.into_iter().map(|(_, result)| result));
     done
 }

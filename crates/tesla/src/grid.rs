@@ -2,9 +2,10 @@
 //! follow is told in [`crate::launch`].
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reconverge_isa::Program;
-use reconverge_simt::memory::{Committed, Footprint, Memory, Tracked};
+use reconverge_simt::memory::{Footprint, Memory, Tracked, Written};
 use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Engine, Observer, Silent, Statistics};
 
@@ -15,12 +16,15 @@ use crate::fidelity;
 use crate::launch::{Context, LaneResult, Launch, Options, Outcome, RunError};
 use crate::trap::LaunchTrap;
 
-/// Blocks a thread that run ahead at once: enough for every thread to stay busy to the end of a batch, few enough to
-/// keep what they have read and written small.
-const AHEAD: usize = 1024;
+/// Blocks a thread that run ahead at once, at most: what they leave is committed when all of them have ended.
+const AHEAD: usize = 2048;
+
+/// Pages that blocks which run ahead at once touch, at most but for those of the last on each thread: a third of a
+/// kilobyte each.
+const PAGES: usize = 1 << 16;
 
 /// Blocks that share a view of the memory where there are many.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 
 /// Executes a launch with the engine that the options name.
 ///
@@ -34,10 +38,9 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
     }
     let blocks = context.blocks();
     let mut totals = Totals::default();
-    let threads = rayon::current_num_threads();
     let mut next = 0;
-    if options.parallel && blocks > 1 && threads > 1 {
-        next = run_ahead(&context, AHEAD * threads, &mut memory, &mut totals)?;
+    if options.parallel && blocks > 1 && rayon::current_num_threads() > 1 {
+        next = run_ahead(&context, &mut memory, &mut totals)?;
     }
     run_in_order(&context, next..blocks, &mut memory, &mut totals, &mut Silent)?;
     Ok(totals.outcome(&context, memory))
@@ -120,8 +123,14 @@ fn run_in_order<O: Observer>(
     Ok(())
 }
 
-/// What blocks that ran ahead left, what they read and wrote, and how they ended.
-type Attempt = (Totals, Footprint, Result<(), LaunchTrap>);
+/// Blocks that ran ahead, in order.
+struct Attempt {
+    blocks: Range<usize>,
+    left: Totals,
+    /// What they read and wrote.
+    footprint: Footprint,
+    end: Result<(), LaunchTrap>,
+}
 
 /// What a thread has from its blocks before: the memory of one, and how many pages some of them touched.
 #[derive(Default)]
@@ -134,7 +143,7 @@ struct Spare {
 fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut Spare) -> Attempt {
     let (mut view, mut left) = (Tracked::with_capacity(memory, spare.pages), Totals::default());
     let mut end = Ok(());
-    for number in blocks {
+    for number in blocks.clone() {
         let mut block = context.block_in(number, spare.block.take());
         end = block.run(context, &mut view, &mut Silent);
         left.retire(context, &block);
@@ -146,46 +155,65 @@ fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut
     let footprint = view.finish();
     // Footprints are kept to the end of the batch: a large one must not make all others as large.
     spare.pages = footprint.pages().min(64);
-    (left, footprint, end)
+    Attempt { blocks, left, footprint, end }
+}
+
+/// Blocks in parts that run ahead together, in order: smaller towards the end, so that no thread is left alone with
+/// a large one.
+fn parts(blocks: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let threads = rayon::current_num_threads();
+    let mut left = blocks;
+    std::iter::from_fn(move || {
+        let few = (left.len() / (16 * threads)).clamp(1, TOGETHER);
+        let part = left.start..left.start + few;
+        (!left.is_empty()).then(|| {
+            left.start = part.end;
+            part
+        })
+    })
 }
 
 /// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
 /// not run: behind the last, unless blocks build on each other.
-fn run_ahead(
-    context: &Context,
-    size: usize,
-    memory: &mut Memory,
-    totals: &mut Totals,
-) -> Result<usize, RunError> {
-    let blocks = context.blocks();
-    let few = (blocks / (16 * rayon::current_num_threads())).clamp(1, TOGETHER);
+fn run_ahead(context: &Context, memory: &mut Memory, totals: &mut Totals) -> Result<usize, RunError> {
+    let (blocks, size) = (context.blocks(), AHEAD * rayon::current_num_threads());
     let mut next = 0;
     let mut own = Spare::default();
     while next < blocks {
-        let batch = next..blocks.min(next + size);
-        next = batch.end;
-        let view = &*memory;
-        let together = |first| first..batch.end.min(first + few);
-        let attempts = hand_out(batch.clone().step_by(few), Spare::default, |spare, first| {
-            attempt(context, together(first), view, spare)
+        let first = next;
+        let (view, pages) = (&*memory, AtomicUsize::new(0));
+        let room = |_: &Range<usize>| pages.load(Ordering::Relaxed) < PAGES;
+        let batch = parts(first..blocks.min(first + size)).take_while(room);
+        let attempts = hand_out(batch, Spare::default, |spare, part| {
+            let attempted = attempt(context, part, view, spare);
+            pages.fetch_add(attempted.footprint.pages(), Ordering::Relaxed);
+            attempted
         })
         .results;
         // What blocks wrote matters to those that read: often none does.
-        let asks = attempts.iter().any(|(_, footprint, _)| footprint.reads());
-        let mut committed = if asks { Committed::default() } else { Committed::unasked() };
+        let asks = attempts.iter().any(|attempted| attempted.footprint.reads());
+        let mut written = Written::default();
+        let mut saw_all = Vec::with_capacity(attempts.len());
         let mut again = 0;
-        for (first, mut attempted) in batch.clone().step_by(few).zip(attempts) {
-            if !committed.allows(&attempted.1) {
+        for mut attempted in attempts {
+            if asks && !written.allows(&attempted.footprint) {
                 // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
-                again += together(first).len();
-                attempted = attempt(context, together(first), memory, &mut own);
+                memory.commit(&saw_all);
+                saw_all.clear();
+                again += attempted.blocks.len();
+                attempted = attempt(context, attempted.blocks, memory, &mut own);
             }
-            let (left, footprint, end) = attempted;
+            let Attempt { blocks, left, footprint, end } = attempted;
             end.map_err(RunError::Trap)?;
-            committed.commit(&footprint, memory);
+            next = blocks.end;
             totals.add(left);
+            if asks {
+                written.add(&footprint);
+            }
+            saw_all.push(footprint);
         }
-        if 2 * again > batch.len() {
+        memory.commit(&saw_all);
+        if 2 * again > next - first {
             break; // Blocks that build on each other gain nothing from running ahead.
         }
     }

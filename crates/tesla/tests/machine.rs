@@ -216,6 +216,32 @@ fn a_block_sees_what_the_block_before_it_wrote_for_any_number_of_threads() {
 }
 
 #[test]
+fn blocks_find_what_those_of_a_batch_before_wrote_wherever_it_ends() {
+    // Every thread writes to a page of its own, more pages than may wait to be committed; the last threads add to what
+    // the first wrote.
+    let source = indexed(
+        "shl b32 $r3 $r1 0x8
+        add b32 $r3 b32 s[0x10] $r3
+        mov b32 $r4 0x11170
+        set $c0 # ge u32 $r1 $r4
+        mov b32 $r5 0x1
+        sub b32 $r6 $r1 $r4
+        shl b32 $r6 $r6 0x8
+        add b32 $r6 b32 s[0x10] $r6
+        (s $c0) ld b32 $r5 g14[$r6]
+        add b32 $r5 $r5 $r1
+        exit st b32 g14[$r3] $r5",
+    );
+    let (blocks, first) = (2300, 70_000);
+    let (compute, program) = kernel(&source, blocks, [32, 1, 1], 64 * 32 * blocks as usize);
+    let outcome = any_number_of_threads(&compute, &program);
+    let found: Vec<u32> = words(&outcome).into_iter().step_by(64).collect();
+    let own = |n: u32| n + 1;
+    let expected = |n: u32| if n < first { own(n) } else { n + own(n - first) };
+    assert_eq!(found, (0..32 * blocks).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
 fn blocks_that_write_the_same_word_leave_the_last_ones_value() {
     // The block that owns the word does not write it a second time.
     let source = indexed(
