@@ -4,12 +4,12 @@ use reconverge_simt::texture::{Image, ImageError, Sampler, Wrap};
 use serde::Deserialize;
 
 use crate::expect::{Expectation, Out};
-use crate::hex::Words;
+use crate::hex::{Quad, Words};
 use crate::{Case, CaseKind, ReadError, json_lines, r500, r700, tesla};
 
 /// A case; what differs between machines is in the type parameters.
 #[derive(Clone, Debug, Deserialize)]
-pub struct ShaderCase<Program, Input, Constants> {
+pub struct ShaderCase<Program, Place, Constants> {
     /// Unique name.
     pub name: String,
     /// The machine.
@@ -26,7 +26,7 @@ pub struct ShaderCase<Program, Input, Constants> {
     pub lanes: usize,
     /// Interpolated values.
     #[serde(default = "Vec::new")]
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputCase<Place>>,
     /// Textures.
     #[serde(default)]
     pub textures: Vec<TextureCase>,
@@ -35,6 +35,16 @@ pub struct ShaderCase<Program, Input, Constants> {
     pub out: Out,
     /// The same code with several sets of constants.
     pub runs: Vec<Run<Constants>>,
+}
+
+/// An interpolated value.
+#[derive(Clone, Debug, Deserialize)]
+pub struct InputCase<Place> {
+    /// Where the program finds it.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The value by lane.
+    pub lanes: Vec<Quad>,
 }
 
 /// One set of constants and what it must give.

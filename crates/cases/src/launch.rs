@@ -111,7 +111,7 @@ impl LaunchCase {
     }
 
     fn judge_run(&self, launch: &LaunchFile, settings: &Settings) -> Result<(), String> {
-        match (launch.run(&self.image, &self.program.program, settings.how(), &self.files), launch.trap()) {
+        match (launch.run(&self.image, &self.program.program, settings.how, &self.files), launch.trap()) {
             (Ok(result), None) => match result.mismatches.first() {
                 None => Ok(()),
                 Some(mismatch) => Err(mismatch.clone()),

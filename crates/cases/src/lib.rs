@@ -19,6 +19,8 @@ pub mod manifest;
 mod modes;
 pub mod r500;
 pub mod r700;
+#[cfg(test)]
+mod subsets;
 pub mod summary;
 pub mod tesla;
 pub mod vectors;
@@ -26,7 +28,7 @@ pub mod vectors;
 use std::io::Read;
 
 use reconverge_isa::Isa;
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::Mode;
 use reconverge_workbench::request::How;
 use thiserror::Error;
 
@@ -58,14 +60,8 @@ impl Verdict {
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
-    /// Which engine runs; the fast one when absent.
-    pub engine: Option<Engine>,
-}
-
-impl Settings {
-    fn how(&self) -> How {
-        How { engine: self.engine }
-    }
+    /// What runs the cases.
+    pub how: How,
 }
 
 /// One thing to judge.

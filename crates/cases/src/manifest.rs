@@ -55,7 +55,7 @@ impl ManifestCase {
                 Mode::Strict => "strict",
                 Mode::Lenient => "lenient",
             };
-            let result = self.manifest.run(&self.opened.image, Some(name), settings.how(), &self.files);
+            let result = self.manifest.run(&self.opened.image, Some(name), settings.how, &self.files);
             let result = result.map_err(|error| match error {
                 Error::Trap(trap) => Trouble::Trap(trap),
                 error => Trouble::Wrong(error.to_string()),

@@ -15,7 +15,7 @@ use crate::modes::{Trouble, in_modes};
 use crate::{Settings, Verdict};
 
 /// A case.
-pub type R500Case = ShaderCase<Code, InputCase, Constants>;
+pub type R500Case = ShaderCase<Code, Place, Constants>;
 
 /// Code and registers.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,11 +27,10 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
 }
 
-/// An interpolated value.
+/// A temporary.
 #[derive(Clone, Debug, Deserialize)]
-pub struct InputCase {
+pub struct Place {
     temp: u8,
-    lanes: Vec<Quad>,
 }
 
 /// Float constants by number.
@@ -81,7 +80,7 @@ impl R500Case {
                 .inputs
                 .iter()
                 .map(|input| Input {
-                    temp: input.temp,
+                    temp: input.place.temp,
                     values: input.lanes.iter().map(|quad| quad.0).collect(),
                 })
                 .collect(),
@@ -90,7 +89,8 @@ impl R500Case {
             options: Options {
                 mode,
                 group_width: group_width(self.chip.as_deref()),
-                engine: settings.engine.unwrap_or(default.engine),
+                engine: settings.how.engine(),
+                level: settings.how.level,
                 ..default
             },
         })

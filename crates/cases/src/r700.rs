@@ -11,17 +11,17 @@ use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run};
 use reconverge_r700::reference::Cause;
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::{Engine, Mode, Trap};
+use reconverge_simt::{Mode, Trap};
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
 use crate::corpus::{Run, ShaderCase};
-use crate::hex::{Quad, Word, Words};
+use crate::hex::{Word, Words};
 use crate::modes::{Trouble, in_modes};
 use crate::{Settings, Verdict};
 
 /// A fragment program that Mesa compiled.
-pub type R700Case = ShaderCase<Code, InputCase, Constants>;
+pub type R700Case = ShaderCase<Code, Place, Constants>;
 
 /// Code and registers.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,11 +34,10 @@ pub struct Code {
     bool_const: Option<serde_json::Value>,
 }
 
-/// An interpolated value.
+/// A general-purpose register.
 #[derive(Clone, Debug, Deserialize)]
-pub struct InputCase {
+pub struct Place {
     gpr: u8,
-    lanes: Vec<Quad>,
 }
 
 /// Constant buffers: runs of a first word and words.
@@ -95,7 +94,7 @@ impl R700Case {
         }
         for input in &self.inputs {
             let values = input.lanes.iter().map(|quad| quad.0).collect();
-            launch.inputs.push(Input { gpr: input.gpr, values });
+            launch.inputs.push(Input { gpr: input.place.gpr, values });
         }
         let resources = &mut launch.resources;
         for (number, value) in &self.program.loop_const {
@@ -137,7 +136,7 @@ fn options(mode: Mode, settings: &Settings) -> Options {
         Mode::Strict => Options::STRICT,
         Mode::Lenient => Options::LENIENT,
     };
-    Options { engine: settings.engine.unwrap_or(Engine::Fast), ..options }
+    Options { engine: settings.how.engine(), level: settings.how.level, ..options }
 }
 
 /// Engines that differ are no trap of the program.
@@ -163,29 +162,29 @@ pub struct LlvmCase {
     words: Words,
     num_gprs: u8,
     stack_size: u32,
-    lanes: usize,
-    gprs: BTreeMap<String, Words>,
+    pub(crate) lanes: usize,
+    pub(crate) gprs: BTreeMap<String, Words>,
     r#const: BTreeMap<u8, Words>,
-    expect: LlvmExpectation,
+    pub(crate) expect: LlvmExpectation,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct LlvmExpectation {
-    exports: Vec<LlvmExport>,
+pub(crate) struct LlvmExpectation {
+    pub(crate) exports: Vec<LlvmExport>,
     #[serde(default)]
-    killed: Vec<usize>,
+    pub(crate) killed: Vec<usize>,
     #[serde(default)]
     ulp: u32,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct LlvmExport {
+pub(crate) struct LlvmExport {
     r#type: String,
     base: u16,
-    x: Words,
-    y: Words,
-    z: Words,
-    w: Words,
+    pub(crate) x: Words,
+    pub(crate) y: Words,
+    pub(crate) z: Words,
+    pub(crate) w: Words,
 }
 
 impl LlvmCase {

@@ -11,12 +11,12 @@ use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
 use crate::corpus::{Run, ShaderCase};
-use crate::hex::{Quad, Word, Words};
+use crate::hex::{Word, Words};
 use crate::modes::{Trouble, in_modes};
 use crate::{Settings, Verdict};
 
 /// A fragment program that Mesa compiled.
-pub type TeslaCase = ShaderCase<Code, InputCase, Constants>;
+pub type TeslaCase = ShaderCase<Code, Place, Constants>;
 
 /// Code and registers.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,11 +25,10 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
 }
 
-/// An interpolated value: four interpolant slots.
+/// Four interpolant slots.
 #[derive(Clone, Debug, Deserialize)]
-pub struct InputCase {
+pub struct Place {
     slots: Vec<u16>,
-    lanes: Vec<Quad>,
 }
 
 /// Constant segments: runs of a first word and words.
@@ -74,8 +73,8 @@ impl TeslaCase {
         mode: Mode,
         settings: &Settings,
     ) -> Result<(), Trouble> {
-        let engine = settings.engine.unwrap_or(Options::default().engine);
-        let options = Options { mode, engine, ..Options::default() };
+        let (engine, level) = (settings.how.engine(), settings.how.level);
+        let options = Options { mode, engine, level, ..Options::default() };
         let launch = Launch::Fragment(self.fragment(case_run)?);
         let outcome = run(launch, program, &options).map_err(|error| match error {
             RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
@@ -122,7 +121,7 @@ impl TeslaCase {
         }
         let mut fragment = Fragment::new(setup, self.lanes);
         for input in &self.inputs {
-            for (component, slot) in input.slots.iter().enumerate() {
+            for (component, slot) in input.place.slots.iter().enumerate() {
                 let values = input.lanes.iter().map(|quad| quad.0.get(component).copied().unwrap_or(0));
                 fragment.varyings.insert(*slot, Varying::Lanes(values.collect()));
             }

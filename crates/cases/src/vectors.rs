@@ -142,17 +142,19 @@ type Left = (Option<u64>, Option<u64>);
 impl VectorCase {
     /// Executes the row, in lockstep on both engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let engines = match settings.engine.unwrap_or(Options::default().engine) {
+        let engines = match settings.how.engine() {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
             Engine::Reference => &[Engine::Reference],
             Engine::Fast => &[Engine::Fast],
         };
-        let verdicts = engines.iter().map(|engine| self.judge_on(*engine));
+        let on =
+            |engine: &Engine| Options { engine: *engine, level: settings.how.level, ..Options::default() };
+        let verdicts = engines.iter().map(|engine| self.judge_with(&on(engine)));
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }
 
-    fn judge_on(&self, engine: Engine) -> Verdict {
-        match self.compare(engine) {
+    fn judge_with(&self, options: &Options) -> Verdict {
+        match self.compare(options) {
             Ok((found, wanted)) if found == wanted => Verdict::PASSED,
             Ok((found, wanted)) => {
                 let show = |left: Left| format!("{} {}", hex(left.0), hex(left.1));
@@ -163,19 +165,19 @@ impl VectorCase {
         }
     }
 
-    fn compare(&self, engine: Engine) -> Result<(Left, Left), String> {
+    fn compare(&self, options: &Options) -> Result<(Left, Left), String> {
         let row = &self.rows[self.lane];
         match self.table {
             Table::Arithmetic | Table::Special | Table::Double => {
-                Ok((self.arithmetic(row, engine)?, (row.number(9)?, row.number(10)?)))
+                Ok((self.arithmetic(row, options)?, (row.number(9)?, row.number(10)?)))
             }
-            Table::Atomic => Ok((atomic(row, engine)?, (row.number(8)?, row.number(9)?))),
-            Table::Quad => Ok((self.quad(engine)?, (row.number(8)?, row.number(9)?))),
+            Table::Atomic => Ok((atomic(row, options)?, (row.number(8)?, row.number(9)?))),
+            Table::Quad => Ok((self.quad(options)?, (row.number(8)?, row.number(9)?))),
         }
     }
 
-    fn arithmetic(&self, row: &Row, engine: Engine) -> Result<Left, String> {
-        let (mut run, inst) = machine(row, Stage::Compute, 1, engine)?;
+    fn arithmetic(&self, row: &Row, options: &Options) -> Result<Left, String> {
+        let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
         let warp = &mut run.block_mut().warps[0];
         for place in 0..3 {
             let Some(value) = row.number(5 + usize::from(place))? else { continue };
@@ -194,11 +196,11 @@ impl VectorCase {
         Ok(left(&run, &inst, Lane(0)))
     }
 
-    fn quad(&self, engine: Engine) -> Result<Left, String> {
+    fn quad(&self, options: &Options) -> Result<Left, String> {
         let first = &self.rows[0];
         let outside = first.text(2).contains("non_fp_stage");
         let (mut run, inst) =
-            machine(first, if outside { Stage::Compute } else { Stage::Fragment }, 4, engine)?;
+            machine(first, if outside { Stage::Compute } else { Stage::Fragment }, 4, options)?;
         let warp = &mut run.block_mut().warps[0];
         for (lane, row) in self.rows.iter().enumerate() {
             warp.set_r(Lane(lane as u8), 4, row.given(6)? as u32);
@@ -213,8 +215,8 @@ fn hex(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:x}"))
 }
 
-fn atomic(row: &Row, engine: Engine) -> Result<Left, String> {
-    let (mut run, inst) = machine(row, Stage::Compute, 1, engine)?;
+fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
+    let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
     // The word starts as given: a store by the same interpreter would test less.
@@ -240,7 +242,7 @@ fn atomic(row: &Row, engine: Engine) -> Result<Left, String> {
 }
 
 /// A machine about to execute the row's instruction, in as many lanes as given.
-fn machine(row: &Row, stage: Stage, lanes: u32, engine: Engine) -> Result<(Run, Inst), String> {
+fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Run, Inst), String> {
     let chip = row.chip()?;
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
@@ -265,8 +267,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, engine: Engine) -> Result<(Run, 
             Launch::Compute(compute)
         }
     };
-    let run = Run::new(launch, &program, &Options { engine, ..Options::default() })
-        .map_err(|error| error.to_string())?;
+    let run = Run::new(launch, &program, options).map_err(|error| error.to_string())?;
     Ok((run, inst))
 }
 

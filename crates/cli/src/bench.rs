@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
 use reconverge_isa::Isa;
-use reconverge_simt::{Engine, Statistics};
+use reconverge_simt::Statistics;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use serde::Serialize;
 
-use crate::{Answer, engine};
+use crate::{Answer, EngineArgs};
 
 /// Run the two divergent kernels over 2^20 lanes and time them
 ///
@@ -23,9 +23,8 @@ pub(crate) struct Bench {
     /// Only this kernel
     #[arg(long, value_parser = ["mandel", "collatz"])]
     kernel: Option<String>,
-    /// Which engine runs
-    #[arg(long, default_value_t = Engine::Fast, value_parser = engine)]
-    engine: Engine,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Threads; as many as there are processors when absent
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
 }
 
 fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
-    let prepared = kernel.prepare(LANES)?;
+    let (prepared, how) = (kernel.prepare(LANES)?, args.engine.how());
     let (mut cpu, mut wall) = (Vec::new(), Vec::new());
     let (mut found, mut statistics, mut trace_steps) = (kernel.golden, Statistics::default(), None);
     for _ in 0..args.runs {
@@ -106,11 +105,11 @@ fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
         let left = match args.trace {
             true => {
-                let (left, pieces) = prepared.run_traced(args.engine)?;
+                let (left, pieces) = prepared.run_traced(how)?;
                 trace_steps = Some(pieces);
                 left
             }
-            false => prepared.run(args.engine)?,
+            false => prepared.run(how)?,
         };
         cpu.push(cpu_start.elapsed());
         wall.push(wall_start.elapsed());
@@ -123,7 +122,7 @@ fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
     Ok(Measured {
         isa: kernel.isa.name(),
         kernel: kernel.name,
-        engine: args.engine.name(),
+        engine: how.engine().name(),
         threads,
         runs: args.runs,
         lanes: LANES,

@@ -11,20 +11,19 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
 use reconverge_cases::{Case, Folder, ReadError, Settings, Summary, Verdict};
 use reconverge_isa::Isa;
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::Mode;
 use regex::Regex;
 
 use crate::messages::note;
-use crate::{Answer, builtin, files};
+use crate::{Answer, EngineArgs, builtin, files};
 
 /// Judge cases; without a path, the built-in corpus of all machines
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
     paths: Vec<PathBuf>,
-    /// Which engine runs the cases
-    #[arg(long, value_parser = crate::engine)]
-    engine: Option<Engine>,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Threads; as many as there are processors when absent
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let settings = Settings {
         mode: args.mode.as_deref().map(|mode| if mode == "strict" { Mode::Strict } else { Mode::Lenient }),
-        engine: args.engine,
+        how: args.engine.how(),
     };
     let progress = progress(cases.len() as u64);
     let verdicts: Vec<Verdict> = cases

@@ -27,7 +27,8 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
-use reconverge_simt::Engine;
+use reconverge_simt::{Engine, Level};
+use reconverge_workbench::request::How;
 use reconverge_workbench::{Known, Target};
 
 /// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
@@ -81,10 +82,34 @@ impl TargetArgs {
     }
 }
 
+/// What runs programs; results do not depend on it.
+#[derive(Args)]
+struct EngineArgs {
+    /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
+    #[arg(long, value_parser = engine)]
+    engine: Option<Engine>,
+    /// What the fast engine computes with: baseline, avx2 or avx512; the most that this processor has when absent.
+    /// Results do not depend on it
+    #[arg(long, value_parser = level)]
+    level: Option<Level>,
+}
+
+impl EngineArgs {
+    fn how(&self) -> How {
+        How { engine: self.engine, level: self.level }
+    }
+}
+
 /// The engine of a name.
 fn engine(name: &str) -> Result<Engine, String> {
     let names = Engine::ALL.map(Engine::name).join(", ");
     Engine::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
+}
+
+/// The level of a name.
+fn level(name: &str) -> Result<Level, String> {
+    let names = Level::available().into_iter().map(Level::name).collect::<Vec<_>>().join(", ");
+    Level::from_name(name).ok_or_else(|| format!("this processor has {names}"))
 }
 
 /// The container formats, for help texts.

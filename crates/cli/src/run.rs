@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use reconverge_isa::Isa;
-use reconverge_simt::Engine;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::r500::{BufferValues, CtmValues};
-use reconverge_workbench::request::{Error, How, TextureValues};
+use reconverge_workbench::request::{Error, TextureValues};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::Values;
 use reconverge_workbench::{Opened, r500, r700, tesla};
 
 use crate::files::{Beside, choose, open_program};
-use crate::{Answer, TargetArgs, files};
+use crate::{Answer, EngineArgs, TargetArgs, files};
 
 /// Run a program, a launch file or a run manifest
 ///
@@ -80,9 +79,8 @@ pub(crate) struct Run {
     /// Instructions a group may issue
     #[arg(long, value_name = "N")]
     watchdog: Option<u64>,
-    /// Which engine runs: fast, reference, or both in lockstep; the result does not depend on it
-    #[arg(long, value_parser = crate::engine)]
-    engine: Option<Engine>,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Write an output to a file (.npy, .json, .bin): color0=out.npy
     #[arg(long = "out", value_name = "NAME=FILE")]
     output: Vec<String>,
@@ -95,7 +93,7 @@ pub(crate) struct Run {
 
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     let place = || args.file.display().to_string();
-    let how = How { engine: args.engine };
+    let how = args.engine.how();
     let result = match prepare(args, matches)? {
         Prepared::Launch { launch, opened, kernel, path, beside } => {
             let program = choose(&opened, kernel.as_deref(), &path)?;

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use reconverge_container::{Error, Format, Hints, ctm_elf, load};
 use reconverge_isa::Program;
+use reconverge_testkit::shared;
 use support::{Elf, Sec, cubin, fatbin, gsh, r600, sec, symbols, words};
 
 thread_local! {
@@ -169,7 +170,7 @@ fn every_byte_of_every_binary_sample_can_be_extreme() {
 
 #[test]
 fn mutated_shared_files_never_panic() {
-    let Some(shared) = support::shared() else { return };
+    let Some(binaries) = shared("binaries") else { return };
     let mut seed = SEED;
     println!("seed {seed:#x}");
     let mut random = || {
@@ -181,7 +182,7 @@ fn mutated_shared_files_never_panic() {
     };
     let mut files = Vec::new();
     for folder in ["tesla/rodinia", "tesla/decuda", "tesla/forcefieldx", "r700/latte-wut", "r700/latte-sdl"] {
-        for entry in std::fs::read_dir(shared.join("binaries").join(folder)).unwrap() {
+        for entry in std::fs::read_dir(binaries.join(folder)).unwrap() {
             files.push(entry.unwrap().path());
         }
     }

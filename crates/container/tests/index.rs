@@ -1,15 +1,13 @@
 //! Every binary of the shared collection loads, and says what the collection's index says.
 
-mod support;
-
 use reconverge_container::{Format, Hints, cubin_text, hex, load, recognise};
 use reconverge_isa::Isa;
+use reconverge_testkit::shared;
 use serde_json::Value;
 
 #[test]
 fn every_item_of_the_index_loads_as_the_index_says() {
-    let Some(shared) = support::shared() else { return };
-    let folder = shared.join("binaries");
+    let Some(folder) = shared("binaries") else { return };
     let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
     let items = index["items"].as_array().unwrap();
     assert!(!items.is_empty());
@@ -70,9 +68,9 @@ fn every_item_of_the_index_loads_as_the_index_says() {
 
 #[test]
 fn benchmark_cubins_load() {
-    let Some(shared) = support::shared() else { return };
+    let Some(folder) = shared("bench") else { return };
     for name in ["mandel", "collatz"] {
-        let bytes = std::fs::read(shared.join("bench").join(format!("{name}.cubin"))).unwrap();
+        let bytes = std::fs::read(folder.join(format!("{name}.cubin"))).unwrap();
         let image = load(&bytes, &Hints::default()).unwrap();
         assert_eq!(recognise(&bytes), Ok(Format::CubinText));
         assert_eq!(image.programs[0].name.as_deref(), Some(name));
@@ -82,8 +80,7 @@ fn benchmark_cubins_load() {
 
 #[test]
 fn wii_u_files_hold_the_words_of_their_neighbours() {
-    let Some(shared) = support::shared() else { return };
-    let folder = shared.join("binaries/r700");
+    let Some(folder) = shared("binaries/r700") else { return };
     let files = [
         ("latte-wut/pos_col_shader.gsh", "latte-wut/pos_col"),
         ("latte-sdl/wiiucolorshaderdata.gsh", "latte-sdl/wiiucolorshaderdata"),

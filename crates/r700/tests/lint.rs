@@ -1,11 +1,9 @@
 //! The rules of `lint`, each broken once; compiled programs break one, once.
 
-mod collections;
-
-use collections::records;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::lint::lint;
 use reconverge_r700::text::assemble;
+use reconverge_testkit::records;
 
 fn broken(source: &str) -> Vec<&'static str> {
     let words = assemble(source, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0])).words;

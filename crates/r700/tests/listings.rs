@@ -1,12 +1,10 @@
 //! Other people's listings of the same words: what our text says is what theirs says, instruction by instruction.
 
-mod collections;
-
 use std::collections::HashMap;
 
-use collections::records;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, disassemble};
+use reconverge_testkit::records;
 
 /// An instruction as both sides can say it.
 #[derive(Debug, PartialEq)]

@@ -1,11 +1,8 @@
 //! Every rule of `rules.rs` shown by a program, or by the function that it is about, which tells its reading from the
 //! other ones; and the list against the reference notes.
 
-mod collections;
-
 mod engines;
 
-use collections::shared;
 use engines::run;
 use reconverge_isa::{FieldValue, Program};
 use reconverge_r700::chip::{Chip, Family};
@@ -23,6 +20,7 @@ use reconverge_r700::words::{MemDsrDword1, Op2, Op3};
 use reconverge_simt::Fidelity;
 use reconverge_simt::Trap;
 use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape};
+use reconverge_testkit::shared;
 
 /// The test of each rule; a rule without one does not compile.
 fn test_of(rule: Rule) -> fn() {

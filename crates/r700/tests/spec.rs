@@ -1,15 +1,13 @@
 //! The tables against the machine-readable description of the instruction set, and the fields of every word.
 
-mod collections;
-
 use std::collections::HashSet;
 
-use collections::shared;
 use reconverge_isa::WordInfo;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::coverage::coverage;
 use reconverge_r700::explain::{Place, explain, formats};
 use reconverge_r700::words::*;
+use reconverge_testkit::shared;
 
 fn chip(family: &str) -> Chip {
     Chip::named(family).expect("a family")

@@ -1,13 +1,11 @@
 //! The stack that a program's shape asks for, against what compilers declare and what runs take.
 
-mod collections;
-
-use collections::records;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{Code, CodeOptions};
 use reconverge_r700::flow::StackUse;
 use reconverge_r700::stack::stack_needed;
 use reconverge_r700::text::assemble;
+use reconverge_testkit::records;
 
 fn needed(source: &str, chip: Chip) -> Option<StackUse> {
     let words = assemble(source, chip).unwrap_or_else(|faults| panic!("{}", faults[0])).words;

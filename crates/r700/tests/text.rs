@@ -1,11 +1,10 @@
 //! Words to text and back: random words, every bit, every program of the corpora.
 
-mod collections;
-
-use collections::{records, shared};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, assemble, disassemble};
 use reconverge_testkit::Random;
+use reconverge_testkit::records;
+use reconverge_testkit::shared;
 
 fn round_trip(words: &[u32], chip: Chip, what: &str) {
     let text = disassemble(words, chip, Options::default()).text;

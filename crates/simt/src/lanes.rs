@@ -40,6 +40,11 @@ impl Level {
         Level::available().pop().unwrap_or(Level::BASELINE)
     }
 
+    /// The level of a name, if this processor has it.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::available().into_iter().find(|level| level.name() == name)
+    }
+
     /// Which it is.
     pub const fn kind(self) -> Kind {
         self.0

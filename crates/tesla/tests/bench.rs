@@ -7,7 +7,8 @@ use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::{Engine, Level};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, Launch, Options, run};
-use support::{shared, ways};
+use reconverge_testkit::shared;
+use support::ways;
 
 const OUT: u32 = 0x1_0000;
 

@@ -7,6 +7,7 @@ use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::{describe, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::table::{TABLE, here};
+use reconverge_testkit::shared;
 use toml::Value;
 
 mod support;
@@ -18,7 +19,7 @@ const BEYOND: [&str; 2] = ["l.imad.9", "l.emit.restart"];
 const WIDENED: [&str; 2] = ["c.bra.c", "c.preret"];
 
 fn description() -> Option<Value> {
-    let path = support::shared("spec/tesla.toml")?;
+    let path = shared("spec/tesla.toml")?;
     Some(toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
 }
 

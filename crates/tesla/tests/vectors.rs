@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 
 use reconverge_tesla::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use reconverge_tesla::lane::convert::{self, FloatSize, Integer, Size};
@@ -14,6 +13,7 @@ use reconverge_tesla::lane::integer::{self, Addition, Logic, Product};
 use reconverge_tesla::lane::quad::{QuadOp, QuadSource, derivative_outside_fragment, quadop};
 use reconverge_tesla::lane::{Compare, Flags, Modifiers, Rounding, Width};
 use reconverge_tesla::lane::{convert64, double, float, special};
+use reconverge_testkit::shared;
 
 /// The families of the set; a missing file is a failure too.
 const FAMILIES: [&str; 38] = [
@@ -451,19 +451,9 @@ fn report(rows: usize, differences: &[String]) {
     assert!(differences.is_empty(), "{} of {rows} rows differ", differences.len());
 }
 
-/// `shared/vectors/tesla` beside the repository, or beside a folder that holds it.
-fn vector_folder() -> Option<PathBuf> {
-    let candidates = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    candidates.map(|folder| folder.join("shared/vectors/tesla")).find(|folder| folder.is_dir())
-}
-
 #[test]
 fn every_vector_is_reproduced() {
-    let Some(folder) = vector_folder() else {
-        assert!(std::env::var_os("CI").is_none(), "no folder shared/vectors/tesla beside the repository");
-        println!("skipped: no folder shared/vectors/tesla beside the repository");
-        return;
-    };
+    let Some(folder) = shared("vectors/tesla") else { return };
     let (mut count, mut differences) = (0, Vec::new());
     for family in FAMILIES {
         let path = folder.join(format!("{family}.csv.gz"));

@@ -2,12 +2,14 @@
 //!
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom, run all lanes in lockstep and compare. [`Campaign`] chooses the seeds and
-//! reports a failure with the smallest program that still fails. Nothing here knows a machine.
+//! reports a failure with the smallest program that still fails. Nothing here knows a machine. [`shared`] and
+//! [`records`] read the collections beside the repository.
 
 mod campaign;
 mod evaluate;
 mod generate;
 mod random;
+mod shared;
 mod shrink;
 mod tree;
 
@@ -15,6 +17,7 @@ pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use random::Random;
+pub use shared::{records, shared, unpacked};
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };

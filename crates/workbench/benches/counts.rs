@@ -75,7 +75,7 @@ fn decode((target, program): (Target, Program)) -> usize {
 #[bench::tesla_collatz_fast(prepared(Isa::Tesla, "collatz", Engine::Fast))]
 #[bench::tesla_collatz_reference(prepared(Isa::Tesla, "collatz", Engine::Reference))]
 fn execute((prepared, engine): (Prepared, Engine)) -> Left {
-    black_box(prepared.run(engine)).expect("our own kernel runs")
+    black_box(prepared.run(engine.into())).expect("our own kernel runs")
 }
 
 library_benchmark_group!(name = text, benchmarks = [parse_and_encode, decode_and_print, decode]);

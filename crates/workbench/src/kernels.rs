@@ -22,10 +22,12 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
-use reconverge_simt::{Engine, Event, FlowTrace, Mask, Observer, Statistics};
+use reconverge_simt::{Event, FlowTrace, Mask, Observer, Statistics};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
 use thiserror::Error;
+
+use crate::request::How;
 
 /// Lanes of a row of the picture.
 pub const ROW: u32 = 1024;
@@ -161,16 +163,14 @@ impl Prepared {
     ///
     /// # Errors
     /// The program trapped.
-    pub fn run(self, engine: Engine) -> Result<Left, KernelError> {
+    pub fn run(self, how: How) -> Result<Left, KernelError> {
         Ok(match self {
-            Prepared::R500 { setup, launch } => {
-                Left::R500(r500::run(&setup, &r500_on(engine, launch))?.into())
-            }
+            Prepared::R500 { setup, launch } => Left::R500(r500::run(&setup, &r500_on(how, launch))?.into()),
             Prepared::R700 { program, launch, options } => {
-                Left::R700(r700::run(&program, &launch, &r700::Options { engine, ..options })?.into())
+                Left::R700(r700::run(&program, &launch, &r700_on(how, options))?.into())
             }
             Prepared::Tesla { program, launch, options } => {
-                let options = tesla::Options { engine, ..options };
+                let options = tesla_on(how, options);
                 Left::Tesla(tesla::run(tesla::Launch::Compute(*launch), &program, &options)?)
             }
         })
@@ -181,18 +181,18 @@ impl Prepared {
     ///
     /// # Errors
     /// The program trapped.
-    pub fn run_traced(self, engine: Engine) -> Result<(Left, u64), KernelError> {
+    pub fn run_traced(self, how: How) -> Result<(Left, u64), KernelError> {
         let mut trace = Streamed::default();
         let left = match self {
             Prepared::R500 { setup, launch } => {
-                Left::R500(r500::run_observed(&setup, &r500_on(engine, launch), &mut trace)?.into())
+                Left::R500(r500::run_observed(&setup, &r500_on(how, launch), &mut trace)?.into())
             }
             Prepared::R700 { program, launch, options } => {
-                let options = r700::Options { engine, ..options };
+                let options = r700_on(how, options);
                 Left::R700(r700::run_observed(&program, &launch, &options, &mut trace)?.into())
             }
             Prepared::Tesla { program, launch, options } => {
-                let options = tesla::Options { engine, ..options };
+                let options = tesla_on(how, options);
                 let launch = tesla::Launch::Compute(*launch);
                 Left::Tesla(tesla::run_observed(launch, &program, &options, &mut trace)?)
             }
@@ -286,10 +286,17 @@ impl Observer for Streamed {
     }
 }
 
-/// The launch on an engine.
-fn r500_on(engine: Engine, mut launch: r500::Launch) -> r500::Launch {
-    launch.options.engine = engine;
+fn r500_on(how: How, mut launch: r500::Launch) -> r500::Launch {
+    (launch.options.engine, launch.options.level) = (how.engine(), how.level);
     launch
+}
+
+fn r700_on(how: How, options: r700::Options) -> r700::Options {
+    r700::Options { engine: how.engine(), level: how.level, ..options }
+}
+
+fn tesla_on(how: How, options: tesla::Options) -> tesla::Options {
+    tesla::Options { engine: how.engine(), level: how.level, ..options }
 }
 
 /// What a rasteriser that fills its groups along the rows gives: the centre of each lane's pixel.

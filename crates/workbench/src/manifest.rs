@@ -138,8 +138,8 @@ impl Manifest {
         how: How,
         files: &dyn Files,
     ) -> Result<RunResult, Error> {
-        let engine = how.engine.unwrap_or(Options::default().engine);
-        let options = Options { mode: mode(mode_name)?, engine, ..Options::default() };
+        let (mode, engine, level) = (mode(mode_name)?, how.engine(), how.level);
+        let options = Options { mode, engine, level, ..Options::default() };
         let chip = chip(Some(&self.arch))?;
         let mut memory = self.memory(files)?;
         let mut result = RunResult::default();

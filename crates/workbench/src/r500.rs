@@ -200,7 +200,7 @@ impl From<DispatchError> for Error {
 pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
     let setup = Arc::new(Setup::new(program)?);
     let mut options = options(file, &setup)?;
-    options.engine = how.engine.unwrap_or(options.engine);
+    (options.engine, options.level) = (how.engine(), how.level);
     let constants = constants(file, files)?;
     let (outputs, statistics, report) = match &file.ctm {
         Some(ctm) => run_ctm(&setup, ctm, options, constants, files)?,

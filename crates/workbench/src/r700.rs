@@ -10,7 +10,7 @@ use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Outcome, Stage};
 use reconverge_r700::reference::Cause;
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::Mode;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -191,7 +191,7 @@ pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) ->
         Mode::Lenient => Options::LENIENT,
     };
     options.watchdog = file.watchdog.unwrap_or(options.watchdog);
-    options.engine = how.engine.unwrap_or(Engine::Fast);
+    (options.engine, options.level) = (how.engine(), how.level);
     let dtype = match file.output_type.as_deref() {
         None => Dtype::F32,
         Some(name) => {

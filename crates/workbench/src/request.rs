@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::{Engine, Level as SimdLevel, Mode};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -60,6 +60,21 @@ pub enum Error {
 pub struct How {
     /// Which engine runs; the fast one when absent. Results do not depend on it.
     pub engine: Option<Engine>,
+    /// What the fast engine computes with; the most that the processor has when absent. Results do not depend on it.
+    pub level: Option<SimdLevel>,
+}
+
+impl How {
+    /// The engine that runs.
+    pub fn engine(self) -> Engine {
+        self.engine.unwrap_or(Engine::Fast)
+    }
+}
+
+impl From<Engine> for How {
+    fn from(engine: Engine) -> How {
+        How { engine: Some(engine), level: None }
+    }
 }
 
 /// A texture of one level.

@@ -181,7 +181,8 @@ pub fn run(
     let options = Options {
         mode: mode(file.mode.as_deref())?,
         watchdog: file.watchdog.unwrap_or(Options::default().watchdog),
-        engine: how.engine.unwrap_or(Options::default().engine),
+        engine: how.engine(),
+        level: how.level,
         ..Options::default()
     };
     refuse_what_does_not_fit(file, stage)?;

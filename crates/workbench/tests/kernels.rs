@@ -40,7 +40,7 @@ fn evaluation(kernel: &Kernel) -> fn(u32) -> u32 {
 fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
     let prepared = kernel.prepare(lanes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let left = prepared.run(Engine::Reference).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let left = prepared.run(Engine::Reference.into()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let (counts, statistics) = (left.counts().expect("counts"), left.statistics());
     let lane = evaluation(kernel);
     let wrong = (0..lanes).find(|&at| counts[at as usize] != lane(at));
@@ -78,9 +78,9 @@ fn the_evaluations_give_the_golden_hashes() {
 fn a_trace_is_the_same_on_both_engines_and_changes_nothing() {
     for kernel in &KERNELS {
         let prepared = kernel.prepare(1 << 12).unwrap();
-        let untraced = prepared.clone().run(Engine::Fast).unwrap();
-        let [fast, reference] =
-            [Engine::Fast, Engine::Reference].map(|engine| prepared.clone().run_traced(engine).unwrap());
+        let untraced = prepared.clone().run(Engine::Fast.into()).unwrap();
+        let [fast, reference] = [Engine::Fast, Engine::Reference]
+            .map(|engine| prepared.clone().run_traced(engine.into()).unwrap());
         let what = format!("{} on {}", kernel.name, kernel.isa);
         assert!(fast.0 == untraced && reference.0 == untraced, "{what}");
         assert_eq!(fast.1, reference.1, "{what}");

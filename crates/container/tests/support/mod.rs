@@ -1,23 +1,6 @@
-//! ELF files made field by field, so that a test can make any field wrong; and the folder of shared data.
+//! ELF files made field by field, so that a test can make any field wrong.
 
 #![allow(dead_code, reason = "each test file uses its part")]
-
-use std::path::PathBuf;
-
-/// The folder of shared data, or `None` (with a message) where it is not there and CI does not insist.
-pub(crate) fn shared() -> Option<PathBuf> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    let fallback = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared"));
-    if fallback.is_dir() {
-        return Some(fallback);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the shared data folder is missing: {}", folder.display());
-    println!("skipped: the shared data folder is not here ({})", folder.display());
-    None
-}
 
 /// A section to be.
 #[derive(Clone)]

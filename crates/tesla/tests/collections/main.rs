@@ -1,8 +1,6 @@
 //! The tables against programs that other people's compilers made.
 
 mod listings;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +10,7 @@ use reconverge_isa::Isa;
 use reconverge_tesla::decode::{decode, length, row};
 use reconverge_tesla::inst::{Chip, Op, Stage};
 use reconverge_tesla::text::{Listing, assemble, disassemble};
+use reconverge_testkit::{records, shared, unpacked};
 use serde_json::Value;
 
 /// What a collection is made of.
@@ -62,6 +61,13 @@ impl Count {
     }
 }
 
+/// The words of a case.
+fn code(case: &Value) -> Vec<u32> {
+    let digits = case["program"]["code"].as_str().unwrap().as_bytes();
+    let word = |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    digits.chunks(8).map(word).collect()
+}
+
 fn chip_of(name: &str) -> Chip {
     if name == "nv50" { Chip::G80 } else { Chip::from_name(name).unwrap_or_else(|| panic!("chip {name}")) }
 }
@@ -69,12 +75,11 @@ fn chip_of(name: &str) -> Chip {
 #[test]
 fn every_compiled_shader_is_known_and_comes_back() {
     for file in ["fuzz", "piglit"] {
-        let Some(path) = support::shared(&format!("corpus/tesla/{file}.jsonl.gz")) else { return };
         let mut count = Count::default();
-        for case in support::json_lines(&path) {
+        for case in records(&format!("corpus/tesla/{file}.jsonl.gz")) {
             let chip = chip_of(case["id"].as_str().unwrap());
             let stage = Stage::from_name(case["stage"].as_str().unwrap()).unwrap();
-            let words = support::words(&case["program"]["code"]);
+            let words = code(&case);
             count.program(&words, chip, stage, case["name"].as_str().unwrap());
         }
         count.report(file);
@@ -84,7 +89,7 @@ fn every_compiled_shader_is_known_and_comes_back() {
 
 #[test]
 fn every_binary_is_known_and_comes_back() {
-    let Some(folder) = support::shared("binaries") else { return };
+    let Some(folder) = shared("binaries") else { return };
     let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
     let mut count = Count::default();
     for item in index["items"].as_array().unwrap().iter().filter(|item| item["isa"] == "tesla") {
@@ -141,7 +146,7 @@ fn operations_agree(words: &[u32], chip: Chip, stage: Stage, kernel: &Value, fil
 
 #[test]
 fn every_vector_is_known_and_comes_back() {
-    let Some(folder) = support::shared("vectors/tesla") else { return };
+    let Some(folder) = shared("vectors/tesla") else { return };
     let mut count = Count::default();
     let mut forms = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -164,7 +169,7 @@ fn every_vector_is_known_and_comes_back() {
 
 /// Chip, stage, words and description of each row of a file.
 fn vectors(path: &Path) -> Vec<(Chip, Stage, [u32; 2], String)> {
-    let text = support::text(path);
+    let text = unpacked(path);
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let column = |name: &str| names.iter().position(|known| *known == name);

@@ -1,0 +1,33 @@
+//! Every engine, with everything that the processor has, and any number of threads: all judge all cases alike.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use reconverge_simt::Level;
+use reconverge_testkit::shared;
+
+/// What `check --json` says about these paths when it runs this way.
+fn verdicts(way: &str, paths: &[PathBuf]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    let output = command.args(["check", "--json"]).args(way.split_whitespace()).args(paths).output().unwrap();
+    let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{way}: {wrong}{said}");
+    said
+}
+
+#[test]
+fn results_depend_neither_on_the_engine_nor_on_the_processor_nor_on_the_number_of_threads() {
+    let built_in = Vec::new();
+    let beside: Vec<PathBuf> = ["corpus", "vectors", "binaries"].into_iter().filter_map(shared).collect();
+    let levels = Level::available().into_iter().map(Level::name);
+    let mut ways: Vec<String> = levels
+        .flat_map(|level| ["fast", "lockstep"].map(|engine| format!("--engine {engine} --level {level}")))
+        .collect();
+    ways.extend(["--jobs 1".to_owned(), "--jobs 3".to_owned()]);
+    for paths in [built_in, beside] {
+        let reference = verdicts("--engine reference", &paths);
+        for way in &ways {
+            assert_eq!(verdicts(way, &paths), reference, "{way}");
+        }
+    }
+}
