@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
 use reconverge_simt::Statistics;
-use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
+use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, Prepared, hash};
 use serde::Serialize;
 
 use crate::{Answer, EngineArgs};
@@ -25,9 +26,9 @@ pub(crate) struct Bench {
     kernel: Option<String>,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Threads; as many as there are processors when absent
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    /// Threads; as many as there are processors when absent. The runs of several numbers (1,2) take turns
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Vec<u16>,
     /// Runs, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
@@ -73,18 +74,18 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     if kernels.is_empty() {
         bail!("there is no such kernel: r500 has no integers, so collatz is for r700 and tesla");
     }
-    let mut pool = rayon::ThreadPoolBuilder::new();
-    if let Some(threads) = args.threads {
-        pool = pool.num_threads(threads.max(1));
-    }
-    let pool = pool.build().context("--threads")?;
+    // To rayon, 0 is as many as there are processors.
+    let threads = if args.threads.is_empty() { &[0][..] } else { &args.threads };
+    let pool = |threads: &u16| ThreadPoolBuilder::new().num_threads((*threads).into()).build();
+    let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
     for kernel in kernels {
-        let measured = pool.install(|| measure(kernel, args, pool.current_num_threads()))?;
+        let measured = measure(kernel, args, &pools)?;
         if !args.json {
-            print(&measured);
+            measured.iter().for_each(print);
+            print_ratios(&measured);
         }
-        results.push(measured);
+        results.extend(measured);
     }
     let all_right = results.iter().all(|measured| measured.golden_ok);
     if args.json {
@@ -96,45 +97,69 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     Ok(if all_right { Answer::Yes } else { Answer::No })
 }
 
-fn measure(kernel: &Kernel, args: &Bench, threads: usize) -> Result<Measured> {
-    let (prepared, how) = (kernel.prepare(LANES)?, args.engine.how());
-    let (mut cpu, mut wall) = (Vec::new(), Vec::new());
-    let (mut found, mut statistics, mut trace_steps) = (kernel.golden, Statistics::default(), None);
-    for _ in 0..args.runs {
-        let prepared = prepared.clone();
+/// What the runs on one pool took and gave.
+#[derive(Default)]
+struct Runs {
+    cpu: Vec<Duration>,
+    wall: Vec<Duration>,
+    statistics: Statistics,
+    trace_steps: Option<u64>,
+    /// Hash of a run that did not give the golden one.
+    wrong: Option<u32>,
+}
+
+impl Runs {
+    fn add(&mut self, kernel: &Kernel, prepared: Prepared, args: &Bench) -> Result<()> {
+        let how = args.engine.how();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
         let left = match args.trace {
             true => {
                 let (left, pieces) = prepared.run_traced(how)?;
-                trace_steps = Some(pieces);
+                self.trace_steps = Some(pieces);
                 left
             }
             false => prepared.run(how)?,
         };
-        cpu.push(cpu_start.elapsed());
-        wall.push(wall_start.elapsed());
-        statistics = left.statistics();
+        self.cpu.push(cpu_start.elapsed());
+        self.wall.push(wall_start.elapsed());
+        self.statistics = left.statistics();
         let hash = hash(&left.counts()?);
-        if hash != kernel.golden {
-            found = hash;
+        self.wrong = self.wrong.or((hash != kernel.golden).then_some(hash));
+        Ok(())
+    }
+
+    fn measured(self, kernel: &Kernel, args: &Bench, threads: usize) -> Measured {
+        Measured {
+            isa: kernel.isa.name(),
+            kernel: kernel.name,
+            engine: args.engine.how().engine().name(),
+            threads,
+            runs: args.runs,
+            lanes: LANES,
+            cpu_s: median(self.cpu),
+            wall_s: median(self.wall),
+            warp_instructions: self.statistics.instructions,
+            lane_instructions: self.statistics.lane_instructions,
+            divergent_branches: self.statistics.divergent_branches,
+            trace_steps: self.trace_steps,
+            golden: format!("{:08x}", self.wrong.unwrap_or(kernel.golden)),
+            golden_ok: self.wrong.is_none(),
         }
     }
-    Ok(Measured {
-        isa: kernel.isa.name(),
-        kernel: kernel.name,
-        engine: how.engine().name(),
-        threads,
-        runs: args.runs,
-        lanes: LANES,
-        cpu_s: median(cpu),
-        wall_s: median(wall),
-        warp_instructions: statistics.instructions,
-        lane_instructions: statistics.lane_instructions,
-        divergent_branches: statistics.divergent_branches,
-        trace_steps,
-        golden: format!("{found:08x}"),
-        golden_ok: found == kernel.golden,
-    })
+}
+
+/// Runs a kernel on each pool in turn, as often as asked, so that whatever else the machine does slows all of them.
+fn measure(kernel: &Kernel, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
+    let prepared = kernel.prepare(LANES)?;
+    let mut runs: Vec<Runs> = pools.iter().map(|_| Runs::default()).collect();
+    for _ in 0..args.runs {
+        for (pool, runs) in pools.iter().zip(&mut runs) {
+            pool.install(|| runs.add(kernel, prepared.clone(), args))?;
+        }
+    }
+    let measured =
+        |(pool, runs): (&ThreadPool, Runs)| runs.measured(kernel, args, pool.current_num_threads());
+    Ok(pools.iter().zip(runs).map(measured).collect())
 }
 
 /// The middle one; of an even number, the lower of the two in the middle.
@@ -160,6 +185,15 @@ fn print(measured: &Measured) {
     );
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {steps} pieces");
+    }
+}
+
+/// How much faster the others are than the first.
+fn print_ratios(measured: &[Measured]) {
+    let Some((first, others)) = measured.split_first() else { return };
+    for other in others {
+        let ratio = first.wall_s / other.wall_s.max(1e-9);
+        say!("  {} threads are {ratio:.2} times as fast as {}", other.threads, first.threads);
     }
 }
 

@@ -410,3 +410,34 @@ fn a_malformed_program_is_a_finding_beside_its_round_trip() {
     let printed = folder.answers("check bad.hex --isa r700", 0);
     assert!(printed.contains("finding  bad.hex : at 0: the clause ends inside a group"), "{printed}");
 }
+
+#[test]
+fn bench_takes_turns_between_numbers_of_threads() {
+    let folder = Folder::new("bench");
+    let out = folder.answers("bench --isa tesla --kernel mandel --threads 1,2 --runs 1 --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.iter().map(|result| &result["threads"]).collect::<Vec<_>>(), [1, 2]);
+    for result in results {
+        assert_eq!((&result["golden"], &result["golden_ok"]), (&"cc8eda81".into(), &true.into()));
+        assert_eq!(
+            (&result["isa"], &result["kernel"], &result["engine"]),
+            (&"tesla".into(), &"mandel".into(), &"fast".into())
+        );
+        assert!(result["cpu_s"].as_f64().unwrap() > 0.0 && result["wall_s"].as_f64().unwrap() > 0.0);
+        assert_eq!(result["warp_instructions"], results[0]["warp_instructions"]);
+    }
+    // One number gives one object.
+    let out =
+        folder.answers("bench --isa tesla --kernel mandel --threads 1 --level baseline --runs 1 --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["threads"], &json["golden_ok"]), (&1.into(), &true.into()));
+    folder.refuses(
+        "bench --threads 0",
+        "error: invalid value '0' for '--threads <N>': 0 is not in 1..=65535\n\nFor more information, try '--help'.",
+    );
+    folder.refuses(
+        "bench --isa r500 --kernel collatz",
+        "error: there is no such kernel: r500 has no integers, so collatz is for r700 and tesla",
+    );
+}
