@@ -210,6 +210,13 @@ impl Flow {
     /// Whether COND lets anybody pass at all.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
+        // ACTIVE by a test of its own, because nearly all instructions have it.
+        cond == Condition::Active || self.constant(cond)
+    }
+
+    /// The same for the rarer conditions.
+    #[inline(never)]
+    fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
         match cond {
             Condition::Active => true,

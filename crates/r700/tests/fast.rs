@@ -5,8 +5,10 @@ mod engines;
 use engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::{Chip, Family};
+use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Options, Stage};
 use reconverge_r700::meaning::{op2, op3};
+use reconverge_r700::text::assemble;
 use reconverge_r700::words::{
     AluDword0, AluDword1Op2R700, AluDword1Op3, IndexModeR700, Omod, Op2, Op3, PredSel,
 };
@@ -154,6 +156,55 @@ fn random_groups_leave_the_same_on_every_engine() {
     }
     println!("{strict} ran in strict mode, {lenient} in lenient mode");
     assert!(strict > 400 && lenient > 3000, "{strict}, {lenient}");
+}
+
+/// A clause of two groups in each form, behind some pushes and perhaps in a loop: where the form wants a loop or an
+/// entry that is not there, or the stack has no room, it is a trap, at the clause or at its last group.
+#[test]
+fn a_clause_traps_at_the_same_place_on_every_engine() {
+    const FORMS: [&str; 7] = [
+        "ALU",
+        "ALU_PUSH_BEFORE",
+        "ALU_POP_AFTER",
+        "ALU_POP2_AFTER",
+        "ALU_CONTINUE",
+        "ALU_BREAK",
+        "ALU_ELSE_AFTER",
+    ];
+    let mut traps = 0;
+    let mut runs = 0;
+    for form in FORMS {
+        for (pushes, looped) in [(0, false), (1, false), (2, false), (0, true), (1, true)] {
+            let push = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT_INT _.x, (40).x, R0.x UPDATE_EXEC_MASK\n";
+            let (begin, end) = match looped {
+                true => ("LOOP_START: ADDR(@out)\n@body:\n", "LOOP_END: ADDR(@body)\n@out:\n"),
+                false => ("", ""),
+            };
+            let source = format!(
+                "NOP:\n{begin}{}{form}:\n 1 x: ADD_INT R1.x, R0.x, R0.x\n\
+                 2 x: PRED_SETNE_INT R2.x, R1.x, (20).x UPDATE_EXEC_MASK UPDATE_PRED\n{end}\
+                 EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n",
+                push.repeat(pushes)
+            );
+            let assembled = assemble(&source, Chip::RV770);
+            let assembled = assembled.unwrap_or_else(|faults| panic!("{source}: {}", faults[0]));
+            let program = Program::from_words(assembled.words);
+            for stack_size in [None, Some(1), Some(0)] {
+                let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 64);
+                (launch.num_gprs, launch.clause_temps, launch.stack_size) = (3, 0, stack_size);
+                launch.resources.loop_constants[0] = LoopConstant(2);
+                launch.inputs.push(Input { gpr: 0, values: (0..64).map(|lane| [lane, 0, 0, 0]).collect() });
+                for options in [Options::STRICT, Options::LENIENT] {
+                    match run(&program, &launch, &options) {
+                        Ok(_) => runs += 1,
+                        Err(_) => traps += 1,
+                    }
+                }
+            }
+        }
+    }
+    println!("{runs} ran, {traps} trapped");
+    assert!(runs > 20 && traps > 20, "{runs}, {traps}");
 }
 
 #[test]

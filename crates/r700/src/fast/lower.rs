@@ -30,10 +30,17 @@ use crate::words::{CfInst, KcacheMode, Op2};
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
+    /// How many instructions it is at most, groups included: what the watchdog must have left.
+    pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
     /// The reading that it leans on.
     pub(super) rule: Option<Rule>,
+}
+
+impl Node {
+    /// What is left to the reference interpreter.
+    const REFERENCE: Node = Node { work: Work::Reference, most: 0, end: false, rule: None };
 }
 
 /// What a control-flow instruction does.
@@ -58,6 +65,8 @@ pub(super) struct Clause {
     pub(super) runs: Range<u32>,
     /// Whether state of the clause that only the reference interpreter looks at must be there.
     pub(super) whole_state: bool,
+    /// Its run, if it is one for its active lanes that does nothing but compute and update the execute mask.
+    pub(super) single: Option<Run>,
 }
 
 /// Groups of a clause that execute for the same lanes one after another.
@@ -97,15 +106,13 @@ pub(super) struct GroupInfo {
     pub(super) predicate_written: bool,
 }
 
-/// No node.
-const NONE: u32 = u32::MAX;
-
 /// A program and its fetch program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lowered {
-    /// For each address of the program, and of the fetch program, which node; [`NONE`] where there is none.
-    places: [Vec<u32>; 2],
+    /// By address: first the program's, then the fetch program's.
     pub(super) nodes: Vec<Node>,
+    /// Where the fetch program's begin.
+    fetch_program: usize,
     pub(super) groups: Vec<GroupInfo>,
     /// The address of each.
     pub(super) addresses: Vec<u32>,
@@ -120,16 +127,10 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// Which node each address of the program, or of the fetch program, is.
-    pub(super) fn places(&self, fetch_program: bool) -> &[u32] {
-        &self.places[usize::from(fetch_program)]
-    }
-
-    /// The node at an address, with its number.
-    #[inline(always)]
-    pub(super) fn node(&self, places: &[u32], pc: u32) -> Option<(usize, &Node)> {
-        let number = *places.get(pc as usize)? as usize;
-        Some((number, self.nodes.get(number)?))
+    /// The nodes of the program, or of the fetch program, by address, and the number of the first.
+    pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
+        let (first, second) = self.nodes.split_at(self.fetch_program);
+        if fetch_program { (self.fetch_program, second) } else { (0, first) }
     }
 }
 
@@ -153,9 +154,10 @@ pub(super) fn lower(
         plain: Vec::new(),
         lowered: Lowered::default(),
     };
-    lowering.code(0, code);
+    lowering.code(code);
+    lowering.lowered.fetch_program = lowering.lowered.nodes.len();
     if let Some(code) = fetch_code {
-        lowering.code(1, code);
+        lowering.code(code);
     }
     let Lowering { constants, mut lowered, .. } = lowering;
     lowered.room = vec![Row::ZERO; INTERMEDIATE];
@@ -196,7 +198,8 @@ struct Before {
 }
 
 impl Lowering<'_> {
-    fn code(&mut self, number: usize, code: &Code) {
+    fn code(&mut self, code: &Code) {
+        let first = self.lowered.nodes.len();
         for (addr, cf) in code.instructions() {
             let (work, rule) = match &cf.op {
                 CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause)), None),
@@ -207,10 +210,16 @@ impl Lowering<'_> {
                     (Work::Reference, None)
                 }
             };
-            let places = &mut self.lowered.places[number];
-            places.resize(places.len().max(addr as usize + 1), NONE);
-            places[addr as usize] = self.lowered.nodes.len() as u32;
-            self.lowered.nodes.push(Node { work, end: cf.end_of_program, rule });
+            let most = match &work {
+                Work::Alu(clause) => 1 + clause.groups.len() as u32,
+                Work::Flow(..) => 1,
+                Work::Reference => 0,
+            };
+            let place = first + addr as usize;
+            if place >= self.lowered.nodes.len() {
+                self.lowered.nodes.resize(place + 1, Node::REFERENCE);
+            }
+            self.lowered.nodes[place] = Node { work, most, end: cf.end_of_program, rule };
         }
     }
 
@@ -265,13 +274,19 @@ impl Lowering<'_> {
         for run in first_run as usize..self.lowered.runs.len() {
             self.fuse(run);
         }
+        let whole_state = by_reference.iter().any(|by_reference| *by_reference)
+            || wanted[groups.len()] != [false; PREVIOUS];
+        let single = match &self.lowered.runs[first_run as usize..] {
+            [run] if !whole_state && !clause.whole_quad_mode && !run.kills => Some(run.clone()),
+            _ => None,
+        };
         Clause {
             form: clause.form,
             whole_quad_mode: clause.whole_quad_mode,
             groups: first_group..self.lowered.groups.len() as u32,
             runs: first_run..self.lowered.runs.len() as u32,
-            whole_state: by_reference.iter().any(|by_reference| *by_reference)
-                || wanted[groups.len()] != [false; PREVIOUS],
+            whole_state,
+            single,
         }
     }
 

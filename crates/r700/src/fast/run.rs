@@ -201,33 +201,36 @@ impl<'a> Runner<'a> {
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let mut places = lowered.places(wave.flow.in_fetch_program());
+        let (mut first, mut nodes) = lowered.program(wave.flow.in_fetch_program());
         let mut issued = Issued::default();
         let mut limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
-            let left = limit.saturating_sub(issued.instructions);
-            match lowered.node(places, wave.flow.pc()) {
-                Some((number, node))
-                    if left > 0
-                        && let Work::Flow(inst, control) = &node.work =>
-                {
-                    self.flow(wave, &mut issued, number, *inst, control, node.end, observer)?;
+            let pc = wave.flow.pc() as usize;
+            let node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
+            match node.map(|node| (&node.work, node.end)) {
+                Some((Work::Flow(inst, control), end)) => {
+                    self.flow(wave, &mut issued, first + pc, *inst, control, end, observer)?;
                 }
-                Some((_, node))
-                    if let Work::Alu(clause) = &node.work
-                        && left > clause.groups.len() as u64 =>
-                {
+                Some((Work::Alu(clause), end)) => {
+                    if let Some(run) = &clause.single
+                        && !O::ENABLED
+                        && wave.flow.active().any()
+                    {
+                        // SAFETY: as the caller says.
+                        unsafe { self.single::<W>(wave, &mut issued, clause, run, end) }?;
+                        continue;
+                    }
                     // SAFETY: as the caller says.
-                    unsafe { self.clause::<W, O>(wave, &mut issued, clause, node.end, observer) }?;
+                    unsafe { self.clause::<W, O>(wave, &mut issued, clause, end, observer) }?;
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
-                _ => {
+                Some((Work::Reference, _)) | None => {
                     issued.settle(wave);
                     self.by_reference(wave, observer)?;
                     while wave.at != At::ControlFlow {
                         self.by_reference(wave, observer)?;
                     }
-                    places = lowered.places(wave.flow.in_fetch_program());
+                    (first, nodes) = lowered.program(wave.flow.in_fetch_program());
                     limit = wave.options.watchdog.saturating_sub(wave.statistics.instructions);
                 }
             }
@@ -318,6 +321,72 @@ impl<'a> Runner<'a> {
     ) -> Result<(), Trap<Cause>> {
         wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         wave.at = At::ControlFlow;
+        if end {
+            wave.flow.end_of_program();
+        }
+        Ok(())
+    }
+
+    /// [`clause`](Self::clause) where nobody looks, for a clause that is one run and has an active lane.
+    ///
+    /// # Safety
+    /// The processor has the level of `W`, which is the runner's.
+    #[inline(always)]
+    unsafe fn single<W: Wide>(
+        &mut self,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        run: &Run,
+        end: bool,
+    ) -> Result<(), Trap<Cause>> {
+        // Code for each form, in which all that depends on it is settled.
+        // SAFETY: as the caller says.
+        unsafe {
+            match clause.form {
+                AluForm::Alu => self.single_as::<W>(AluForm::Alu, wave, issued, clause, run, end),
+                AluForm::PushBefore => {
+                    self.single_as::<W>(AluForm::PushBefore, wave, issued, clause, run, end)
+                }
+                AluForm::PopAfter => self.single_as::<W>(AluForm::PopAfter, wave, issued, clause, run, end),
+                AluForm::Pop2After => self.single_as::<W>(AluForm::Pop2After, wave, issued, clause, run, end),
+                AluForm::Continue => self.single_as::<W>(AluForm::Continue, wave, issued, clause, run, end),
+                AluForm::Break => self.single_as::<W>(AluForm::Break, wave, issued, clause, run, end),
+                AluForm::ElseAfter => self.single_as::<W>(AluForm::ElseAfter, wave, issued, clause, run, end),
+            }
+        }
+    }
+
+    /// # Safety
+    /// The processor has the level of `W`, which is the runner's.
+    #[inline(always)]
+    unsafe fn single_as<W: Wide>(
+        &mut self,
+        form: AluForm,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        clause: &Clause,
+        run: &Run,
+        end: bool,
+    ) -> Result<(), Trap<Cause>> {
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        let operations = &self.lowered.fused[run.operations.start as usize..run.operations.end as usize];
+        issued.count(1, active);
+        wave.flow.alu_enter(form, false).map_err(|fault| wave.trap(pc, active, fault.into(), &mut Silent))?;
+        issued.count(run.count.into(), active);
+        self.counts.runs[clause.runs.start as usize] += 1;
+        self.lanes.predicate = u64::MAX;
+        // SAFETY: as the caller says.
+        unsafe { self.execute::<W>(operations, active) };
+        if run.masks {
+            let (execute, skip) = (Mask(self.lanes.execute), Mask(self.lanes.skip));
+            if skip.any() && execute.any() {
+                wave.statistics.divergent_branches += 1;
+            }
+            wave.flow.update_execute_mask(form, skip);
+        }
+        let last = run.last_addr;
+        wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), &mut Silent))?;
         if end {
             wave.flow.end_of_program();
         }
@@ -467,7 +536,9 @@ impl<'a> Runner<'a> {
 
     fn one(&mut self, wave: &mut Wave, issued: &mut Issued) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let node = lowered.node(lowered.places(wave.flow.in_fetch_program()), wave.flow.pc());
+        let (first, nodes) = lowered.program(wave.flow.in_fetch_program());
+        let number = wave.flow.pc() as usize;
+        let node = nodes.get(number).map(|node| (first + number, node));
         if wave.statistics.instructions >= wave.options.watchdog {
             return self.by_reference(wave, &mut Silent).map(|_| ());
         }
