@@ -11,6 +11,8 @@
 
 pub mod binary;
 pub mod corpus;
+#[cfg(test)]
+mod engines;
 pub mod expect;
 pub mod hex;
 pub mod launch;
@@ -19,8 +21,6 @@ pub mod manifest;
 mod modes;
 pub mod r500;
 pub mod r700;
-#[cfg(test)]
-mod subsets;
 pub mod summary;
 pub mod tesla;
 pub mod vectors;

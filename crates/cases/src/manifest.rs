@@ -6,7 +6,8 @@ use reconverge_isa::Isa;
 use reconverge_simt::Mode;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::open::open;
-use reconverge_workbench::request::Error;
+use reconverge_workbench::request::{Error, How};
+use reconverge_workbench::result::RunResult;
 use reconverge_workbench::{Known, Opened};
 
 use crate::launch::Loaded;
@@ -51,12 +52,7 @@ impl ManifestCase {
     /// Runs the launches, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         in_modes(settings, &[()], |(), mode| {
-            let name = match mode {
-                Mode::Strict => "strict",
-                Mode::Lenient => "lenient",
-            };
-            let result = self.manifest.run(&self.opened.image, Some(name), settings.how, &self.files);
-            let result = result.map_err(|error| match error {
+            let result = self.run(mode, settings.how).map_err(|error| match error {
                 Error::Trap(trap) => Trouble::Trap(trap),
                 error => Trouble::Wrong(error.to_string()),
             })?;
@@ -65,5 +61,13 @@ impl ManifestCase {
                 Some(mismatch) => Err(Trouble::Wrong(mismatch)),
             }
         })
+    }
+
+    pub(crate) fn run(&self, mode: Mode, how: How) -> Result<RunResult, Error> {
+        let name = match mode {
+            Mode::Strict => "strict",
+            Mode::Lenient => "lenient",
+        };
+        self.manifest.run(&self.opened.image, Some(name), how, &self.files)
     }
 }

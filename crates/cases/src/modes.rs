@@ -13,7 +13,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    fn say(self) -> String {
+    pub(crate) fn say(self) -> String {
         match self {
             Trouble::Trap(why) | Trouble::Wrong(why) => why,
         }

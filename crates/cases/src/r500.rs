@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_r500::launch::{Input, Launch, Options, RunError, Setup, Texture, group_width, run};
+use reconverge_r500::launch::{Input, Launch, Options, Outcome, RunError, Setup, Texture, group_width, run};
 use reconverge_simt::Mode;
+use reconverge_workbench::request::How;
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
@@ -41,7 +42,7 @@ pub struct Constants {
 }
 
 impl Code {
-    fn program(&self) -> Program {
+    pub(crate) fn program(&self) -> Program {
         Program {
             words: self.code.iter().flat_map(|record| record.0.iter().copied()).collect(),
             base: self.code_base,
@@ -64,14 +65,18 @@ impl R500Case {
             Err(error) => return Verdict::Failed(error.to_string()),
         };
         in_modes(settings, &self.runs, |case_run, mode| {
-            let outcome = run(&setup, &self.launch(case_run, mode, settings)?)?;
-            let lanes: Vec<Option<[u32; 4]>> =
-                outcome.lanes().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
-            case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
+            let outcome = run(&setup, &self.launch(case_run, mode, settings.how)?)?;
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
         })
     }
 
-    fn launch(&self, case_run: &Run<Constants>, mode: Mode, settings: &Settings) -> Result<Launch, Trouble> {
+    pub(crate) fn compare(&self, case_run: &Run<Constants>, outcome: &Outcome) -> Result<(), String> {
+        let lanes: Vec<Option<[u32; 4]>> =
+            outcome.lanes().map(|lane| (!lane.killed).then_some(lane.color[0])).collect();
+        case_run.expectation.compare(self.out, &lanes)
+    }
+
+    pub(crate) fn launch(&self, case_run: &Run<Constants>, mode: Mode, how: How) -> Result<Launch, Trouble> {
         let default = Options::default();
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {
@@ -89,8 +94,8 @@ impl R500Case {
             options: Options {
                 mode,
                 group_width: group_width(self.chip.as_deref()),
-                engine: settings.how.engine(),
-                level: settings.how.level,
+                engine: how.engine(),
+                level: how.level,
                 ..default
             },
         })

@@ -55,8 +55,7 @@ const FIRST_TEXTURE: u8 = 18;
 impl R700Case {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let words = self.program.code.iter().flat_map(|pair| pair.0.iter().copied()).collect();
-        let program = Program::from_words(words);
+        let program = self.program();
         let target = Target::new(Isa::R700, self.chip.as_deref());
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
@@ -65,29 +64,28 @@ impl R700Case {
             return Verdict::Unsupported(format!("bool_const = {value}"));
         }
         in_modes(settings, &self.runs, |case_run, mode| {
-            self.judge_run(&program, case_run, &options(mode, settings))
+            let outcome =
+                run(&program, &self.launch(case_run)?, &options(mode, settings)).map_err(trouble)?;
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
         })
     }
 
-    fn judge_run(
-        &self,
-        program: &Program,
-        case_run: &Run<Constants>,
-        options: &Options,
-    ) -> Result<(), Trouble> {
-        let launch = self.launch(case_run)?;
-        let outcome = run(program, &launch, options).map_err(trouble)?;
+    pub(crate) fn program(&self) -> Program {
+        Program::from_words(self.program.code.iter().flat_map(|pair| pair.0.iter().copied()).collect())
+    }
+
+    pub(crate) fn compare(&self, case_run: &Run<Constants>, outcome: &Outcome) -> Result<(), String> {
         let colour = outcome.export(ExportKind::Pixel, 0);
         let lanes: Vec<Option<[u32; 4]>> = (0..self.lanes)
             .map(|lane| (!outcome.killed[lane]).then(|| colour.map_or([0; 4], |colour| colour.values[lane])))
             .collect();
         if colour.is_none() && lanes.iter().any(Option::is_some) {
-            return Err(Trouble::Wrong("nothing was exported to pixel target 0".to_owned()));
+            return Err("nothing was exported to pixel target 0".to_owned());
         }
-        case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
+        case_run.expectation.compare(self.out, &lanes)
     }
 
-    fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
+    pub(crate) fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
         let mut launch = Launch::new(chip(self.chip.as_deref())?, Stage::Pixel, self.lanes);
         if let Some(resources) = self.program.regs.get("SQ_PGM_RESOURCES_PS") {
             launch.set_pgm_resources(resources.0);
@@ -190,7 +188,7 @@ pub(crate) struct LlvmExport {
 impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let program = Program::from_words(self.words.0.clone());
+        let program = self.program();
         let target = Target::new(Isa::R700, Some(&self.chip));
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
@@ -201,7 +199,11 @@ impl LlvmCase {
         })
     }
 
-    fn launch(&self) -> Result<Launch, Trouble> {
+    pub(crate) fn program(&self) -> Program {
+        Program::from_words(self.words.0.clone())
+    }
+
+    pub(crate) fn launch(&self) -> Result<Launch, Trouble> {
         let stage = match self.stage.as_str() {
             "ps" => Stage::Pixel,
             "vs" => Stage::Vertex,
@@ -231,7 +233,7 @@ impl LlvmCase {
         Ok(launch)
     }
 
-    fn compare(&self, outcome: &Outcome) -> Result<(), String> {
+    pub(crate) fn compare(&self, outcome: &Outcome) -> Result<(), String> {
         for lane in 0..self.lanes {
             if outcome.killed[lane] != self.expect.killed.contains(&lane) {
                 return Err(format!("lane {lane}: killed is {}", outcome.killed[lane]));

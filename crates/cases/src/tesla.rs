@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::Mode;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Fragment, Launch, MOST_LOCAL, Options, RunError, Setup, Varying, run};
+use reconverge_tesla::launch::{
+    Fragment, Launch, MOST_LOCAL, Options, Outcome, RunError, Setup, Varying, run,
+};
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
@@ -49,10 +50,20 @@ impl TeslaCase {
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
-        in_modes(settings, &self.runs, |case_run, mode| self.judge_run(&program, case_run, mode, settings))
+        let (engine, level) = (settings.how.engine(), settings.how.level);
+        in_modes(settings, &self.runs, |case_run, mode| {
+            let options = Options { mode, engine, level, ..Options::default() };
+            let launch = Launch::Fragment(self.fragment(case_run)?);
+            let outcome = run(launch, &program, &options).map_err(|error| match error {
+                RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
+                RunError::Launch(error) => Trouble::Wrong(error.to_string()),
+                RunError::Differ(difference) => Trouble::Wrong(difference.to_string()),
+            })?;
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
+        })
     }
 
-    fn program(&self) -> Result<Program, String> {
+    pub(crate) fn program(&self) -> Result<Program, String> {
         let mut program = Program::from_words(self.program.code.0.clone());
         program.base = self.register("FP_START_ID").unwrap_or(0);
         program.stage = Some(match self.stage.as_deref() {
@@ -66,27 +77,13 @@ impl TeslaCase {
         self.program.regs.get(name).map(|word| word.0)
     }
 
-    fn judge_run(
-        &self,
-        program: &Program,
-        case_run: &Run<Constants>,
-        mode: Mode,
-        settings: &Settings,
-    ) -> Result<(), Trouble> {
-        let (engine, level) = (settings.how.engine(), settings.how.level);
-        let options = Options { mode, engine, level, ..Options::default() };
-        let launch = Launch::Fragment(self.fragment(case_run)?);
-        let outcome = run(launch, program, &options).map_err(|error| match error {
-            RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
-            RunError::Launch(error) => Trouble::Wrong(error.to_string()),
-            RunError::Differ(difference) => Trouble::Wrong(difference.to_string()),
-        })?;
+    pub(crate) fn compare(&self, case_run: &Run<Constants>, outcome: &Outcome) -> Result<(), String> {
         let colour = |registers: &[u32]| {
             std::array::from_fn(|channel| registers.get(channel).copied().unwrap_or_default())
         };
         let lanes: Vec<Option<[u32; 4]>> =
             outcome.lanes.iter().map(|lane| (!lane.dead).then(|| colour(&lane.registers))).collect();
-        case_run.expectation.compare(self.out, &lanes).map_err(Trouble::Wrong)
+        case_run.expectation.compare(self.out, &lanes)
     }
 
     fn chip(&self) -> Result<Chip, Trouble> {
@@ -97,7 +94,7 @@ impl TeslaCase {
         number.or_else(|| Chip::from_name(name)).ok_or_else(|| Trouble::Wrong(format!("unknown chip {name}")))
     }
 
-    fn fragment(&self, case_run: &Run<Constants>) -> Result<Fragment, Trouble> {
+    pub(crate) fn fragment(&self, case_run: &Run<Constants>) -> Result<Fragment, Trouble> {
         let mut setup = Setup::new(self.chip()?);
         if let Some(registers) = self.register("FP_REG_ALLOC_TEMP") {
             setup.registers = registers;

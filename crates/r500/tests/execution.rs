@@ -5,10 +5,13 @@ use std::sync::Arc;
 use reconverge_r500::ctm::{
     self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
 };
-use reconverge_r500::launch::{Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, run};
+use reconverge_r500::launch::{
+    Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, run, run_observed,
+};
 use reconverge_r500::reference::Cause;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, Level, Mode};
+use reconverge_testkit::everywhere;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
 
@@ -32,19 +35,18 @@ fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
     outcome.lanes().collect()
 }
 
-/// The same from every engine, on every level of the host.
+/// [`run`] on every engine.
 fn on_every_engine(source: &str, launch: &Launch) -> Result<Outcome, RunError> {
     let setup = setup(source);
-    let with = |engine, level| {
+    let run = |engine, level, told: Option<&mut _>| {
         let options = Options { engine, level, ..launch.options };
-        run(&setup, &Launch { options, ..launch.clone() })
+        let launch = Launch { options, ..launch.clone() };
+        match told {
+            Some(told) => run_observed(&setup, &launch, told),
+            None => run(&setup, &launch),
+        }
     };
-    let expected = with(Engine::Reference, None);
-    for level in Level::available() {
-        assert_eq!(with(Engine::Fast, Some(level)), expected, "{source}");
-        assert_eq!(with(Engine::Lockstep, Some(level)), expected, "{source}");
-    }
-    expected
+    everywhere(run, |result| format!("{source}: {result:?}"))
 }
 
 /// The same for a dispatch.

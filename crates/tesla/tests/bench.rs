@@ -1,14 +1,14 @@
 //! The two divergent kernels: a part of them against a direct evaluation, all of them against their golden hashes.
 
-mod support;
+mod engines;
 
+use engines::ways;
 use reconverge_container::Hints;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::{Engine, Level};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, Launch, Options, run};
 use reconverge_testkit::shared;
-use support::ways;
 
 const OUT: u32 = 0x1_0000;
 

@@ -3,17 +3,17 @@
 //! Control flow of all kinds between arithmetic, predicates and memory; most of it makes sense, some of it traps, and
 //! some does not end: all of that must come out the same.
 
-mod support;
+mod engines;
 
+use engines::run;
 use reconverge_isa::Program;
+use reconverge_simt::Mode;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Engine, Event, Mode, Observer};
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{Compute, Launch, Options, Run, RunError, run_observed};
+use reconverge_tesla::launch::{Compute, Launch, Options, Run, RunError};
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::Random;
-use support::run;
 
 const CHIP: Chip = Chip::Gt215;
 const OUT: u32 = 0x1000;
@@ -104,19 +104,6 @@ fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// Who runs and what the stack does, which both engines tell.
-#[derive(Debug, Default, PartialEq)]
-struct FlowEvents(Vec<Event>);
-
-impl Observer for FlowEvents {
-    const ENABLED: bool = true;
-    const DATA: bool = false;
-
-    fn event(&mut self, event: Event) {
-        self.0.push(event);
-    }
-}
-
 /// Which instructions of a program go to the reference interpreter.
 fn by_reference(text: &str) -> Vec<usize> {
     let program =
@@ -154,13 +141,6 @@ fn random_programs_end_the_same_in_every_way() {
         let mode = if number % 2 == 0 { Mode::Strict } else { Mode::Lenient };
         // Odd limits, so that time is over in the middle of blocks and slices.
         let options = Options { mode, watchdog: 2000 + u64::from(random.below(2000)), ..Options::default() };
-        let told = [Engine::Reference, Engine::Fast].map(|engine| {
-            let mut told = FlowEvents::default();
-            let options = Options { engine, ..options };
-            let end = run_observed(Launch::Compute(compute.clone()), &program, &options, &mut told);
-            (told, end.map(|outcome| outcome.statistics))
-        });
-        assert_eq!(told[0], told[1], "{text}");
         match run(Launch::Compute(compute), &program, &options) {
             Ok(outcome) => {
                 ended += 1;

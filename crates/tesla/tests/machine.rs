@@ -16,9 +16,9 @@ use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
 
-mod support;
+mod engines;
 
-use support::{run, ways};
+use engines::{run, ways};
 
 const CHIP: Chip = Chip::Gt215;
 

@@ -10,8 +10,6 @@ use reconverge_tesla::table::{TABLE, here};
 use reconverge_testkit::shared;
 use toml::Value;
 
-mod support;
-
 /// Rows that the description has in its text and not in its tables.
 const BEYOND: [&str; 2] = ["l.imad.9", "l.emit.restart"];
 

@@ -1,0 +1,333 @@
+//! Tests: every engine leaves the same of every case, all of it and not only what the case expects; and lanes do not
+//! depend on each other, so that any of them leave alone, or with some of the others, what they leave all together. They
+//! then diverge elsewhere, and stand at other places of their group.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use reconverge_r500::launch::{LaneOutput, Setup};
+use reconverge_r700::code::ExportKind;
+use reconverge_r700::launch::{Outcome, Stage};
+use reconverge_simt::{Engine, Level, Mode};
+use reconverge_tesla::launch::LaneResult;
+use reconverge_testkit::{Told, everywhere, shared};
+use reconverge_workbench::request::How;
+use reconverge_workbench::result::RunResult;
+
+use crate::corpus::ShaderCase;
+use crate::modes::Trouble;
+use crate::r500::R500Case;
+use crate::r700::{LlvmCase, R700Case};
+use crate::tesla::TeslaCase;
+use crate::{Case, CaseKind, Folder, read};
+
+/// A case of independent lanes.
+trait Lanes: Sized {
+    /// All that a lane leaves.
+    type Left: Debug + PartialEq;
+
+    fn count(&self) -> usize;
+
+    /// The same with these lanes only.
+    fn only(&self, lanes: &[usize]) -> Self;
+
+    /// What the lanes leave, those of one run behind those of another, after seeing that it is the same
+    /// [`everywhere`] and what is expected.
+    fn left(&self) -> Result<Vec<Self::Left>, String>;
+}
+
+fn pick<T: Clone>(all: &mut Vec<T>, lanes: &[usize]) {
+    *all = lanes.iter().map(|lane| all[*lane].clone()).collect();
+}
+
+fn only<Program: Clone, Place: Clone, Constants: Clone>(
+    case: &ShaderCase<Program, Place, Constants>,
+    lanes: &[usize],
+) -> ShaderCase<Program, Place, Constants> {
+    let mut case = case.clone();
+    case.lanes = lanes.len();
+    case.inputs.iter_mut().for_each(|input| pick(&mut input.lanes, lanes));
+    for run in &mut case.runs {
+        run.expectation.expect.iter_mut().for_each(|expect| pick(expect, lanes));
+    }
+    case
+}
+
+impl Lanes for R500Case {
+    /// Nothing where it was killed: a helper goes where the others take it. (r500.md Q2)
+    type Left = Option<LaneOutput>;
+
+    fn count(&self) -> usize {
+        self.lanes
+    }
+
+    fn only(&self, lanes: &[usize]) -> Self {
+        only(self, lanes)
+    }
+
+    /// In lenient mode, because some of the driver's programs do what strict mode objects to.
+    fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
+        use reconverge_r500::launch::{run, run_observed};
+        let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
+        let mut left = Vec::new();
+        for case_run in &self.runs {
+            let on = |engine, level, told: Option<&mut Told>| {
+                let how = How { engine: Some(engine), level };
+                let launch = self.launch(case_run, Mode::Lenient, how).map_err(Trouble::say)?;
+                let outcome = match told {
+                    Some(told) => run_observed(&setup, &launch, told),
+                    None => run(&setup, &launch),
+                };
+                outcome.map_err(|error| error.to_string())
+            };
+            let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name))?;
+            self.compare(case_run, &outcome)?;
+            left.extend(outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
+        }
+        Ok(left)
+    }
+}
+
+impl Lanes for TeslaCase {
+    type Left = LaneResult;
+
+    fn count(&self) -> usize {
+        self.lanes
+    }
+
+    fn only(&self, lanes: &[usize]) -> Self {
+        only(self, lanes)
+    }
+
+    fn left(&self) -> Result<Vec<LaneResult>, String> {
+        use reconverge_tesla::launch::{Launch, Options, run, run_observed};
+        let program = self.program()?;
+        let mut left = Vec::new();
+        for case_run in &self.runs {
+            let launch = Launch::Fragment(self.fragment(case_run).map_err(Trouble::say)?);
+            let on = |engine, level, told: Option<&mut Told>| {
+                let options = Options { engine, level, ..Options::default() };
+                match told {
+                    Some(told) => run_observed(launch.clone(), &program, &options, told),
+                    None => run(launch.clone(), &program, &options),
+                }
+            };
+            let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name));
+            let outcome = outcome.map_err(|error| error.to_string())?;
+            self.compare(case_run, &outcome)?;
+            left.extend(outcome.lanes);
+        }
+        Ok(left)
+    }
+}
+
+/// What a lane of R700 leaves: whether it was killed, and what it has written to which target.
+type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
+
+fn exports(outcome: &Outcome) -> Vec<Exports> {
+    let written = |lane: usize| {
+        let targets = outcome.exports.iter().filter(|target| target.written[lane] != 0);
+        targets.map(|target| (target.kind, target.base, target.values[lane], target.written[lane])).collect()
+    };
+    outcome.killed.iter().enumerate().map(|(lane, killed)| (*killed, written(lane))).collect()
+}
+
+/// An R700 program on every engine, in strict mode.
+fn run_r700(
+    name: &str,
+    program: &reconverge_isa::Program,
+    launch: &reconverge_r700::launch::Launch,
+) -> Result<Outcome, String> {
+    use reconverge_r700::launch::{Options, run, run_observed};
+    let on = |engine, level, told: Option<&mut Told>| {
+        let options = Options { engine, level, ..Options::STRICT };
+        match told {
+            Some(told) => run_observed(program, launch, &options, told),
+            None => run(program, launch, &options),
+        }
+    };
+    everywhere(on, |result| format!("{name}: {result:?}")).map_err(|trap| trap.to_string())
+}
+
+impl Lanes for R700Case {
+    type Left = Exports;
+
+    fn count(&self) -> usize {
+        self.lanes
+    }
+
+    fn only(&self, lanes: &[usize]) -> Self {
+        only(self, lanes)
+    }
+
+    fn left(&self) -> Result<Vec<Exports>, String> {
+        let program = self.program();
+        let mut left = Vec::new();
+        for case_run in &self.runs {
+            let launch = self.launch(case_run).map_err(Trouble::say)?;
+            assert_eq!(launch.stage, Stage::Pixel);
+            let outcome = run_r700(&self.name, &program, &launch)?;
+            self.compare(case_run, &outcome)?;
+            left.extend(exports(&outcome));
+        }
+        Ok(left)
+    }
+}
+
+impl Lanes for LlvmCase {
+    type Left = Exports;
+
+    fn count(&self) -> usize {
+        self.lanes
+    }
+
+    fn only(&self, lanes: &[usize]) -> Self {
+        let mut case = self.clone();
+        case.lanes = lanes.len();
+        case.gprs.values_mut().for_each(|values| pick(&mut values.0, lanes));
+        for export in &mut case.expect.exports {
+            let channels = [&mut export.x, &mut export.y, &mut export.z, &mut export.w];
+            channels.into_iter().for_each(|channel| pick(&mut channel.0, lanes));
+        }
+        let killed = |place: &usize| self.expect.killed.contains(&lanes[*place]);
+        case.expect.killed = (0..lanes.len()).filter(killed).collect();
+        case
+    }
+
+    fn left(&self) -> Result<Vec<Exports>, String> {
+        let launch = self.launch().map_err(Trouble::say)?;
+        let outcome = run_r700(&self.id, &self.program(), &launch)?;
+        self.compare(&outcome)?;
+        Ok(exports(&outcome))
+    }
+}
+
+/// Judges all lanes, then each set of them that `sets` gives for that many.
+fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
+    let together = case.left()?;
+    for lanes in sets {
+        let apart = case.only(&lanes).left().map_err(|why| format!("lanes {lanes:?}: {why}"))?;
+        let runs = together.chunks(case.count()).zip(apart.chunks(lanes.len()));
+        for (together, apart) in runs {
+            if let Some(place) = (0..lanes.len()).find(|place| apart[*place] != together[lanes[*place]]) {
+                let (lane, apart) = (lanes[place], &apart[place]);
+                return Err(format!(
+                    "lane {lane} of {lanes:?} leaves {apart:x?}, among all {:x?}",
+                    together[lane]
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One lane, a quarter of them and half of them; which, is another choice for each case.
+fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
+    let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
+    [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
+}
+
+/// Each lane alone, and those that follow each other by 16 and 32.
+fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
+    [1, 16, 32].into_iter().flat_map(move |size| {
+        (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())
+    })
+}
+
+struct Disk<'a>(&'a Path);
+
+impl Folder for Disk<'_> {
+    fn read(&self, relative: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.parent()?.join(relative)).ok()
+    }
+
+    fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
+        None
+    }
+}
+
+fn cases(path: &Path) -> Vec<Case> {
+    let bytes = std::fs::read(path).expect("the file is there");
+    read(&path.display().to_string(), &bytes, &Disk(path), None).expect("a file of cases")
+}
+
+fn every_case_holds(path: &str, least: usize) {
+    let Some(file) = shared(path) else { return };
+    let cases = cases(&file);
+    assert!(cases.len() >= least, "{} cases", cases.len());
+    let judge = |(number, case): (usize, &Case)| {
+        let result = match &case.kind {
+            CaseKind::R500(case) => holds(&**case, some(number, case.count())),
+            CaseKind::R700(case) => holds(&**case, some(number, case.count())),
+            CaseKind::Tesla(case) => holds(&**case, some(number, case.count())),
+            CaseKind::Llvm(case) => holds(&**case, parts(case.count())),
+            other => Err(format!("{other:?} has no lanes")),
+        };
+        result.err().map(|why| format!("{}: {why}", case.name))
+    };
+    let wrong: Vec<String> = cases.iter().enumerate().filter_map(judge).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {} wrong:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong[..wrong.len().min(20)].join("\n")
+    );
+}
+
+#[test]
+fn r500_programs_leave_the_same_everywhere_and_in_any_company() {
+    every_case_holds("corpus/r500/fuzz.jsonl.gz", 324);
+    every_case_holds("corpus/r500/piglit.jsonl.gz", 465);
+}
+
+#[test]
+fn r700_programs_leave_the_same_everywhere_and_in_any_company() {
+    every_case_holds("corpus/r700/fuzz.jsonl.gz", 324);
+    every_case_holds("corpus/r700/piglit.jsonl.gz", 528);
+}
+
+#[test]
+fn programs_of_llvm_leave_the_same_everywhere_and_in_any_company() {
+    every_case_holds("corpus/r700-llvm/exec.jsonl.gz", 600);
+}
+
+#[test]
+fn tesla_programs_leave_the_same_everywhere_and_in_any_company() {
+    every_case_holds("corpus/tesla/fuzz.jsonl.gz", 324);
+    every_case_holds("corpus/tesla/piglit.jsonl.gz", 528);
+}
+
+/// Arrays, counts and the report of a run, on as many threads as there are and on one.
+#[test]
+fn run_manifests_leave_the_same_on_every_engine() {
+    let Some(folder) = shared("binaries/runs") else { return };
+    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|is| is == "json")).collect();
+    files.sort();
+    assert!(files.len() >= 48, "{} manifests", files.len());
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    for file in files {
+        let [Case { kind: CaseKind::Manifest(case), .. }] = &cases(&file)[..] else {
+            panic!("{}: not a run manifest", file.display())
+        };
+        let on = |engine, level| {
+            let how = How { engine: Some(engine), level };
+            let result =
+                case.run(Mode::Strict, how).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let RunResult { outputs, statistics, report, mismatches } = result;
+            assert!(mismatches.is_empty(), "{}: {}", file.display(), mismatches[0]);
+            (outputs, statistics, report)
+        };
+        let expected = on(Engine::Reference, None);
+        assert!(alone.install(|| on(Engine::Reference, None)) == expected, "{}", file.display());
+        for level in Level::available() {
+            for engine in [Engine::Fast, Engine::Lockstep] {
+                let what = format!("{}: {engine}, {}", file.display(), level.name());
+                assert!(on(engine, Some(level)) == expected, "{what}");
+                assert!(alone.install(|| on(engine, Some(level))) == expected, "{what}, one thread");
+            }
+        }
+    }
+}

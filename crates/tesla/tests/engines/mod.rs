@@ -1,0 +1,34 @@
+//! One run is a run on every engine.
+
+use reconverge_isa::Program;
+use reconverge_simt::{Engine, Level};
+use reconverge_tesla::launch::{self, Launch, Options, Outcome, RunError};
+use reconverge_testkit::everywhere;
+
+/// The same options for each way to execute: the reference interpreter, the fast engine on every level that the
+/// processor has, and both in lockstep.
+#[allow(dead_code)]
+pub(crate) fn ways(options: &Options) -> Vec<Options> {
+    let fast = |level| Options { engine: Engine::Fast, level: Some(level), ..*options };
+    let mut ways = vec![Options { engine: Engine::Reference, ..*options }];
+    ways.extend(Level::available().into_iter().map(fast));
+    ways.push(Options { engine: Engine::Lockstep, ..*options });
+    ways
+}
+
+/// [`launch::run`] on every engine.
+#[allow(dead_code)]
+pub(crate) fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
+    let run = |engine, level, told: Option<&mut _>| {
+        let options = Options { engine, level, ..*options };
+        match told {
+            Some(told) => launch::run_observed(launch.clone(), program, &options, told),
+            None => launch::run(launch.clone(), program, &options),
+        }
+    };
+    let shown = |result: &Result<Outcome, RunError>| match result {
+        Ok(outcome) => format!("{:?}, {:?}, {:08x?}", outcome.statistics, outcome.report, outcome.lanes),
+        Err(error) => error.to_string(),
+    };
+    everywhere(run, shown)
+}
