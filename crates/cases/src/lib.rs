@@ -11,8 +11,6 @@
 
 pub mod binary;
 pub mod corpus;
-#[cfg(test)]
-mod engines;
 pub mod expect;
 pub mod hex;
 pub mod launch;
@@ -23,6 +21,8 @@ pub mod r500;
 pub mod r700;
 pub mod summary;
 pub mod tesla;
+#[cfg(test)]
+mod tests;
 pub mod vectors;
 
 use std::io::Read;

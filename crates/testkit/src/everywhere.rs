@@ -52,7 +52,9 @@ pub fn everywhere<T: PartialEq>(
             let (own, reference) = (&fast.events, &told.events);
             let place = own.iter().zip(reference).position(|(own, reference)| own != reference);
             let place = place.unwrap_or(own.len().min(reference.len()));
-            let some = |told: &Told| format!("{:?} of {}", told.events[place..].iter().take(4), told.count);
+            let some = |Told { events, count }: &Told| {
+                format!("{:?} of {count}", &events[place..events.len().min(place + 4)])
+            };
             panic!("{}: event {place} and on: {}\nreference: {}", way(), some(&fast), some(&told));
         }
     }

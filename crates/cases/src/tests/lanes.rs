@@ -1,26 +1,24 @@
-//! Tests: every engine leaves the same of every case, all of it and not only what the case expects; and lanes do not
-//! depend on each other, so that any of them leave alone, or with some of the others, what they leave all together. They
-//! then diverge elsewhere, and stand at other places of their group.
+//! Lanes do not depend on each other: any of them leave alone, or with some of the others, what they leave all together,
+//! on every engine. They then diverge elsewhere, and stand at other places of their group.
 
 use std::fmt::Debug;
-use std::path::Path;
 use std::sync::Arc;
 
 use reconverge_r500::launch::{LaneOutput, Setup};
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Outcome, Stage};
-use reconverge_simt::{Engine, Level, Mode};
+use reconverge_r700::launch::Outcome;
+use reconverge_simt::Mode;
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
 use reconverge_workbench::request::How;
-use reconverge_workbench::result::RunResult;
 
+use super::cases;
 use crate::corpus::ShaderCase;
 use crate::modes::Trouble;
 use crate::r500::R500Case;
 use crate::r700::{LlvmCase, R700Case};
 use crate::tesla::TeslaCase;
-use crate::{Case, CaseKind, Folder, read};
+use crate::{Case, CaseKind};
 
 /// A case of independent lanes.
 trait Lanes: Sized {
@@ -166,7 +164,6 @@ impl Lanes for R700Case {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let launch = self.launch(case_run).map_err(Trouble::say)?;
-            assert_eq!(launch.stage, Stage::Pixel);
             let outcome = run_r700(&self.name, &program, &launch)?;
             self.compare(case_run, &outcome)?;
             left.extend(exports(&outcome));
@@ -235,23 +232,6 @@ fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-struct Disk<'a>(&'a Path);
-
-impl Folder for Disk<'_> {
-    fn read(&self, relative: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.0.parent()?.join(relative)).ok()
-    }
-
-    fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
-        None
-    }
-}
-
-fn cases(path: &Path) -> Vec<Case> {
-    let bytes = std::fs::read(path).expect("the file is there");
-    read(&path.display().to_string(), &bytes, &Disk(path), None).expect("a file of cases")
-}
-
 fn every_case_holds(path: &str, least: usize) {
     let Some(file) = shared(path) else { return };
     let cases = cases(&file);
@@ -297,37 +277,4 @@ fn programs_of_llvm_leave_the_same_everywhere_and_in_any_company() {
 fn tesla_programs_leave_the_same_everywhere_and_in_any_company() {
     every_case_holds("corpus/tesla/fuzz.jsonl.gz", 324);
     every_case_holds("corpus/tesla/piglit.jsonl.gz", 528);
-}
-
-/// Arrays, counts and the report of a run, on as many threads as there are and on one.
-#[test]
-fn run_manifests_leave_the_same_on_every_engine() {
-    let Some(folder) = shared("binaries/runs") else { return };
-    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|is| is == "json")).collect();
-    files.sort();
-    assert!(files.len() >= 48, "{} manifests", files.len());
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    for file in files {
-        let [Case { kind: CaseKind::Manifest(case), .. }] = &cases(&file)[..] else {
-            panic!("{}: not a run manifest", file.display())
-        };
-        let on = |engine, level| {
-            let how = How { engine: Some(engine), level };
-            let result =
-                case.run(Mode::Strict, how).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let RunResult { outputs, statistics, report, mismatches } = result;
-            assert!(mismatches.is_empty(), "{}: {}", file.display(), mismatches[0]);
-            (outputs, statistics, report)
-        };
-        let expected = on(Engine::Reference, None);
-        assert!(alone.install(|| on(Engine::Reference, None)) == expected, "{}", file.display());
-        for level in Level::available() {
-            for engine in [Engine::Fast, Engine::Lockstep] {
-                let what = format!("{}: {engine}, {}", file.display(), level.name());
-                assert!(on(engine, Some(level)) == expected, "{what}");
-                assert!(alone.install(|| on(engine, Some(level))) == expected, "{what}, one thread");
-            }
-        }
-    }
 }

@@ -1,0 +1,71 @@
+//! Run manifests and arithmetic vectors on every engine.
+
+use std::path::PathBuf;
+
+use reconverge_simt::{Engine, Level, Mode};
+use reconverge_testkit::shared;
+use reconverge_workbench::request::How;
+use reconverge_workbench::result::RunResult;
+
+use super::cases;
+use crate::{Case, CaseKind, Settings, Verdict};
+
+/// The files of a folder of the collections whose names end so, in order; none where there are no collections.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let Some(folder) = shared(folder) else { return Vec::new() };
+    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|is| is == extension)).collect();
+    files.sort();
+    files
+}
+
+/// From the encoded words, through decode and the engine, to the registers, flags and memory that each row leaves.
+#[test]
+fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
+    let files = files("vectors/tesla", "gz");
+    let levels = Level::available().into_iter().map(|level| (Engine::Fast, Some(level)));
+    let ways: Vec<_> = levels.chain([(Engine::Reference, None)]).collect();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for case in files.iter().flat_map(|file| cases(file)) {
+        count += 1;
+        for (engine, level) in ways.iter().copied() {
+            let how = How { engine: Some(engine), level };
+            let verdict = case.judge(&Settings { how, ..Settings::default() });
+            if verdict != Verdict::PASSED {
+                wrong.push(format!("{} ({engine}): {verdict:?}", case.name));
+            }
+        }
+    }
+    assert!(files.is_empty() || count > 100_000, "{count} rows");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+}
+
+/// Arrays, counts and the report of a run, on as many threads as there are and on one.
+#[test]
+fn run_manifests_leave_the_same_on_every_engine() {
+    let files = files("binaries/runs", "json");
+    assert!(files.is_empty() || files.len() >= 48, "{} manifests", files.len());
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    for file in files {
+        let [Case { kind: CaseKind::Manifest(case), .. }] = &cases(&file)[..] else {
+            panic!("{}: not a run manifest", file.display())
+        };
+        let on = |engine, level| {
+            let how = How { engine: Some(engine), level };
+            let result =
+                case.run(Mode::Strict, how).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let RunResult { outputs, statistics, report, mismatches } = result;
+            assert!(mismatches.is_empty(), "{}: {}", file.display(), mismatches[0]);
+            (outputs, statistics, report)
+        };
+        let expected = on(Engine::Reference, None);
+        assert!(alone.install(|| on(Engine::Reference, None)) == expected, "{}", file.display());
+        for level in Level::available() {
+            for engine in [Engine::Fast, Engine::Lockstep] {
+                let what = format!("{}: {engine}, {}", file.display(), level.name());
+                assert!(on(engine, Some(level)) == expected, "{what}");
+                assert!(alone.install(|| on(engine, Some(level))) == expected, "{what}, one thread");
+            }
+        }
+    }
+}
