@@ -286,6 +286,13 @@ impl Flow {
         true
     }
 
+    /// Whether control flow may push so many entries now. Where there are two, `joinat`, a `bra` and the joins of its
+    /// sides leave the warp as it was, if no control flow lies between.
+    #[inline]
+    pub fn has_room_for(&self, entries: usize) -> bool {
+        self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
+    }
+
     /// `bra c[]`: every active lane goes to `target`, see [`Flow::uniform_target`]. (9.9)
     ///
     /// # Errors
@@ -1065,6 +1072,50 @@ mod tests {
             assert_eq!(flow, before);
             assert!(flow.bra(0x20, 0x10, Mask(1), &mut Silent).is_err());
         }
+    }
+
+    #[test]
+    fn an_if_leaves_the_warp_as_it_was_where_two_entries_have_room() {
+        for (broken, taken) in (0..64u64).flat_map(|broken| (0..64u64).map(move |taken| (broken, taken))) {
+            let mut flow = warp(0x3f);
+            flow.breakaddr(0x80, 0x08, &mut Silent).unwrap();
+            flow.break_(Mask(broken), 0x10, &mut Silent).unwrap();
+            if flow.active().is_empty() || flow.tokens().is_empty() {
+                continue; // All have left the loop.
+            }
+            flow.advance(0x30);
+            let before = flow.clone();
+            assert!(flow.has_room_for(2));
+            flow.joinat(0x30, 0x18, &mut Silent).unwrap();
+            let divides = flow.bra(0x20, 0x1c, Mask(taken), &mut Silent).unwrap() == Decision::Divergent;
+            flow.advance(0x30);
+            if divides {
+                assert_eq!(flow.join(&mut Silent), Ok(Join::Away));
+                flow.advance(0x30);
+            }
+            assert_eq!(flow.join(&mut Silent), Ok(Join::Run));
+            assert_eq!(flow, before);
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_as_many_entries_as_control_flow_can_push() {
+        for (entries, pushed) in (0..6).flat_map(|entries| (0..=entries).map(move |pushed| (entries, pushed)))
+        {
+            let limits = Limits { stack_entries: entries, calls: None };
+            let mut flow = Flow::new(0, Mask(3), limits, Mode::Strict);
+            for _ in 0..pushed {
+                flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+            }
+            for wanted in 1..8 {
+                let mut pushing = flow.clone();
+                let fits = (0..wanted).all(|_| pushing.joinat(0x30, 0x08, &mut Silent).is_ok());
+                assert_eq!(flow.has_room_for(wanted), fits, "{wanted} to {pushed} of {entries}");
+            }
+        }
+        let mut quad = warp(3);
+        quad.quadon(0x08, &mut Silent).unwrap();
+        assert!(!quad.has_room_for(1) && quad.joinat(0x30, 0x10, &mut Silent).is_err());
     }
 
     #[test]

@@ -189,3 +189,61 @@ fn a_watchdog_bites_at_the_same_instruction_in_every_way() {
         assert_eq!(ended, watchdog >= enough, "{watchdog}");
     }
 }
+
+#[test]
+fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joins() {
+    let tests = [
+        "and b32 $c0 # $r0 $r2",
+        "set $c0 # e u32 $r0 $r63",
+        "set $c0 # e u32 $r0 $r0",
+        "set $c0 # l u32 $r63 $r0",
+    ];
+    let sides = [["", ""], ["add b32 $r4 $r4 $r0\n", ""], ["", "add b32 $r4 $r4 $r2\n"]]
+        .into_iter()
+        .chain([["add b32 $r4 $r4 $r0\nadd b32 $r4 $r4 $r4\n", "sub b32 $c0 $r4 $r4 $r2\n"]]);
+    let joins = [
+        "join nop",
+        "join sub b32 $c0 $r4 $r4 $r0",
+        "join st b32 g14[$r1] $r4",
+        "join st b32 g14[$r4] $r4",
+        "join ld b32 $r4 g14[$r63]",
+        "join mov $r5 $clock",
+        "join mov $r5 $a5",
+    ];
+    let (mut ended, mut trapped) = (0, 0);
+    for (number, ((test, [taken, not]), joins)) in tests
+        .into_iter()
+        .flat_map(|test| sides.clone().map(move |sides| (test, sides)))
+        .flat_map(|test| joins.map(|joins| (test, joins)))
+        .enumerate()
+    {
+        // A third of the ifs stands in another whose lanes have parted.
+        let (before, behind) = match number % 3 {
+            0 => ("joinat OUTER\nset $c1 # l u32 $r2 $r0\n(s $c1) bra OUTER\n", "OUTER:\njoin nop\n"),
+            _ => ("", ""),
+        };
+        let joinat = if number % 2 == 0 { "JOIN" } else { "BEHIND" };
+        let text = format!(
+            "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nmov b32 $r2 0x1\n{before}joinat {joinat}\n\
+             {test}\n(lg $c0) bra TAKEN\n{not}bra JOIN\nTAKEN:\n{taken}JOIN:\n{joins}\nBEHIND:\n{behind}\
+             st b32 g14[$r1] $r4\nexit nop\n"
+        );
+        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut compute = Compute::of(&program, CHIP).unwrap();
+        compute.setup.registers = 16;
+        compute.block = [45, 1, 1];
+        compute.params = OUT.to_le_bytes().to_vec();
+        compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * 45] }]).unwrap();
+        for entries in 0..5 {
+            compute.setup.limits.stack_entries = entries;
+            match run(Launch::Compute(compute.clone()), &program, &Options::default()) {
+                Ok(_) => ended += 1,
+                Err(RunError::Trap(_)) => trapped += 1,
+                Err(other) => panic!("{text}\n{other}"),
+            }
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 100 && trapped > 100);
+}

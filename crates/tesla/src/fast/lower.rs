@@ -113,6 +113,21 @@ pub(super) struct Meet {
     /// The blocks on the way of those that take the branch and of the others; [`NONE`] where there is none.
     pub(super) taken: u32,
     pub(super) not: u32,
+    /// Instructions that are tried until the second side arrives: those of both, and the first side's arrival.
+    pub(super) tried: u32,
+}
+
+/// What follows a `joinat`: a block with a branch at its end, two sides that meet, the join that takes the entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conditional {
+    /// The block with the branch, and who takes it.
+    pub(super) branch: u32,
+    pub(super) guard: Test,
+    pub(super) meet: Meet,
+    /// The block that begins with the join.
+    pub(super) joins: u32,
+    /// Instructions that are tried behind the `joinat` at most, that which carries the join among them.
+    pub(super) most: u32,
 }
 
 /// No block begins there.
@@ -127,6 +142,8 @@ pub(super) struct Lowered {
     pub(super) inside: Vec<Inside>,
     /// By block: where the two sides of the branch at its end meet.
     pub(super) meets: Vec<Option<Meet>>,
+    /// By block: what the `joinat` at its end begins.
+    pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
@@ -246,7 +263,9 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         }
     }
     link(context, &starts, &mut blocks);
-    let meets = blocks.iter().map(|block| meet(context, &starts, &blocks, block)).collect();
+    let meets: Vec<_> = blocks.iter().map(|block| meet(context, &starts, &blocks, block)).collect();
+    let conditionals =
+        blocks.iter().map(|block| conditional(context, &starts, &blocks, &meets, block)).collect();
     let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables = Tables {
@@ -261,6 +280,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         blocks,
         inside: insides,
         meets,
+        conditionals,
         accesses: lower.accesses,
         starts,
         entries,
@@ -313,7 +333,25 @@ fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> O
         (number != NONE && !first.exit && joins(context.code.place(at)?)).then_some((number, at))
     };
     let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
-    (at == other).then_some(Meet { at, taken, not })
+    let size = |number: u32| blocks.get(number as usize).map_or(0, |block| block.size);
+    (at == other).then_some(Meet { at, taken, not, tried: size(taken) + size(not) + 1 })
+}
+
+/// What the `joinat` at the end of a block begins.
+fn conditional(
+    context: &Context,
+    starts: &[u32],
+    blocks: &[Block],
+    meets: &[Option<Meet>],
+    block: &Block,
+) -> Option<Conditional> {
+    let Last::Joinat { .. } = block.last else { return None };
+    let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
+    // The join takes the entry whatever its address is.
+    let meet = meets[block.fall as usize]?;
+    let joins = starts[context.code.place(meet.at)?];
+    let most = blocks[block.fall as usize].size + meet.tried + 1;
+    Some(Conditional { branch: block.fall, guard, meet, joins, most })
 }
 
 /// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.

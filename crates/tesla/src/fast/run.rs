@@ -10,7 +10,7 @@ use reconverge_simt::{Event, Mask, Observer, Statistics, Trap, for_avx2, for_avx
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Inside, Last, Lowered, Meet, NONE, Test};
+use super::lower::{Access, Block, Conditional, Inside, Last, Lowered, Meet, NONE, Test};
 use super::memory;
 use crate::block::Common;
 use crate::flow::{Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST};
@@ -181,8 +181,6 @@ impl Fast {
                 }
                 _ => true,
             };
-            // The lanes that came to the last instruction.
-            let came = joined.filter(|_| block.size == 1).unwrap_or(active);
             let until = if done { block.size } else { block.size - 1 };
             *tried += until - first;
             if until - first == block.size {
@@ -200,7 +198,7 @@ impl Fast {
             let ended = unsafe { finish::<W, O>(flow, &lanes, block, None, observer) };
             match ended {
                 Ok(decision) => statistics.divergent_branches += u64::from(decision == Decision::Divergent),
-                Err(fault) => return stop(*observer, block.last_pc, came, fault),
+                Err(fault) => return stop(*observer, block.last_pc, active, fault),
             }
         }
     }
@@ -288,11 +286,11 @@ impl<O: Observer> Chain<'_, O> {
             // An address between words becomes a place beyond the end.
             let place = flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
             let mut number = lowered.starts.get(place).copied().unwrap_or(NONE);
-            self.joined = None;
             if number == NONE {
                 // Rare: the middle of a block, after an indirect branch or a time that was over.
                 let Some(&Some(entry)) = lowered.entries.get(place) else { break End::Unknown };
                 (self.number, self.first) = entry;
+                self.joined = None;
                 // SAFETY: as the caller says.
                 unsafe { lanes.choose::<W>(ACTIVE, arrived.0 as u32) };
                 break End::Short;
@@ -300,7 +298,7 @@ impl<O: Observer> Chain<'_, O> {
             self.first = 0;
             if lowered.blocks[number as usize].join {
                 match flow.join(observer) {
-                    Ok(Join::Run) => self.joined = Some(arrived),
+                    Ok(Join::Run) => {}
                     Ok(Join::Away) => {
                         left -= 1;
                         continue;
@@ -316,8 +314,9 @@ impl<O: Observer> Chain<'_, O> {
             unsafe { lanes.choose::<W>(ACTIVE, active) };
 
             // Blocks that follow each other with the same lanes; the flow's program counter stays behind.
-            let before = left;
+            let mut before = left;
             let mut taken = 0;
+            let mut came = arrived;
             let block = loop {
                 // SAFETY: lowering numbers only blocks that it makes.
                 let block = unsafe { lowered.blocks.get_unchecked(number as usize) };
@@ -355,6 +354,23 @@ impl<O: Observer> Chain<'_, O> {
                         if taken == 0 { block.fall } else { NONE }
                     }
                     Last::Next => block.fall,
+                    Last::Joinat { .. }
+                        if !O::ENABLED
+                            && let Some(conditional) = &lowered.conditionals[number as usize]
+                            && conditional.most <= left
+                            && flow.has_room_for(2) =>
+                    {
+                        // SAFETY: as the caller says.
+                        let whole = unsafe { whole::<W>(runs, lanes, lowered, conditional, active) };
+                        left -= whole.alike;
+                        came = Mask(whole.last.into());
+                        if let Some(sides) = whole.sides {
+                            left -= conditional.meet.tried;
+                            before -= conditional.meet.tried;
+                            sides.count(self.statistics);
+                        }
+                        conditional.joins
+                    }
                     Last::Joinat { target } if block.fall != NONE => {
                         match flow.joinat(*target, block.next, observer) {
                             Ok(()) => block.fall,
@@ -373,25 +389,23 @@ impl<O: Observer> Chain<'_, O> {
             self.statistics.lane_instructions += u64::from(ran * active.count_ones());
             let Some(block) = block else {
                 self.number = number;
-                if ran != 0 {
-                    self.joined = None;
-                }
+                self.joined = lowered.blocks[number as usize].join.then_some(came);
                 break End::Short;
             };
+            let not = active & !taken;
             if !O::ENABLED
                 && let Last::Bra { .. } = block.last
                 && taken != 0
-                && taken != active
+                && not != 0
                 && let Some(meet) = &lowered.meets[number as usize]
+                && meet.tried <= left
+                && flow.meet(meet.at, Mask(meet.order(taken, not)[1].1.into()))
             {
                 // SAFETY: as the caller says.
-                if let Some(ran) = unsafe { both_sides::<W>(flow, runs, lanes, lowered, meet, taken, left) } {
-                    left -= ran.tried;
-                    self.statistics.instructions += u64::from(ran.instructions);
-                    self.statistics.lane_instructions += u64::from(ran.lane_instructions);
-                    self.statistics.divergent_branches += 1;
-                    continue;
-                }
+                let sides = unsafe { both::<W>(runs, lanes, lowered, meet, taken, not) };
+                left -= meet.tried;
+                sides.count(self.statistics);
+                continue;
             }
             flow.advance(block.last_pc);
             let known = matches!(block.last, Last::Bra { .. } | Last::Break { .. } | Last::Ret { .. });
@@ -400,10 +414,8 @@ impl<O: Observer> Chain<'_, O> {
             match unsafe { finish::<W, O>(flow, lanes, block, known, observer) } {
                 Ok(Decision::Uniform) => {}
                 Ok(Decision::Divergent) => self.statistics.divergent_branches += 1,
-                Err(fault) => {
-                    let came = self.joined.filter(|_| ran == 1).unwrap_or(Mask(active.into()));
-                    break End::Fault(block.last_pc, came, fault);
-                }
+                // No control flow carries a join: who came to it is who was active.
+                Err(fault) => break End::Fault(block.last_pc, Mask(active.into()), fault),
             }
         };
         self.left = left;
@@ -411,54 +423,114 @@ impl<O: Observer> Chain<'_, O> {
     }
 }
 
-/// What both sides of a branch took: instructions that were tried, that ran, and those summed over lanes.
+impl Meet {
+    /// The sides in the order in which they run: block and lanes of each.
+    #[inline(always)]
+    fn order(&self, taken: u32, not: u32) -> [(u32, u32); 2] {
+        let mut sides = [(self.taken, taken), (self.not, not)];
+        if !TAKEN_SIDE_RUNS_FIRST {
+            sides.reverse();
+        }
+        sides
+    }
+}
+
+/// What ran on the two sides of a branch that divides the lanes: instructions, and those summed over lanes.
 struct Sides {
-    tried: u32,
     instructions: u32,
     lane_instructions: u32,
 }
 
-/// Both sides of a branch that divides the lanes, up to the join where they meet: what `bra`, the first side, its
-/// arrival at the join and the second side leave, which then stands before the join. `None`, and nothing has happened,
-/// where there is no time for all of it or the stack cannot take the branch.
+impl Sides {
+    #[inline(always)]
+    fn count(&self, statistics: &mut Statistics) {
+        statistics.instructions += u64::from(self.instructions);
+        statistics.lane_instructions += u64::from(self.lane_instructions);
+        statistics.divergent_branches += 1;
+    }
+}
+
+/// Runs one block, if there is one; how many instructions that are.
+///
+/// # Safety
+/// The processor has the level for which the program was lowered; there is a count for each block.
+#[inline(always)]
+unsafe fn run_block(runs: &mut [u64], lanes: &mut Lanes<'_>, lowered: &Lowered, number: u32) -> u32 {
+    let Some(block) = lowered.blocks.get(number as usize) else { return 0 };
+    // SAFETY: as the caller says.
+    unsafe {
+        *runs.get_unchecked_mut(number as usize) += 1;
+        execute(lanes, lowered, block.start, block.end);
+    }
+    block.size
+}
+
+/// Both sides of a branch that divides the lanes, one after the other, each with its own. The lanes of the last stay
+/// chosen.
 ///
 /// # Safety
 /// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
 #[inline(always)]
-unsafe fn both_sides<W: Wide>(
-    flow: &mut Flow,
+unsafe fn both<W: Wide>(
     runs: &mut [u64],
     lanes: &mut Lanes<'_>,
     lowered: &Lowered,
     meet: &Meet,
     taken: u32,
-    left: u32,
-) -> Option<Sides> {
-    let side = |number: u32| lowered.blocks.get(number as usize);
-    let not = flow.active().0 as u32 & !taken;
-    let mut sides = [(meet.taken, taken), (meet.not, not)];
-    if !TAKEN_SIDE_RUNS_FIRST {
-        sides.reverse();
-    }
-    let instructions: u32 =
-        sides.iter().filter_map(|(number, _)| side(*number)).map(|block| block.size).sum();
-    // The first side's arrival is an instruction that was tried and did not run.
-    let tried = instructions + 1;
-    if tried > left || !flow.meet(meet.at, Mask(sides[1].1.into())) {
-        return None;
-    }
-    let mut lane_instructions = 0;
-    for (number, mask) in sides {
-        let Some(block) = side(number) else { continue };
+    not: u32,
+) -> Sides {
+    let mut ran = Sides { instructions: 0, lane_instructions: 0 };
+    for (number, side) in meet.order(taken, not) {
         // SAFETY: as the caller says.
-        unsafe {
-            lanes.choose::<W>(ACTIVE, mask);
-            *runs.get_unchecked_mut(number as usize) += 1;
-            execute(lanes, lowered, block.start, block.end);
-        }
-        lane_instructions += block.size * mask.count_ones();
+        let size = unsafe {
+            lanes.choose::<W>(ACTIVE, side);
+            run_block(runs, lanes, lowered, number)
+        };
+        ran.instructions += size;
+        ran.lane_instructions += size * side.count_ones();
     }
-    Some(Sides { tried, instructions, lane_instructions })
+    ran
+}
+
+/// What ran between a `joinat` and its join.
+struct Whole {
+    /// Instructions that ran for all lanes alike.
+    alike: u32,
+    /// The lanes that came to the join last.
+    last: u32,
+    /// Where the branch divided the lanes: its sides.
+    sides: Option<Sides>,
+}
+
+/// A branch, its sides and their join: the flow is as if nothing had happened.
+///
+/// # Safety
+/// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
+#[inline(always)]
+unsafe fn whole<W: Wide>(
+    runs: &mut [u64],
+    lanes: &mut Lanes<'_>,
+    lowered: &Lowered,
+    conditional: &Conditional,
+    active: u32,
+) -> Whole {
+    let Conditional { branch, guard, meet, .. } = conditional;
+    // SAFETY: as the caller says.
+    let size = unsafe { run_block(runs, lanes, lowered, *branch) };
+    // SAFETY: as the caller says.
+    let taken = unsafe { guard.executing::<W>(lanes, active) };
+    let not = active & !taken;
+    if taken == 0 || not == 0 {
+        let side = if taken == 0 { meet.not } else { meet.taken };
+        // SAFETY: as the caller says.
+        let alike = size + unsafe { run_block(runs, lanes, lowered, side) };
+        return Whole { alike, last: active, sides: None };
+    }
+    // SAFETY: as the caller says.
+    let sides = unsafe { both::<W>(runs, lanes, lowered, meet, taken, not) };
+    // SAFETY: as the caller says.
+    unsafe { lanes.choose::<W>(ACTIVE, active) };
+    Whole { alike: size, last: meet.order(taken, not)[1].1, sides: Some(sides) }
 }
 
 /// A level for which chains are compiled.
