@@ -249,8 +249,7 @@ struct Chain<'a, O> {
     flow: &'a mut Flow,
     /// Instructions that there is time for.
     left: u32,
-    /// Where it ended: the block, the instruction in it, and, if that has joined already, the lanes that were active
-    /// before.
+    /// Where it ended: the block, the instruction in it, and, if that has joined already, the lanes that came to it.
     number: u32,
     first: u32,
     joined: Option<Mask>,
@@ -316,6 +315,7 @@ impl<O: Observer> Chain<'_, O> {
             // Blocks that follow each other with the same lanes; the flow's program counter stays behind.
             let mut before = left;
             let mut taken = 0;
+            // The lanes that came to the latest join, before it.
             let mut came = arrived;
             let block = loop {
                 // SAFETY: lowering numbers only blocks that it makes.
