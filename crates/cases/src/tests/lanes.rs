@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reconverge_r500::launch::{LaneOutput, Setup};
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::Outcome;
+use reconverge_r700::launch::{Outcome, Stage};
 use reconverge_simt::Mode;
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
@@ -164,6 +164,7 @@ impl Lanes for R700Case {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let launch = self.launch(case_run).map_err(Trouble::say)?;
+            assert_eq!(launch.stage, Stage::Pixel);
             let outcome = run_r700(&self.name, &program, &launch)?;
             self.compare(case_run, &outcome)?;
             left.extend(exports(&outcome));
