@@ -53,6 +53,10 @@ struct Measured {
     cpu_s: f64,
     /// Median of seconds on the wall.
     wall_s: f64,
+    /// How many times as fast as the first number of threads on the wall: the median of the turns' ratios. Absent for
+    /// the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speedup: Option<f64>,
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
@@ -83,7 +87,6 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         let measured = measure(kernel, args, &pools)?;
         if !args.json {
             measured.iter().for_each(print);
-            print_ratios(&measured);
         }
         results.extend(measured);
     }
@@ -128,7 +131,14 @@ impl Runs {
         Ok(())
     }
 
-    fn measured(self, kernel: &Kernel, args: &Bench, threads: usize) -> Measured {
+    /// How many times as fast as another's these runs were, each beside the one of its own turn: what slows the machine
+    /// for a while slows both.
+    fn speedup_over(&self, other: &[Duration]) -> f64 {
+        let ratio = |(other, own): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
+        median(other.iter().zip(&self.wall).map(ratio).collect())
+    }
+
+    fn measured(self, kernel: &Kernel, args: &Bench, threads: usize, speedup: Option<f64>) -> Measured {
         Measured {
             isa: kernel.isa.name(),
             kernel: kernel.name,
@@ -136,8 +146,9 @@ impl Runs {
             threads,
             runs: args.runs,
             lanes: LANES,
-            cpu_s: median(self.cpu),
-            wall_s: median(self.wall),
+            cpu_s: median_seconds(&self.cpu),
+            wall_s: median_seconds(&self.wall),
+            speedup,
             warp_instructions: self.statistics.instructions,
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
@@ -149,23 +160,35 @@ impl Runs {
 }
 
 /// Runs a kernel on each pool in turn, as often as asked, so that whatever else the machine does slows all of them.
+/// Every other turn goes through the pools backwards: none is always the first.
 fn measure(kernel: &Kernel, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare(LANES)?;
-    let mut runs: Vec<Runs> = pools.iter().map(|_| Runs::default()).collect();
-    for _ in 0..args.runs {
-        for (pool, runs) in pools.iter().zip(&mut runs) {
-            pool.install(|| runs.add(kernel, prepared.clone(), args))?;
+    let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
+    for turn in 0..args.runs {
+        let run = |(pool, runs): &mut (&ThreadPool, Runs)| {
+            pool.install(|| runs.add(kernel, prepared.clone(), args))
+        };
+        match turn % 2 {
+            0 => sides.iter_mut().try_for_each(run)?,
+            _ => sides.iter_mut().rev().try_for_each(run)?,
         }
     }
-    let measured =
-        |(pool, runs): (&ThreadPool, Runs)| runs.measured(kernel, args, pool.current_num_threads());
-    Ok(pools.iter().zip(runs).map(measured).collect())
+    let first: Vec<Duration> = sides.first().map(|(_, runs)| runs.wall.clone()).unwrap_or_default();
+    let measured = |(side, (pool, runs)): (usize, (&ThreadPool, Runs))| {
+        let speedup = (side > 0).then(|| runs.speedup_over(&first));
+        runs.measured(kernel, args, pool.current_num_threads(), speedup)
+    };
+    Ok(sides.into_iter().enumerate().map(measured).collect())
 }
 
-/// The middle one; of an even number, the lower of the two in the middle.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[(times.len() - 1) / 2].as_secs_f64()
+/// The middle one; of an even number, the lower of the two in the middle. 0 of none.
+fn median(mut list: Vec<f64>) -> f64 {
+    list.sort_unstable_by(f64::total_cmp);
+    list.get(list.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+}
+
+fn median_seconds(times: &[Duration]) -> f64 {
+    median(times.iter().map(Duration::as_secs_f64).collect())
 }
 
 fn print(measured: &Measured) {
@@ -186,14 +209,8 @@ fn print(measured: &Measured) {
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {steps} pieces");
     }
-}
-
-/// How much faster the others are than the first.
-fn print_ratios(measured: &[Measured]) {
-    let Some((first, others)) = measured.split_first() else { return };
-    for other in others {
-        let ratio = first.wall_s / other.wall_s.max(1e-9);
-        say!("  {} threads are {ratio:.2} times as fast as {}", other.threads, first.threads);
+    if let Some(speedup) = measured.speedup {
+        say!("  {speedup:.2} times as fast as the first number of threads (median of the turns' ratios)");
     }
 }
 
@@ -203,7 +220,14 @@ mod tests {
 
     #[test]
     fn the_median_is_the_middle() {
-        let seconds = |list: &[u64]| median(list.iter().copied().map(Duration::from_secs).collect());
-        assert_eq!((seconds(&[9, 1, 5]), seconds(&[4, 2, 1, 3])), (5.0, 2.0));
+        assert_eq!((median(vec![9., 1., 5.]), median(vec![4., 2., 1., 3.]), median(vec![])), (5., 2., 0.));
+    }
+
+    /// Turn by turn 4 times, half and once; the medians, 3 and 2 seconds, would give 1.5.
+    #[test]
+    fn a_speedup_is_measured_turn_by_turn() {
+        let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();
+        let runs = Runs { wall: seconds([2, 2, 3]), ..Runs::default() };
+        assert_eq!(runs.speedup_over(&seconds([8, 1, 3])), 1.);
     }
 }

@@ -427,6 +427,11 @@ fn bench_takes_turns_between_numbers_of_threads() {
         assert!(result["cpu_s"].as_f64().unwrap() > 0.0 && result["wall_s"].as_f64().unwrap() > 0.0);
         assert_eq!(result["warp_instructions"], results[0]["warp_instructions"]);
     }
+    // Of one turn the ratio of the two times, in a name of its own; the first has none.
+    let seconds = |result: &serde_json::Value| result["wall_s"].as_f64().unwrap();
+    let speedup = results[1]["speedup"].as_f64().unwrap();
+    assert!((speedup - seconds(&results[0]) / seconds(&results[1])).abs() < 1e-9, "{out}");
+    assert!(results[0].get("speedup").is_none(), "{out}");
     // One number gives one object.
     let out =
         folder.answers("bench --isa tesla --kernel mandel --threads 1 --level baseline --runs 1 --json", 0);
