@@ -266,10 +266,10 @@ impl Flow {
         let not = self.active - taken;
         let (first, first_pc, second, second_pc) =
             if TAKEN_SIDE_RUNS_FIRST { (taken, target, not, next) } else { (not, next, taken, target) };
-        self.push(TokenType::Branch, second_pc, second, o)?;
+        self.add(TokenType::Branch, second_pc, second)?;
         self.active = first;
-        announce(o, Event::Diverge { taken: first, not: second });
-        self.jump(first_pc, o);
+        self.pc = first_pc;
+        announce_division(o, first_pc, first, second);
         Ok(Decision::Divergent)
     }
 
@@ -432,13 +432,12 @@ impl Flow {
             TokenType::Quadon => return Err(Fault::QuadonActive),
             TokenType::Call | TokenType::CallLim | TokenType::Break => return Err(Fault::StackMismatch),
         };
-        self.pop(o);
+        self.remove();
         self.active = top.mask & self.run();
         if arrival == Join::Away {
             self.pc = top.pc;
-            announce(o, Event::Jump { to: top.pc });
         }
-        announce(o, Event::Reconverge { mask: self.active });
+        announce_arrival(o, top.token, top.pc, self.active);
         if self.active.is_empty() {
             self.unwind(o)?;
             return Ok(Join::Away);
@@ -601,21 +600,34 @@ impl Flow {
 
     #[inline]
     fn push<O: Observer>(&mut self, token: TokenType, pc: u32, mask: Mask, o: &mut O) -> Result<(), Fault> {
+        self.add(token, pc, mask)?;
+        announce_push(o, token);
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, token: TokenType, pc: u32, mask: Mask) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
             return Err(Fault::StackLimit);
         }
         self.stack.push(Token { token, pc, mask });
-        announce(o, Event::Push { kind: token.name() });
         Ok(())
     }
 
     #[inline]
     fn pop<O: Observer>(&mut self, o: &mut O) {
-        let Some(top) = self.stack.pop() else { return };
+        if let Some(top) = self.remove() {
+            announce(o, Event::Pop { kind: top.token.name() });
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self) -> Option<Token> {
+        let top = self.stack.pop()?;
         if top.token == TokenType::CallLim {
             self.calls -= 1;
         }
-        announce(o, Event::Pop { kind: top.token.name() });
+        Some(top)
     }
 
     #[inline]
@@ -632,6 +644,31 @@ const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 pub fn whole_quads(lanes: Mask) -> Mask {
     let pairs = lanes.0 | (lanes.0 >> 1 & 0x5555_5555) | (lanes.0 << 1 & 0xaaaa_aaaa);
     Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
+}
+
+/// Tells that an entry was pushed.
+#[inline(always)]
+pub(crate) fn announce_push<O: Observer>(o: &mut O, token: TokenType) {
+    announce(o, Event::Push { kind: token.name() });
+}
+
+/// Tells that a `bra` has divided the active lanes: the entry for those that wait, and who goes where first.
+#[inline(always)]
+pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Mask, second: Mask) {
+    announce_push(o, TokenType::Branch);
+    announce(o, Event::Diverge { taken: first, not: second });
+    announce(o, Event::Jump { to: first_pc });
+}
+
+/// Tells of an arrival at a join: the entry that it takes, the way to that entry's address if it is a BRANCH, and who
+/// runs now.
+#[inline(always)]
+pub(crate) fn announce_arrival<O: Observer>(o: &mut O, token: TokenType, pc: u32, active: Mask) {
+    announce(o, Event::Pop { kind: token.name() });
+    if token == TokenType::Branch {
+        announce(o, Event::Jump { to: pc });
+    }
+    announce(o, Event::Reconverge { mask: active });
 }
 
 #[inline(always)]

@@ -110,11 +110,20 @@ pub(super) struct Inside {
 pub(super) struct Meet {
     /// The byte address of the join.
     pub(super) at: u32,
-    /// The blocks on the way of those that take the branch and of the others; [`NONE`] where there is none.
-    pub(super) taken: u32,
-    pub(super) not: u32,
+    /// The side of those that take the branch, and that of the others.
+    pub(super) taken: Side,
+    pub(super) not: Side,
     /// Instructions that are tried until the second side arrives: those of both, and the first side's arrival.
     pub(super) tried: u32,
+}
+
+/// One side of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    /// The byte address at which it begins.
+    pub(super) pc: u32,
+    /// The block on its way; [`NONE`] where there is none.
+    pub(super) block: u32,
 }
 
 /// What follows a `joinat`: a block with a branch at its end, two sides that meet, the join that takes the entry.
@@ -317,12 +326,12 @@ fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> O
     if block.fall == NONE && block.jump == NONE {
         return None;
     }
-    // The block on the way of a side that begins at an address, and the join that it comes to.
-    let side = |pc: u32, number: u32| {
+    // The side that begins at an address, and the join that it comes to.
+    let side = |pc: u32, block: u32| {
         let place = context.code.place(pc)?;
         let first = blocks.get(starts[place] as usize)?;
         if first.join {
-            return Some((NONE, pc));
+            return Some((Side { pc, block: NONE }, pc));
         }
         let at = match first.last {
             Last::Next => first.next,
@@ -330,10 +339,10 @@ fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> O
             _ => return None,
         };
         let joins = |place: usize| blocks.get(starts[place] as usize).is_some_and(|block| block.join);
-        (number != NONE && !first.exit && joins(context.code.place(at)?)).then_some((number, at))
+        (block != NONE && !first.exit && joins(context.code.place(at)?)).then_some((Side { pc, block }, at))
     };
     let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
-    let size = |number: u32| blocks.get(number as usize).map_or(0, |block| block.size);
+    let size = |side: Side| blocks.get(side.block as usize).map_or(0, |block| block.size);
     (at == other).then_some(Meet { at, taken, not, tried: size(taken) + size(not) + 1 })
 }
 

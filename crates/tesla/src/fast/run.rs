@@ -10,10 +10,13 @@ use reconverge_simt::{Event, Mask, Observer, Statistics, Trap, for_avx2, for_avx
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Conditional, Inside, Last, Lowered, Meet, NONE, Test};
+use super::lower::{Access, Block, Conditional, Inside, Last, Lowered, Meet, NONE, Side, Test};
 use super::memory;
 use crate::block::Common;
-use crate::flow::{Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST};
+use crate::flow::{
+    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_division,
+    announce_push,
+};
 use crate::launch::Context;
 use crate::reference;
 use crate::state::{Parts, Warp};
@@ -355,13 +358,13 @@ impl<O: Observer> Chain<'_, O> {
                     }
                     Last::Next => block.fall,
                     Last::Joinat { .. }
-                        if !O::ENABLED
-                            && let Some(conditional) = &lowered.conditionals[number as usize]
+                        if let Some(conditional) = &lowered.conditionals[number as usize]
                             && conditional.most <= left
                             && flow.has_room_for(2) =>
                     {
                         // SAFETY: as the caller says.
-                        let whole = unsafe { whole::<W>(runs, lanes, lowered, conditional, active) };
+                        let whole =
+                            unsafe { whole::<W, O>(runs, lanes, lowered, conditional, active, observer) };
                         left -= whole.alike;
                         came = Mask(whole.last.into());
                         if let Some(sides) = whole.sides {
@@ -393,8 +396,7 @@ impl<O: Observer> Chain<'_, O> {
                 break End::Short;
             };
             let not = active & !taken;
-            if !O::ENABLED
-                && let Last::Bra { .. } = block.last
+            if let Last::Bra { .. } = block.last
                 && taken != 0
                 && not != 0
                 && let Some(meet) = &lowered.meets[number as usize]
@@ -402,7 +404,7 @@ impl<O: Observer> Chain<'_, O> {
                 && flow.meet(meet.at, Mask(meet.order(taken, not)[1].1.into()))
             {
                 // SAFETY: as the caller says.
-                let sides = unsafe { both::<W>(runs, lanes, lowered, meet, taken, not) };
+                let sides = unsafe { both::<W, O>(runs, lanes, lowered, meet, taken, not, observer) };
                 left -= meet.tried;
                 sides.count(self.statistics);
                 continue;
@@ -424,9 +426,9 @@ impl<O: Observer> Chain<'_, O> {
 }
 
 impl Meet {
-    /// The sides in the order in which they run: block and lanes of each.
+    /// The sides in the order in which they run, and the lanes of each.
     #[inline(always)]
-    fn order(&self, taken: u32, not: u32) -> [(u32, u32); 2] {
+    fn order(&self, taken: u32, not: u32) -> [(Side, u32); 2] {
         let mut sides = [(self.taken, taken), (self.not, not)];
         if !TAKEN_SIDE_RUNS_FIRST {
             sides.reverse();
@@ -450,19 +452,52 @@ impl Sides {
     }
 }
 
-/// Runs one block, if there is one; how many instructions that are.
+/// Runs one block for some lanes, which are chosen.
 ///
 /// # Safety
 /// The processor has the level for which the program was lowered; there is a count for each block.
 #[inline(always)]
-unsafe fn run_block(runs: &mut [u64], lanes: &mut Lanes<'_>, lowered: &Lowered, number: u32) -> u32 {
+unsafe fn run_block<O: Observer>(
+    runs: &mut [u64],
+    lanes: &mut Lanes<'_>,
+    lowered: &Lowered,
+    number: u32,
+    mask: u32,
+    observer: &mut O,
+) -> u32 {
     let Some(block) = lowered.blocks.get(number as usize) else { return 0 };
     // SAFETY: as the caller says.
     unsafe {
         *runs.get_unchecked_mut(number as usize) += 1;
         execute(lanes, lowered, block.start, block.end);
     }
+    if O::ENABLED {
+        announce_issues(observer, &lowered.inside[number as usize], 0..block.size, Mask(mask.into()));
+    }
     block.size
+}
+
+/// Runs one side of a branch as far as the join; how many instructions that are.
+///
+/// # Safety
+/// As for [`run_block`].
+#[inline(always)]
+unsafe fn run_side<O: Observer>(
+    runs: &mut [u64],
+    lanes: &mut Lanes<'_>,
+    lowered: &Lowered,
+    side: Side,
+    mask: u32,
+    observer: &mut O,
+) -> u32 {
+    // SAFETY: as the caller says.
+    let size = unsafe { run_block(runs, lanes, lowered, side.block, mask, observer) };
+    if O::ENABLED
+        && let Some(Block { last: Last::Bra { target, .. }, .. }) = lowered.blocks.get(side.block as usize)
+    {
+        observer.event(Event::Jump { to: *target });
+    }
+    size
 }
 
 /// Both sides of a branch that divides the lanes, one after the other, each with its own. The lanes of the last stay
@@ -471,25 +506,32 @@ unsafe fn run_block(runs: &mut [u64], lanes: &mut Lanes<'_>, lowered: &Lowered, 
 /// # Safety
 /// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
 #[inline(always)]
-unsafe fn both<W: Wide>(
+unsafe fn both<W: Wide, O: Observer>(
     runs: &mut [u64],
     lanes: &mut Lanes<'_>,
     lowered: &Lowered,
     meet: &Meet,
     taken: u32,
     not: u32,
+    observer: &mut O,
 ) -> Sides {
-    let mut ran = Sides { instructions: 0, lane_instructions: 0 };
-    for (number, side) in meet.order(taken, not) {
-        // SAFETY: as the caller says.
-        let size = unsafe {
-            lanes.choose::<W>(ACTIVE, side);
-            run_block(runs, lanes, lowered, number)
-        };
-        ran.instructions += size;
-        ran.lane_instructions += size * side.count_ones();
+    let [(first, goes), (second, waits)] = meet.order(taken, not);
+    announce_division(observer, first.pc, Mask(goes.into()), Mask(waits.into()));
+    // SAFETY: as the caller says.
+    let ran = unsafe {
+        lanes.choose::<W>(ACTIVE, goes);
+        run_side(runs, lanes, lowered, first, goes, observer)
+    };
+    announce_arrival(observer, TokenType::Branch, second.pc, Mask(waits.into()));
+    // SAFETY: as the caller says.
+    let ran_then = unsafe {
+        lanes.choose::<W>(ACTIVE, waits);
+        run_side(runs, lanes, lowered, second, waits, observer)
+    };
+    Sides {
+        instructions: ran + ran_then,
+        lane_instructions: ran * goes.count_ones() + ran_then * waits.count_ones(),
     }
-    ran
 }
 
 /// What ran between a `joinat` and its join.
@@ -502,35 +544,43 @@ struct Whole {
     sides: Option<Sides>,
 }
 
-/// A branch, its sides and their join: the flow is as if nothing had happened.
+/// What follows a `joinat`: a branch, its sides and their join. The flow is as if nothing had happened.
 ///
 /// # Safety
 /// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
 #[inline(always)]
-unsafe fn whole<W: Wide>(
+unsafe fn whole<W: Wide, O: Observer>(
     runs: &mut [u64],
     lanes: &mut Lanes<'_>,
     lowered: &Lowered,
     conditional: &Conditional,
     active: u32,
+    observer: &mut O,
 ) -> Whole {
     let Conditional { branch, guard, meet, .. } = conditional;
+    announce_push(observer, TokenType::Joinat);
     // SAFETY: as the caller says.
-    let size = unsafe { run_block(runs, lanes, lowered, *branch) };
+    let size = unsafe { run_block(runs, lanes, lowered, *branch, active, observer) };
     // SAFETY: as the caller says.
     let taken = unsafe { guard.executing::<W>(lanes, active) };
     let not = active & !taken;
-    if taken == 0 || not == 0 {
+    let whole = if taken == 0 || not == 0 {
         let side = if taken == 0 { meet.not } else { meet.taken };
+        if O::ENABLED && taken != 0 {
+            observer.event(Event::Jump { to: side.pc });
+        }
         // SAFETY: as the caller says.
-        let alike = size + unsafe { run_block(runs, lanes, lowered, side) };
-        return Whole { alike, last: active, sides: None };
-    }
-    // SAFETY: as the caller says.
-    let sides = unsafe { both::<W>(runs, lanes, lowered, meet, taken, not) };
-    // SAFETY: as the caller says.
-    unsafe { lanes.choose::<W>(ACTIVE, active) };
-    Whole { alike: size, last: meet.order(taken, not)[1].1, sides: Some(sides) }
+        let alike = size + unsafe { run_side(runs, lanes, lowered, side, active, observer) };
+        Whole { alike, last: active, sides: None }
+    } else {
+        // SAFETY: as the caller says.
+        let sides = unsafe { both::<W, O>(runs, lanes, lowered, meet, taken, not, observer) };
+        // SAFETY: as the caller says.
+        unsafe { lanes.choose::<W>(ACTIVE, active) };
+        Whole { alike: size, last: meet.order(taken, not)[1].1, sides: Some(sides) }
+    };
+    announce_arrival(observer, TokenType::Joinat, meet.at, Mask(active.into()));
+    whole
 }
 
 /// A level for which chains are compiled.
