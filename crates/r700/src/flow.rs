@@ -24,7 +24,7 @@ mod events;
 mod state;
 mod view;
 
-pub(crate) use events::Before;
+pub(crate) use events::{Before, Changes};
 pub use state::{
     AluForm, Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
     StackUse, State, States,

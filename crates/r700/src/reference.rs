@@ -18,7 +18,7 @@ use reconverge_simt::{
 
 use crate::code::{Cf, CfOp, Code, ExportKind};
 use crate::export::{Spaces, Target};
-use crate::flow::{AluForm, Before, Control, Flow, FlowFault, FlowSetup};
+use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault, FlowSetup};
 use crate::launch::{Emission, Executed, LANES, Launch, Options, Stage, lanes_of};
 use crate::memory::Simd;
 use crate::rules::Rule;
@@ -608,7 +608,7 @@ impl Machine for Wave {
         }
         let pc = self.position();
         let lanes = self.flow.active();
-        let before = Before::of::<O>(&self.flow);
+        let before = Before::of::<O>(&self.flow, Changes::All);
         if let Err(cause) = self.advance(observer) {
             return Err(self.trap(pc, lanes, cause, observer));
         }

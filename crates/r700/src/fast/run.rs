@@ -14,7 +14,7 @@ use super::lower::{Clause, Lowered, Run, Work};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Avx2, Avx512};
 use super::wide::{Baseline, Set, Wide};
-use crate::flow::{AluForm, Before, Control, Flow, FlowFault};
+use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::launch::Executed;
 use crate::reference::{At, Cause, Wave};
 use crate::rules::Rule;
@@ -213,11 +213,10 @@ impl<'a> Runner<'a> {
                 }
                 Some((Work::Alu(clause), end)) => {
                     if let Some(run) = &clause.single
-                        && !O::ENABLED
                         && wave.flow.active().any()
                     {
                         // SAFETY: as the caller says.
-                        unsafe { self.single::<W>(wave, &mut issued, clause, run, end) }?;
+                        unsafe { self.single::<W, O>(wave, &mut issued, clause, run, end, observer) }?;
                         continue;
                     }
                     // SAFETY: as the caller says.
@@ -266,7 +265,7 @@ impl<'a> Runner<'a> {
         if O::ENABLED {
             observer.event(Event::Issue { pc, mask: active });
         }
-        let before = Before::of::<O>(&wave.flow);
+        let before = Before::of::<O>(&wave.flow, Changes::All);
         decide(&mut wave.flow, inst, control)
             .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         self.counts.nodes[number] = true;
@@ -327,40 +326,43 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// [`clause`](Self::clause) where nobody looks, for a clause that is one run and has an active lane.
+    /// [`clause`](Self::clause) for a clause that is one run and has an active lane.
     ///
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn single<W: Wide>(
+    unsafe fn single<W: Wide, O: Observer>(
         &mut self,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
         run: &Run,
         end: bool,
+        observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         // Code for each form, in which all that depends on it is settled.
-        // SAFETY: as the caller says.
-        unsafe {
-            match clause.form {
-                AluForm::Alu => self.single_as::<W>(AluForm::Alu, wave, issued, clause, run, end),
-                AluForm::PushBefore => {
-                    self.single_as::<W>(AluForm::PushBefore, wave, issued, clause, run, end)
-                }
-                AluForm::PopAfter => self.single_as::<W>(AluForm::PopAfter, wave, issued, clause, run, end),
-                AluForm::Pop2After => self.single_as::<W>(AluForm::Pop2After, wave, issued, clause, run, end),
-                AluForm::Continue => self.single_as::<W>(AluForm::Continue, wave, issued, clause, run, end),
-                AluForm::Break => self.single_as::<W>(AluForm::Break, wave, issued, clause, run, end),
-                AluForm::ElseAfter => self.single_as::<W>(AluForm::ElseAfter, wave, issued, clause, run, end),
-            }
+        macro_rules! with {
+            ($form:expr) => {
+                // SAFETY: as the caller says.
+                unsafe { self.single_as::<W, O>($form, wave, issued, clause, run, end, observer) }
+            };
+        }
+        match clause.form {
+            AluForm::Alu => with!(AluForm::Alu),
+            AluForm::PushBefore => with!(AluForm::PushBefore),
+            AluForm::PopAfter => with!(AluForm::PopAfter),
+            AluForm::Pop2After => with!(AluForm::Pop2After),
+            AluForm::Continue => with!(AluForm::Continue),
+            AluForm::Break => with!(AluForm::Break),
+            AluForm::ElseAfter => with!(AluForm::ElseAfter),
         }
     }
 
     /// # Safety
     /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn single_as<W: Wide>(
+    #[expect(clippy::too_many_arguments, reason = "the parts of one clause, inlined")]
+    unsafe fn single_as<W: Wide, O: Observer>(
         &mut self,
         form: AluForm,
         wave: &mut Wave,
@@ -368,12 +370,23 @@ impl<'a> Runner<'a> {
         clause: &Clause,
         run: &Run,
         end: bool,
+        observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        let operations = &self.lowered.fused[run.operations.start as usize..run.operations.end as usize];
+        let lowered = self.lowered;
+        let operations = &lowered.fused[run.operations.start as usize..run.operations.end as usize];
         issued.count(1, active);
-        wave.flow.alu_enter(form, false).map_err(|fault| wave.trap(pc, active, fault.into(), &mut Silent))?;
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
+        let before = Before::of::<O>(&wave.flow, form.changes_at_start());
+        wave.flow.alu_enter(form, false).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
+        before.announce(&wave.flow, observer);
+        let before = Before::of::<O>(&wave.flow, form.changes_at_end(run.masks));
         issued.count(run.count.into(), active);
+        if O::ENABLED {
+            observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], active);
+        }
         self.counts.runs[clause.runs.start as usize] += 1;
         self.lanes.predicate = u64::MAX;
         // SAFETY: as the caller says.
@@ -386,10 +399,11 @@ impl<'a> Runner<'a> {
             wave.flow.update_execute_mask(form, skip);
         }
         let last = run.last_addr;
-        wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), &mut Silent))?;
+        wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), observer))?;
         if end {
             wave.flow.end_of_program();
         }
+        before.announce(&wave.flow, observer);
         Ok(())
     }
 
@@ -408,13 +422,11 @@ impl<'a> Runner<'a> {
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
         // Before the last instruction of which the observer does not know yet what it did.
-        let pushes = clause.form == AluForm::PushBefore;
-        let mut before = Before::of_change::<O>(&wave.flow, pushes);
+        let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
-            if !pushes {
-                before = Before::of::<O>(&wave.flow);
-            }
+            before.announce(&wave.flow, observer);
+            let before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(false));
             self.leave(wave, clause, end, (pc, active), observer)?;
             before.announce(&wave.flow, observer);
             return Ok(());
@@ -423,7 +435,7 @@ impl<'a> Runner<'a> {
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             before.announce(&wave.flow, observer);
             if run.by_reference {
-                before = Before::NOTHING;
+                before = Before::Nothing;
                 issued.settle(wave);
                 self.group_by_reference(wave, clause, run.first, observer)?;
                 if wave.at == At::ControlFlow {
@@ -434,7 +446,7 @@ impl<'a> Runner<'a> {
             }
             active = wave.flow.active();
             pc = run.last_addr;
-            before = Before::of_change::<O>(&wave.flow, run.masks || clause.form != AluForm::Alu);
+            before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(run.masks));
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {

@@ -2,12 +2,54 @@
 
 use reconverge_simt::{Event, Mask, Observer};
 
-use super::Flow;
+use super::{AluForm, Flow};
 
-/// The flow state before a step, as far as events tell of it; nothing when nobody looks.
-pub(crate) struct Before(Option<Snapshot>);
+/// What a step can change in the flow state, besides going on to the next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// Nothing.
+    Nothing,
+    /// It pushes one entry.
+    Push,
+    /// Who is active.
+    Masks,
+    /// Anything.
+    All,
+}
 
-struct Snapshot {
+impl AluForm {
+    /// What [`Flow::alu_enter`] can change.
+    #[inline(always)]
+    pub(crate) fn changes_at_start(self) -> Changes {
+        if self == AluForm::PushBefore { Changes::Push } else { Changes::Nothing }
+    }
+
+    /// What [`Flow::alu_leave`] can change, and before it the last group, if that decides about the masks.
+    #[inline(always)]
+    pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
+        match self {
+            AluForm::PopAfter | AluForm::Pop2After => Changes::All,
+            AluForm::ElseAfter => Changes::Masks,
+            AluForm::Alu | AluForm::PushBefore | AluForm::Continue | AluForm::Break => {
+                if decides {
+                    Changes::Masks
+                } else {
+                    Changes::Nothing
+                }
+            }
+        }
+    }
+}
+
+/// The flow state before a step, as far as events tell of what the step can change; nothing when nobody looks.
+pub(crate) enum Before {
+    Nothing,
+    Push,
+    Masks(Mask),
+    All(Snapshot),
+}
+
+pub(crate) struct Snapshot {
     pc: u32,
     active: Mask,
     depth: usize,
@@ -17,26 +59,27 @@ struct Snapshot {
 impl Before {
     /// The state now.
     #[inline(always)]
-    pub(crate) fn of<O: Observer>(flow: &Flow) -> Before {
-        Before(O::ENABLED.then(|| Snapshot::of(flow)))
+    pub(crate) fn of<O: Observer>(flow: &Flow, changes: Changes) -> Before {
+        match changes {
+            _ if !O::ENABLED => Before::Nothing,
+            Changes::Nothing => Before::Nothing,
+            Changes::Push => Before::Push,
+            Changes::Masks => Before::Masks(flow.active()),
+            Changes::All => Before::All(Snapshot::of(flow)),
+        }
     }
-
-    /// The state now, if the step may change it otherwise than by going on to the next instruction.
-    #[inline(always)]
-    pub(crate) fn of_change<O: Observer>(flow: &Flow, changes: bool) -> Before {
-        if changes { Before::of::<O>(flow) } else { Before::NOTHING }
-    }
-
-    /// No state, from which nothing is told.
-    pub(crate) const NOTHING: Before = Before(None);
 
     /// Tells what has become of it in `flow`.
     #[inline(always)]
     pub(crate) fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {
-        if O::ENABLED
-            && let Some(before) = &self.0
-        {
-            before.announce(flow, observer);
+        if !O::ENABLED {
+            return;
+        }
+        match self {
+            Before::Nothing => {}
+            Before::Push => observer.event(Event::Push { kind: kind_on_top(flow) }),
+            Before::Masks(before) => announce_masks(*before, flow.active(), observer),
+            Before::All(before) => before.announce(flow, observer),
         }
     }
 }
@@ -44,32 +87,121 @@ impl Before {
 impl Snapshot {
     #[inline]
     fn of(flow: &Flow) -> Snapshot {
-        Snapshot {
-            pc: flow.pc,
-            active: flow.states.active,
-            depth: flow.stack.len(),
-            top: flow.stack.last().map_or("", |entry| entry.kind()),
-        }
+        Snapshot { pc: flow.pc, active: flow.states.active, depth: flow.stack.len(), top: kind_on_top(flow) }
     }
 
     #[inline]
     fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {
-        let after = Snapshot::of(flow);
-        for _ in self.depth..after.depth {
-            observer.event(Event::Push { kind: after.top });
+        let (depth, active, pc) = (flow.stack.len(), flow.states.active, flow.pc);
+        if depth > self.depth {
+            let kind = kind_on_top(flow);
+            for _ in self.depth..depth {
+                observer.event(Event::Push { kind });
+            }
+        } else {
+            for _ in depth..self.depth {
+                observer.event(Event::Pop { kind: self.top });
+            }
         }
-        for _ in after.depth..self.depth {
-            observer.event(Event::Pop { kind: self.top });
+        if active != self.active {
+            announce_masks(self.active, active, observer);
         }
-        let (off, on) = (self.active - after.active, after.active - self.active);
-        if off.any() && (after.active & self.active).any() {
-            observer.event(Event::Diverge { taken: after.active & self.active, not: off });
+        if pc != self.pc && pc != self.pc + 1 {
+            observer.event(Event::Jump { to: pc });
         }
-        if on.any() {
-            observer.event(Event::Reconverge { mask: after.active });
+    }
+}
+
+/// The manual's word for the entry on top of the stack.
+#[inline]
+fn kind_on_top(flow: &Flow) -> &'static str {
+    flow.stack.last().map_or("", |entry| entry.kind())
+}
+
+/// Tells of lanes that parted from others and of lanes that run again.
+#[inline]
+fn announce_masks<O: Observer>(before: Mask, after: Mask, observer: &mut O) {
+    let (off, on, stay) = (before - after, after - before, after & before);
+    if off.any() && stay.any() {
+        observer.event(Event::Diverge { taken: stay, not: off });
+    }
+    if on.any() {
+        observer.event(Event::Reconverge { mask: after });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::Recorder;
+
+    use super::*;
+    use crate::flow::{Control, FlowSetup};
+
+    /// What a step tells, of whatever it may change.
+    fn told(flow: &mut Flow, changes: Changes, step: impl FnOnce(&mut Flow)) -> Vec<Event> {
+        let mut recorder = Recorder::default();
+        let before = Before::of::<Recorder>(flow, changes);
+        step(flow);
+        before.announce(flow, &mut recorder);
+        recorder.events
+    }
+
+    fn start(flow: &mut Flow, form: AluForm) -> Vec<Event> {
+        told(flow, form.changes_at_start(), |flow| {
+            flow.alu_enter(form, false).unwrap();
+        })
+    }
+
+    /// The end of a clause whose last group skips these lanes.
+    fn end(flow: &mut Flow, form: AluForm, skip: u64) -> Vec<Event> {
+        told(flow, form.changes_at_end(skip != 0), |flow| {
+            flow.update_execute_mask(form, Mask(skip));
+            flow.alu_leave(form).unwrap();
+        })
+    }
+
+    fn flow() -> Flow {
+        Flow::new(FlowSetup::new(64, Mask(0b1111)))
+    }
+
+    #[test]
+    fn clauses_tell_what_they_push_pop_and_decide() {
+        let mut flow = flow();
+        assert_eq!(start(&mut flow, AluForm::PushBefore), [Event::Push { kind: "PUSH" }]);
+        let parted = Event::Diverge { taken: Mask(0b1100), not: Mask(0b0011) };
+        assert_eq!(end(&mut flow, AluForm::PushBefore, 0b0011), [parted]);
+        assert_eq!(start(&mut flow, AluForm::ElseAfter), []);
+        // Nobody stays: the sides change places.
+        assert_eq!(end(&mut flow, AluForm::ElseAfter, 0), [Event::Reconverge { mask: Mask(0b0011) }]);
+        assert_eq!(start(&mut flow, AluForm::PopAfter), []);
+        assert_eq!(
+            end(&mut flow, AluForm::PopAfter, 0),
+            [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
+        );
+        // All leave: nobody parts from anybody.
+        assert_eq!(start(&mut flow, AluForm::Alu), []);
+        assert_eq!(end(&mut flow, AluForm::Alu, 0b1111), []);
+    }
+
+    #[test]
+    fn two_entries_popped_are_two_events() {
+        let mut flow = flow();
+        for _ in 0..2 {
+            start(&mut flow, AluForm::PushBefore);
+            end(&mut flow, AluForm::PushBefore, 0);
         }
-        if after.pc != self.pc && after.pc != self.pc + 1 {
-            observer.event(Event::Jump { to: after.pc });
-        }
+        assert_eq!(start(&mut flow, AluForm::Pop2After), []);
+        assert_eq!(end(&mut flow, AluForm::Pop2After, 0), [Event::Pop { kind: "PUSH" }; 2]);
+    }
+
+    #[test]
+    fn other_instructions_tell_jumps_behind_what_they_do() {
+        let mut flow = flow();
+        let events = told(&mut flow, Changes::All, |flow| flow.loop_start_dx10(&Control::to(9)).unwrap());
+        assert_eq!(events, [Event::Push { kind: "LOOP" }]);
+        let events = told(&mut flow, Changes::All, |flow| flow.loop_break(&Control::to(8)).unwrap());
+        assert_eq!(events, [Event::Jump { to: 8 }]);
+        let events = told(&mut flow, Changes::All, |flow| flow.loop_end(&Control::to(1)).unwrap());
+        assert_eq!(events, [Event::Pop { kind: "LOOP" }, Event::Reconverge { mask: Mask(0b1111) }]);
     }
 }
