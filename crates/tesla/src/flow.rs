@@ -605,6 +605,7 @@ impl Flow {
         Ok(())
     }
 
+    /// Pushes, and tells nobody.
     #[inline]
     fn add(&mut self, token: TokenType, pc: u32, mask: Mask) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
@@ -621,6 +622,7 @@ impl Flow {
         }
     }
 
+    /// Pops, and tells nobody.
     #[inline]
     fn remove(&mut self) -> Option<Token> {
         let top = self.stack.pop()?;
