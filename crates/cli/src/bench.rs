@@ -1,6 +1,9 @@
 //! `reconverge bench`
 
-use std::time::{Duration, Instant};
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
@@ -57,6 +60,9 @@ struct Measured {
     /// the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
+    /// The same of [`add_rows`] in the same turns: what this machine gives to more threads just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine_speedup: Option<f64>,
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
@@ -105,6 +111,8 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
 struct Runs {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
+    /// What [`add_rows`] took after each run, where several numbers of threads are compared.
+    control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
     /// Hash of a run that did not give the golden one.
@@ -131,14 +139,8 @@ impl Runs {
         Ok(())
     }
 
-    /// How many times as fast as another's these runs were, each beside the one of its own turn: what slows the machine
-    /// for a while slows both.
-    fn speedup_over(&self, other: &[Duration]) -> f64 {
-        let ratio = |(other, own): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
-        median(other.iter().zip(&self.wall).map(ratio).collect())
-    }
-
-    fn measured(self, kernel: &Kernel, args: &Bench, threads: usize, speedup: Option<f64>) -> Measured {
+    /// `first`: the runs of the first number of threads, where these are not they.
+    fn measured(&self, kernel: &Kernel, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa.name(),
             kernel: kernel.name,
@@ -148,7 +150,8 @@ impl Runs {
             lanes: LANES,
             cpu_s: median_seconds(&self.cpu),
             wall_s: median_seconds(&self.wall),
-            speedup,
+            speedup: first.map(|first| speedup(&self.wall, &first.wall)),
+            machine_speedup: first.map(|first| speedup(&self.control, &first.control)),
             warp_instructions: self.statistics.instructions,
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
@@ -163,22 +166,52 @@ impl Runs {
 /// Every other turn goes through the pools backwards: none is always the first.
 fn measure(kernel: &Kernel, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare(LANES)?;
+    let compared = pools.len() > 1;
     let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
     for turn in 0..args.runs {
         let run = |(pool, runs): &mut (&ThreadPool, Runs)| {
-            pool.install(|| runs.add(kernel, prepared.clone(), args))
+            pool.install(|| runs.add(kernel, prepared.clone(), args))?;
+            if compared {
+                runs.control.push(add_rows(pool));
+            }
+            anyhow::Ok(())
         };
         match turn % 2 {
             0 => sides.iter_mut().try_for_each(run)?,
             _ => sides.iter_mut().rev().try_for_each(run)?,
         }
     }
-    let first: Vec<Duration> = sides.first().map(|(_, runs)| runs.wall.clone()).unwrap_or_default();
-    let measured = |(side, (pool, runs)): (usize, (&ThreadPool, Runs))| {
-        let speedup = (side > 0).then(|| runs.speedup_over(&first));
-        runs.measured(kernel, args, pool.current_num_threads(), speedup)
+    let (_, first) = &sides[0];
+    let measured = |(side, (pool, runs)): (usize, &(&ThreadPool, Runs))| {
+        runs.measured(kernel, args, pool.current_num_threads(), (side > 0).then_some(first))
     };
-    Ok(sides.into_iter().enumerate().map(measured).collect())
+    Ok(sides.iter().enumerate().map(measured).collect())
+}
+
+/// How long the threads of a pool take to add rows in the nearest cache, the same work together whatever their number:
+/// what engines do, without anything that they could share or wait for. On processors that others use too even this
+/// gains less from threads than there are; what a kernel gains less than this is lost in the engine.
+fn add_rows(pool: &ThreadPool) -> Duration {
+    const ROUNDS: usize = 1 << 15;
+    let start = Instant::now();
+    pool.broadcast(|thread| {
+        let mut rows = [[1_u32; 32]; 64];
+        for _ in 0..ROUNDS / thread.num_threads() {
+            for row in 1..rows.len() {
+                let before = rows[row - 1];
+                rows[row].iter_mut().zip(before).for_each(|(sum, before)| *sum = sum.wrapping_add(before));
+            }
+            black_box(&mut rows);
+        }
+    });
+    start.elapsed()
+}
+
+/// How many times as fast as another's these runs were, each beside the one of its own turn: what slows the machine
+/// for a while slows both.
+fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
+    let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
+    median(own.iter().zip(other).map(ratio).collect())
 }
 
 /// The middle one; of an even number, the lower of the two in the middle. 0 of none.
@@ -209,8 +242,11 @@ fn print(measured: &Measured) {
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {steps} pieces");
     }
-    if let Some(speedup) = measured.speedup {
-        say!("  {speedup:.2} times as fast as the first number of threads (median of the turns' ratios)");
+    if let (Some(speedup), Some(machine)) = (measured.speedup, measured.machine_speedup) {
+        say!(
+            "  {speedup:.2} times as fast as the first number of threads, adding rows in the nearest cache {machine:.2} \
+             times (medians of the turns' ratios)"
+        );
     }
 }
 
@@ -227,7 +263,6 @@ mod tests {
     #[test]
     fn a_speedup_is_measured_turn_by_turn() {
         let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();
-        let runs = Runs { wall: seconds([2, 2, 3]), ..Runs::default() };
-        assert_eq!(runs.speedup_over(&seconds([8, 1, 3])), 1.);
+        assert_eq!(speedup(&seconds([2, 2, 3]), &seconds([8, 1, 3])), 1.);
     }
 }

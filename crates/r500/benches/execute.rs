@@ -18,7 +18,7 @@ fn execute(criterion: &mut Criterion) {
     let values = (0..LANES).map(|lane| [centre(lane % 1024), centre(480 + lane / 1024), 0, 0]).collect();
     let launch = |engine, level| Launch {
         lanes: LANES,
-        inputs: vec![Input { temp: 0, values: Vec::clone(&values) }],
+        inputs: vec![Input { temp: 0, values: Arc::clone(&values) }],
         options: Options { engine, level, parallel: false, ..Options::default() },
         ..Launch::default()
     };

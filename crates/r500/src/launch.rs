@@ -263,8 +263,8 @@ pub struct Texture {
 pub struct Input {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// Bits of r, g, b, a for each lane.
-    pub values: Vec<[u32; 4]>,
+    /// Bits of r, g, b, a for each lane. Shared, so that a launch is cheap to copy.
+    pub values: Arc<[[u32; 4]]>,
 }
 
 /// How to run.

@@ -129,7 +129,7 @@ fn same_events(setup: &Arc<Setup>, launch: &Launch, what: &str) -> usize {
 fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, piece: usize, what: &str) {
     let whole = run(setup, launch);
     let inputs = |lanes: Range<usize>| {
-        let part = |input: &Input| Input { values: input.values[lanes.clone()].to_vec(), ..*input };
+        let part = |input: &Input| Input { values: input.values[lanes.clone()].into(), ..*input };
         launch.inputs.iter().map(part).collect()
     };
     let mut lanes: Vec<LaneOutput> = Vec::new();

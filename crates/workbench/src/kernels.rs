@@ -310,7 +310,7 @@ fn prepare_r500(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     let group_width = r500::group_width(assembled.chip.as_deref());
     let launch = r500::Launch {
         lanes: lanes as usize,
-        inputs: vec![r500::Input { temp: 0, values: positions(lanes) }],
+        inputs: vec![r500::Input { temp: 0, values: positions(lanes).into() }],
         options: r500::Options { group_width, ..r500::Options::default() },
         ..r500::Launch::default()
     };

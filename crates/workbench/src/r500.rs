@@ -272,7 +272,7 @@ fn run_pixels(
     let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
     let inputs = loaded
         .into_iter()
-        .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)? }))
+        .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)?.into() }))
         .collect::<Result<_, Error>>()?;
     let textures = file
         .texture
