@@ -1,9 +1,7 @@
 //! `reconverge bench`
 
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
