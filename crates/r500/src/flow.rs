@@ -96,6 +96,17 @@ pub struct Call {
     loop_depth: usize,
 }
 
+/// Entries on the stacks of a thread that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
+/// thread whatever its state, but no structured program ends so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the program ends with {loops} loops and {calls} calls open")]
+pub struct Open {
+    /// Frames of the loop stack.
+    pub loops: usize,
+    /// Entries of the address stack.
+    pub calls: usize,
+}
+
 /// What the documents leave undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
@@ -384,6 +395,12 @@ impl Flow {
         let decision = self.execute(fc, addr, want, constant, offset)?;
         self.announce(fc.op, before, depth, decision, observer);
         Ok(decision)
+    }
+
+    /// What is open on the loop stack and on the address stack, if anything is.
+    pub fn open(&self) -> Option<Open> {
+        let open = Open { loops: self.loops.len(), calls: self.calls.len() };
+        (open != Open { loops: 0, calls: 0 }).then_some(open)
     }
 
     /// Frames and addresses on the stacks.

@@ -346,11 +346,15 @@ impl Group {
         Ok(())
     }
 
-    // ---- Arithmetic. r500.md 3.1: read everything, compute both units, then write.
+    // ---- Arithmetic: read everything, compute both units, then write. An instruction that no lane executes has no effect:
+    // its addresses are not even formed.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
         let writing = if common.write_inactive { self.lanes } else { active };
+        if writing.is_empty() {
+            return Ok(());
+        }
         let (rgb_used, alpha_used) = used_sources(alu);
         let rgb = self.places(&alu.rgb_sources, rgb_used)?;
         let alpha = self.places(&alu.alpha_sources, alpha_used)?;
@@ -554,7 +558,7 @@ impl Group {
         observer: &mut O,
     ) -> Result<(), Cause> {
         let masks = [0, 1, 2, 3].map(|channel| output_mask(common, channel));
-        if masks == [false; 4] {
+        if masks == [false; 4] || active.is_empty() {
             return Ok(());
         }
         if masks != [true; 4] && self.strict() {
@@ -586,9 +590,11 @@ impl Group {
 
     fn tex<O: Observer>(&mut self, common: &CmnInst, tex: &Tex, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
+        let writing = if common.write_inactive { self.lanes } else { active };
         let enabled = [0, 1, 2, 3].map(|channel| self.predicated(common, channel));
         match tex.inst.inst {
             TexOp::NOP => return Ok(()),
+            TexOp::TEXKILL if active.is_empty() => return Ok(()),
             TexOp::TEXKILL => {
                 let source = self.temp_address(tex.addr.src_addr, tex.addr.src_addr_rel)?;
                 let swizzle = source_swizzle(&tex.addr);
@@ -606,7 +612,9 @@ impl Group {
             }
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
         }
-        let writing = if common.write_inactive { self.lanes } else { active };
+        if writing.is_empty() {
+            return Ok(());
+        }
         let fetching = if tex.inst.ignore_uncovered { writing & self.flow.covered() } else { writing };
         let source = self.temp_address(tex.addr.src_addr, tex.addr.src_addr_rel)?;
         let swizzle = source_swizzle(&tex.addr);

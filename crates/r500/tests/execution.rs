@@ -219,6 +219,35 @@ fn lenient_relative_addresses_wrap() {
     assert_eq!(f32::from_bits(lanes[0].color[0][0]), 7.0);
 }
 
+/// docs/r500.md, "Strict mode": an instruction that no lane executes has no effect. Half the lanes continue and the
+/// others break; the continued ones keep the thread in the loop, so that it walks on with no lane active.
+#[test]
+fn an_address_outside_its_file_does_not_trap_where_no_lane_is_active() {
+    let in_a_loop = |body: &str| {
+        let source = format!(
+            ".int 0 1 100 0\n.state US_PIXSIZE 2\nloop int[0]\n\
+             ALU alu_result[NE].r = MAX src0.r00, src0.r00 : src0=temp[0]\ncontinue if alu\nbreak\n{body}\nendloop int[0]\n{OUT}"
+        );
+        outputs(&source, &[[1.0; 4], [0.0; 4]], Mode::Strict)
+    };
+    in_a_loop("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[60+aL]");
+    in_a_loop("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=const[200+aL]");
+    in_a_loop("ALU temp[60+aL].r = MAX src0.111, src0.111");
+    in_a_loop("ALU temp[3].r = MAX src0.111, src0.111");
+    in_a_loop("TEX temp[1].rgba = LD tex[0], temp[60+aL].rgba");
+    in_a_loop("TEX TEXKILL tex[0], temp[60+aL].rgba");
+}
+
+/// The same for aL where there is no LOOP: REP has none.
+#[test]
+fn al_outside_any_loop_does_not_trap_where_no_lane_is_active() {
+    let source = format!(
+        ".int 0 1 0 0\nrep int[0]\nALU alu_result[NE].r = MAX src0.r00, src0.r00 : src0=temp[0]\n\
+         continue if alu\nbreakrep\nALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[0+aL]\nendrep int[0]\n{OUT}"
+    );
+    outputs(&source, &[[1.0; 4], [0.0; 4]], Mode::Strict);
+}
+
 // ---- CTM
 
 const LINEAR: Surface =
