@@ -66,7 +66,11 @@ impl R500Case {
         };
         in_modes(settings, &self.runs, |case_run, mode| {
             let outcome = run(&setup, &self.launch(case_run, mode, settings.how)?)?;
-            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)?;
+            match outcome.finding {
+                None => Ok(()),
+                Some(finding) => Err(Trouble::Finding(finding.to_string())),
+            }
         })
     }
 

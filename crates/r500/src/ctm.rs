@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::fast::{Fast, lockstep};
 use crate::inst::{SAMPLERS, TARGETS};
-use crate::launch::{Input, Launch, Options, RunError, Setup};
+use crate::launch::{Finding, Input, Launch, Options, RunError, Setup};
 use crate::outputs::LaneOutput;
 use crate::reference::Group;
 use crate::words::{Target, TexOp};
@@ -348,6 +348,21 @@ pub struct Domain {
     pub height: u32,
 }
 
+/// Indices are below this: a lane is handed its pair as two singles, which hold all integers up to here exactly.
+pub const INDEX_LIMIT: u64 = 1 << 24;
+/// Most pairs of a domain: the elements of four bytes that 32-bit addresses reach.
+pub const MOST_PAIRS: u64 = 1 << 30;
+
+impl Domain {
+    /// Checks that indices and the number of pairs stay in bounds.
+    fn check(self) -> Result<(), DispatchError> {
+        let Domain { i, j, width, height } = self;
+        let fits = |first: u32, count: u32| u64::from(first) + u64::from(count) <= INDEX_LIMIT;
+        let few = u64::from(width) * u64::from(height) <= MOST_PAIRS;
+        if fits(i, width) && fits(j, height) && few { Ok(()) } else { Err(DispatchError::Domain(self)) }
+    }
+}
+
 /// The conditional operation unit. (CTM guide pp. 4-5)
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditional {
@@ -394,6 +409,8 @@ pub struct DispatchOutcome {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// What strict mode objects to although nothing traps, of the first group that has such.
+    pub finding: Option<Finding>,
 }
 
 /// Why a dispatch gave no outcome.
@@ -412,6 +429,13 @@ pub enum DispatchError {
         /// What is wrong.
         error: AccessError,
     },
+    /// The domain is larger than any that can run.
+    #[error(
+        "a domain of {} x {} pairs from ({}, {}) is too large: there are at most {MOST_PAIRS} pairs, and indices stay below \
+         {INDEX_LIMIT}",
+        .0.width, .0.height, .0.i, .0.j
+    )]
+    Domain(Domain),
     /// A program with cached outputs writes a target that has no buffer.
     #[error("the program writes output c{0}, which is not bound to a buffer")]
     NoOutput(usize),
@@ -440,12 +464,9 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         memory: dispatch.memory,
         statistics: Statistics::default(),
         report: Report::default(),
+        finding: None,
     };
-    let mut pairs = Vec::new();
-    for pair in quads(dispatch.domain) {
-        let covered = pair.covered && scheduled(dispatch.conditional.as_ref(), &outcome.memory, &pair)?;
-        pairs.push(Pair { covered, ..pair });
-    }
+    dispatch.domain.check()?;
     let width = dispatch.options.group_width;
     let launch_of = |pairs: &[Pair]| Launch {
         lanes: pairs.len(),
@@ -460,19 +481,28 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         textures: Vec::new(),
         options: dispatch.options,
     };
-    launch_of(&pairs[..0]).check().map_err(RunError::from)?;
+    launch_of(&[]).check().map_err(RunError::from)?;
     let mut threads = Threads::new(setup, &launch_of(&[]), dispatch.uncached);
     let scatter_target = dispatch.outputs[0];
-    for (thread, pairs) in pairs.chunks(width).enumerate() {
+    let mut rest = quads(dispatch.domain);
+    for first_lane in (0..).step_by(width) {
+        let mut pairs: Vec<Pair> = rest.by_ref().take(width).collect();
+        if pairs.is_empty() {
+            break;
+        }
+        for pair in pairs.iter_mut().filter(|pair| pair.covered) {
+            pair.covered = scheduled(dispatch.conditional.as_ref(), &outcome.memory, pair)?;
+        }
         let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
         if covered.is_empty() {
             continue;
         }
         let memory = std::mem::take(&mut outcome.memory);
         let bound = Bound { memory, inputs, scatter_target, uncached: dispatch.uncached };
-        let group = threads.run(&launch_of(pairs), bound, covered, thread * width)?;
+        let group = threads.run(&launch_of(&pairs), bound, covered, first_lane)?;
         outcome.memory = group.take_ctm().map(|bound| bound.memory).unwrap_or_default();
         outcome.statistics.add(&group.statistics());
+        outcome.finding = outcome.finding.or(Finding::of(group, first_lane));
         for lane in covered.lanes() {
             let output = group.output(lane.index());
             if !output.killed {
@@ -552,7 +582,8 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// The pairs of a domain in quads: top left, top right, bottom left, bottom right.
+/// The pairs of a domain in quads: top left, top right, bottom left, bottom right. Made one by one, so that the size of the
+/// domain costs no memory.
 fn quads(domain: Domain) -> impl Iterator<Item = Pair> {
     let Domain { i, j, width, height } = domain;
     (0..height).step_by(2).flat_map(move |y| {

@@ -96,11 +96,11 @@ pub struct Call {
     loop_depth: usize,
 }
 
-/// Entries on the stacks of a thread that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
-/// thread whatever its state, but no structured program ends so.
+/// Entries on the stacks of a group that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
+/// group whatever its state, but no structured program ends so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with {loops} loops and {calls} calls open")]
-pub struct Open {
+pub struct LeftOpen {
     /// Frames of the loop stack.
     pub loops: usize,
     /// Entries of the address stack.
@@ -397,10 +397,10 @@ impl Flow {
         Ok(decision)
     }
 
-    /// What is open on the loop stack and on the address stack, if anything is.
-    pub fn open(&self) -> Option<Open> {
-        let open = Open { loops: self.loops.len(), calls: self.calls.len() };
-        (open != Open { loops: 0, calls: 0 }).then_some(open)
+    /// What strict mode reports about a group that has ended: entries on its stacks.
+    pub fn left_open(&self) -> Option<LeftOpen> {
+        let (loops, calls) = (self.loops.len(), self.calls.len());
+        (self.ended && self.mode == Mode::Strict && loops + calls != 0).then_some(LeftOpen { loops, calls })
     }
 
     /// Frames and addresses on the stacks.

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use crate::fast::lockstep::Difference;
 use crate::fast::threads;
-use crate::flow::{InhibitScope, Limits, LoopConstant};
+use crate::flow::{InhibitScope, LeftOpen, Limits, LoopConstant};
 use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SAMPLERS, SLOTS, TARGETS, Violation, WORDS};
 pub use crate::outputs::{LaneOutput, Outputs};
 use crate::reference::{Cause, Group, OUTPUTS};
@@ -408,6 +408,30 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// What strict mode objects to although nothing traps, of the first group that has such.
+    pub finding: Option<Finding>,
+}
+
+/// What strict mode objects to although nothing traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{left_open} (group from lane {first_lane})")]
+pub struct Finding {
+    /// First lane of the group.
+    pub first_lane: usize,
+    /// What its stacks held at its end.
+    pub left_open: LeftOpen,
+}
+
+impl Finding {
+    /// Of a group that has ended.
+    pub(crate) fn of(group: &Group, first_lane: usize) -> Option<Finding> {
+        group.flow().left_open().map(|left_open| Finding { first_lane, left_open })
+    }
+
+    /// The first of two in the order of the groups.
+    pub(crate) fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
+        one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
+    }
 }
 
 impl Outcome {
@@ -429,6 +453,8 @@ pub struct Totals {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// What strict mode objects to although nothing traps, of the first group that has such.
+    pub finding: Option<Finding>,
 }
 
 /// Why a run gave no outcome.
@@ -528,6 +554,8 @@ pub fn run_in_pieces(
         let left = run(setup, &launch).map_err(|error| error.behind(start))?;
         totals.statistics.add(&left.statistics);
         totals.report.add(&left.report);
+        let behind = |finding: Finding| Finding { first_lane: start + finding.first_lane, ..finding };
+        totals.finding = totals.finding.or(left.finding.map(behind));
         outcome(range, left);
     }
     Ok(totals)
@@ -555,6 +583,7 @@ pub fn run_observed<O: Observer>(
         group.run(observer).map_err(|trap| RunError::Trap { first_lane, trap })?;
         outcome.statistics.add(&group.statistics());
         outcome.report.add(&group.report());
+        outcome.finding = outcome.finding.or(Finding::of(&group, first_lane));
         outputs.put(&group, first_lane, lanes);
     }
     Ok(Outcome { outputs: outcome.outputs.settled(), ..outcome })

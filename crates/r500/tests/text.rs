@@ -65,7 +65,7 @@ fn every_flow_control_word_of_documented_bits_survives() {
 fn a_jump_of_all_lanes_is_no_if() {
     for word in [0x0200_ff00, 0x0a00_ff00, 0x0601_ff00] {
         let words = [0x402, 0, word, 0, 0, 0];
-        assert!(text_of(&words).starts_with("FC JUMP FUNC=0xff"), "{}", text_of(&words));
+        assert!(text_of(&words).contains("FC JUMP FUNC=0xff"), "{}", text_of(&words));
         round_trip(&words);
     }
 }
