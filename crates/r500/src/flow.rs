@@ -688,11 +688,8 @@ impl FlowView for Flow {
     }
 }
 
-/// For the fast engine.
-#[path = "fast/usual.rs"]
-mod usual;
-pub(crate) use usual::Usual;
+mod shortcut;
+pub(crate) use shortcut::LoopStep;
 
 #[cfg(test)]
-#[path = "flow_tests.rs"]
 mod tests;

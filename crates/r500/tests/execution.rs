@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
 };
 use reconverge_r500::flow::LeftOpen;
-use reconverge_r500::launch::{
-    Finding, Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, run, run_observed,
-};
-use reconverge_r500::reference::Cause;
+use reconverge_r500::launch::{Input, Launch, Options, RunError};
+use reconverge_r500::outputs::{Finding, LaneOutput, Outcome};
+use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, Level, Mode};
 use reconverge_testkit::everywhere;

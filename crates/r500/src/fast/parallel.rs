@@ -9,9 +9,11 @@ use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Mask, Observer, Silent, Statistics, Trap};
 
 use super::{Fast, lockstep};
-use crate::launch::{Finding, Launch, Outcome, RunError, Setup, Totals};
-use crate::outputs::{Outputs, Part};
-use crate::reference::{Cause, Group, OUTPUTS};
+use crate::cause::Cause;
+use crate::group::{Group, OUTPUTS};
+use crate::launch::{Launch, RunError};
+use crate::outputs::{Finding, Outcome, Outputs, Part, Totals};
+use crate::setup::Setup;
 
 /// Threads of the machine that are run in one go. Parts of outputs share no word of 64 lanes, whatever their width.
 const BATCH: usize = 64;
@@ -29,7 +31,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch) -> Worker<'a> {
-        let mut group = Group::new(setup, &launch.without_lanes(), 0, Mask::NONE);
+        let mut group = launch.without_lanes().group(setup, 0, Mask::NONE);
         fast.prepare(&mut group);
         let runs = vec![0; fast.blocks()];
         Worker { fast, launch, group, runs, statistics: Statistics::default(), finding: None }
@@ -49,7 +51,7 @@ impl<'a> Worker<'a> {
                 break;
             }
             let lanes = width.min(outputs.span().end - first_lane);
-            self.group.restart(self.launch, first_lane, Mask::first(lanes), &self.fast.lowered.written);
+            self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), &self.fast.lowered.written);
             let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, observer);
             ended.map_err(|trap| First { first_lane, trap })?;
             self.statistics.add(&self.group.statistics());
@@ -132,7 +134,7 @@ pub(crate) fn run_in_lockstep(setup: &Arc<Setup>, launch: &Launch) -> Result<Out
     let mut all = outputs.all();
     for first_lane in all.span().step_by(launch.options.group_width) {
         let lanes = launch.options.group_width.min(launch.lanes - first_lane);
-        let group = Group::new(setup, launch, first_lane, Mask::first(lanes));
+        let group = launch.group(setup, first_lane, Mask::first(lanes));
         let mut twin = group.clone();
         fast.prepare(&mut twin);
         let group = lockstep::run(&fast, group, twin).map_err(|failure| failure.of_thread(first_lane))?;
