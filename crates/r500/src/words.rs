@@ -218,7 +218,7 @@ names! {
 }
 
 word! {
-    /// What all instruction types have in common. (REG; CTM guide p. 24)
+    /// What all instruction types have in common. (REG)
     pub struct CmnInst(u32) = "US_CMN_INST" {
         r#type:         InstType [1:0],
         /// Not issued until the texture semaphore is free.
@@ -403,7 +403,7 @@ word! {
         ignore_uncovered: bool [28:28],
     }
 
-    /// Flow control, second half. (REG; CTM guide p. 38)
+    /// Flow control, second half. (REG)
     pub struct FcAddr(u32) = "US_FC_ADDR" {
         bool_addr:   u8 [4:0],
         int_addr:    u8 [12:8],
@@ -510,7 +510,7 @@ word! {
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
 
-/// The formats of the six words of an instruction of type `kind`, in upload order. (REG; CTM guide p. 24)
+/// The formats of the six words of an instruction of type `kind`, in upload order. (REG)
 pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     match kind {
         InstType::ALU | InstType::OUT => [
