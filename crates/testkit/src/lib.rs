@@ -10,7 +10,7 @@ mod evaluate;
 mod everywhere;
 mod generate;
 mod imports;
-mod random;
+
 mod shared;
 mod shrink;
 mod tree;
@@ -20,7 +20,7 @@ pub use evaluate::{Lane, evaluate};
 pub use everywhere::{Told, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
-pub use random::Random;
+pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
