@@ -11,7 +11,6 @@ mod everywhere;
 mod generate;
 mod imports;
 mod pages;
-mod random;
 mod shared;
 mod shrink;
 mod tree;
@@ -22,7 +21,7 @@ pub use everywhere::{Told, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
 pub use pages::page_is_current;
-pub use random::Random;
+pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,

@@ -1,6 +1,7 @@
 //! Pages of `docs/` that are generated from tables, held equal to them.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// Compares a page of `docs/` with what the tables give for it. With `UPDATE_DOCS` set, writes it first.
 ///
@@ -9,6 +10,9 @@ use std::path::PathBuf;
 /// # Panics
 /// They differ, or the page has no such part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
+    // Parts of one page are written by tests that run at the same time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     let range = match part {
