@@ -14,7 +14,7 @@
 //! | [`launch`] | what is true before the first instruction |
 //! | [`mod@reference`], [`fast`] | the clear interpreter, and the same results for whole rows of lanes at a time |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
-//! | [`text`] | disassembler and assembler |
+//! | [`text`], [`coverage`] | disassembler and assembler, the list of every operation |
 //!
 //! Documents, as cited in comments:
 //!
@@ -26,6 +26,7 @@
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
 pub mod cause;
+pub mod coverage;
 pub mod ctm;
 pub mod fast;
 pub mod fidelity;
