@@ -3,7 +3,10 @@
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: how a front end issues and looks: [`FlowView`], [`Machine`], traps.
 //! * [`observe`]: events, and observers that cost nothing when nobody looks.
-//! * [`engine`]: which of a machine's engines runs.
+//! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
+//! * [`error`]: why a launch gives no outcome: [`RunError`].
+//! * [`lockstep`]: both engines of a machine, compared while they run.
+//! * [`paths`]: by which paths a fast engine ran its instructions.
 //! * [`registers`]: lane-major register files.
 //! * [`lanes`]: sets of lanes spread out for whole-row operations, and what the host's processor can do.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
@@ -13,20 +16,26 @@
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
 pub mod engine;
+pub mod error;
 pub mod fidelity;
 pub mod float;
 pub mod lanes;
+pub mod lockstep;
 pub mod machine;
 pub mod mask;
 pub mod memory;
 pub mod observe;
+pub mod paths;
+pub mod random;
 pub mod registers;
 pub mod texture;
 pub mod workers;
 
-pub use engine::Engine;
+pub use engine::{Engine, Options};
+pub use error::{Difference, GroupId, GroupTrap, RunError};
 pub use fidelity::Fidelity;
 pub use lanes::Level;
 pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
+pub use paths::{Path, Shares};
