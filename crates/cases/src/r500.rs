@@ -77,6 +77,7 @@ impl R500Case {
     }
 
     pub(crate) fn launch(&self, case_run: &Run<Constants>, mode: Mode, how: How) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let default = Options::default();
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {

@@ -17,6 +17,8 @@ use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Engine, Level, Mask, Mode, Observer, Silent, Statistics, Trap};
 use thiserror::Error;
 
+use crate::chip::Chip;
+pub use crate::chip::{WIDTH_R520, WIDTH_R580};
 use crate::fast::lockstep::Difference;
 use crate::fast::threads;
 use crate::flow::{InhibitScope, Limits, LoopConstant};
@@ -290,17 +292,9 @@ pub struct Options {
     pub parallel: bool,
 }
 
-/// Lanes of a thread on R520: a block of 4 x 4. (Launch reviews of the X1000 series; r500.md Q1)
-pub const WIDTH_R520: usize = 16;
-/// Lanes of a thread commonly reported for R580 and RV530; no document states it. (r500.md Q1)
-pub const WIDTH_R580: usize = 48;
-
-/// Lanes of a thread on a chip, by name.
+/// Lanes of a thread on a chip, by name; R520's where there is no such chip.
 pub fn group_width(chip: Option<&str>) -> usize {
-    match chip.map(str::to_ascii_uppercase).as_deref() {
-        Some("R580" | "RV530" | "RV560" | "RV570") => WIDTH_R580,
-        _ => WIDTH_R520,
-    }
+    chip.and_then(Chip::named).map_or(WIDTH_R520, |chip| chip.group_width)
 }
 
 impl Default for Options {

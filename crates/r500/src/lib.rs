@@ -15,6 +15,7 @@
 //! | Mesa | the r300 driver of Mesa 22.3.6 |
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
+pub mod chip;
 pub mod ctm;
 pub mod fast;
 pub mod fidelity;
