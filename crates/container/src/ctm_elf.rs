@@ -1,4 +1,4 @@
-//! ATI CTM executables for the R500 ("DPP programs"). (CTM guide p. 45-49)
+//! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
 //! The guide's notes are named "ATI DPP": program information, inputs, outputs, conditional output, float and
 //! integer constants used, early exit. Of the program information only the first two words are known (a

@@ -2,7 +2,7 @@
 //!
 //! All lanes of a thread share one program counter. There is no stack of masks: a lane that a branch switched
 //! off *counts*, for itself, how many constructs have been opened since, and wakes when that many have been
-//! closed. Loops keep a frame each; calls keep a return address each. (CTM guide 3.5, pp. 34-40; REG, US_FC_INST)
+//! closed. Loops keep a frame each; calls keep a return address each. (CTM guide pp. 35-40; REG, US_FC_INST)
 //!
 //! ```text
 //!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that wanted to jump

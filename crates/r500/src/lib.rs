@@ -16,6 +16,7 @@
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
 pub mod chip;
+pub mod coverage;
 pub mod ctm;
 pub mod fast;
 pub mod fidelity;

@@ -71,7 +71,20 @@ names! {
 
     /// Output modifier.
     pub enum Omod(3) {
-        MUL_1 = 0, MUL_2 = 1, MUL_4 = 2, MUL_8 = 3, DIV_2 = 4, DIV_4 = 5, DIV_8 = 6,
+        /// The result, normalised
+        MUL_1 = 0,
+        /// 2 * result
+        MUL_2 = 1,
+        /// 4 * result
+        MUL_4 = 2,
+        /// 8 * result
+        MUL_8 = 3,
+        /// Result / 2
+        DIV_2 = 4,
+        /// Result / 4
+        DIV_4 = 5,
+        /// Result / 8
+        DIV_8 = 6,
         /// Bits pass unchanged; only for MIN, MAX, CND, CMP.
         DISABLED = 7,
     }
@@ -89,7 +102,10 @@ names! {
         DP4 = 2,
         /// A.r * B.r + A.g * B.g + C.b
         D2A = 3,
-        MIN = 4, MAX = 5,
+        /// A < B ? A : B
+        MIN = 4,
+        /// A >= B ? A : B; of two zeros B
+        MAX = 5,
         /// C > 0.5 ? A : B
         CND = 7,
         /// C >= 0 ? A : B
@@ -110,7 +126,10 @@ names! {
         MAD = 0,
         /// The RGB unit's dot product.
         DP = 1,
-        MIN = 2, MAX = 3,
+        /// A < B ? A : B
+        MIN = 2,
+        /// A >= B ? A : B; of two zeros B
+        MAX = 3,
         /// C > 0.5 ? A : B
         CND = 5,
         /// C >= 0 ? A : B
@@ -158,7 +177,22 @@ names! {
 
     /// Flow-control operation. (CTM guide p. 37)
     pub enum FcOp(3) {
-        JUMP = 0, LOOP = 1, ENDLOOP = 2, REP = 3, ENDREP = 4, BREAKLOOP = 5, BREAKREP = 6, CONTINUE = 7,
+        /// Jumps, calls and returns; opens and closes branches.
+        JUMP = 0,
+        /// Enters a loop with aL, or jumps over it.
+        LOOP = 1,
+        /// Next round of a LOOP, or its end.
+        ENDLOOP = 2,
+        /// Enters a loop without aL, or jumps over it.
+        REP = 3,
+        /// Next round of a REP, or its end.
+        ENDREP = 4,
+        /// Leaves a LOOP.
+        BREAKLOOP = 5,
+        /// Leaves a REP.
+        BREAKREP = 6,
+        /// On to the next round.
+        CONTINUE = 7,
     }
 
     /// What a taken jump does to the address stack; 3 is not assigned.
@@ -218,7 +252,7 @@ names! {
 }
 
 word! {
-    /// What all instruction types have in common. (REG; CTM guide p. 24)
+    /// What all instruction types have in common. (REG)
     pub struct CmnInst(u32) = "US_CMN_INST" {
         r#type:         InstType [1:0],
         /// Not issued until the texture semaphore is free.
@@ -403,7 +437,7 @@ word! {
         ignore_uncovered: bool [28:28],
     }
 
-    /// Flow control, second half. (REG; CTM guide p. 38)
+    /// Flow control, second half. (REG)
     pub struct FcAddr(u32) = "US_FC_ADDR" {
         bool_addr:   u8 [4:0],
         int_addr:    u8 [12:8],
@@ -510,7 +544,7 @@ word! {
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
 
-/// The formats of the six words of an instruction of type `kind`, in upload order. (REG; CTM guide p. 24)
+/// The formats of the six words of an instruction of type `kind`, in upload order. (REG)
 pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     match kind {
         InstType::ALU | InstType::OUT => [

@@ -1,6 +1,10 @@
-//! Which of a machine's engines runs. Results never depend on it.
+//! Which of a machine's engines runs, and how. Results never depend on the engine, the level or the number of threads.
 
 use std::fmt;
+use std::num::NonZeroUsize;
+
+use crate::level::Level;
+use crate::machine::Mode;
 
 /// An engine of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -10,7 +14,7 @@ pub enum Engine {
     Reference,
     /// Lowered once, whole rows at a time.
     Fast,
-    /// Both, compared after every instruction.
+    /// Both, compared while they run. ([`crate::lockstep`])
     Lockstep,
 }
 
@@ -39,6 +43,41 @@ impl fmt::Display for Engine {
     }
 }
 
+/// How a machine runs a launch. What a launch is, limits of the hardware included, belongs to the machine's own launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What happens where the documents leave behaviour undefined.
+    pub mode: Mode,
+    /// The engine.
+    pub engine: Engine,
+    /// The vector instructions that the fast engine uses; `None`: the best that the processor has.
+    pub level: Option<Level>,
+    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it.
+    pub watchdog: u64,
+    /// Threads of the host at most; `None`: all of the rayon pool in which the launch runs.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { mode: Mode::Strict, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None }
+    }
+}
+
+impl Options {
+    /// The level to lower a program for.
+    pub fn level(&self) -> Level {
+        self.level.unwrap_or_else(Level::best)
+    }
+
+    /// Threads of the host that may run groups: those of the rayon pool in which this is called, [`Options::jobs`] at
+    /// most.
+    pub fn workers(&self) -> usize {
+        let threads = rayon::current_num_threads();
+        self.jobs.map_or(threads, |jobs| threads.min(jobs.get()))
+    }
+}
+
 /// The same thing as each engine has it, where [`Engine::Lockstep`] finds that they differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Views<T> {
@@ -58,5 +97,13 @@ mod tests {
             assert_eq!(Engine::from_name(engine.name()), Some(engine));
         }
         assert_eq!(Engine::from_name("slow"), None);
+    }
+
+    #[test]
+    fn jobs_bound_the_workers_and_never_exceed_the_pool() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        let workers =
+            |jobs| pool.install(|| Options { jobs: NonZeroUsize::new(jobs), ..Options::default() }.workers());
+        assert_eq!([workers(0), workers(1), workers(2), workers(9)], [3, 1, 2, 3]);
     }
 }

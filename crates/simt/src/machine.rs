@@ -15,6 +15,30 @@ pub enum Mode {
     Lenient,
 }
 
+impl Mode {
+    /// Both.
+    pub const ALL: [Mode; 2] = [Mode::Strict, Mode::Lenient];
+
+    /// The name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Strict => "strict",
+            Mode::Lenient => "lenient",
+        }
+    }
+
+    /// The mode of a name.
+    pub fn from_name(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What runs next, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {

@@ -1,6 +1,7 @@
 //! Events, and observers that cost nothing when nobody looks.
 
 use crate::mask::{Lane, Mask};
+use crate::paths::Path;
 
 /// Something that happened, in the vocabulary of traces, debuggers and coverage. Addresses are in the
 /// machine's own unit.
@@ -72,13 +73,15 @@ pub enum Event {
     },
 }
 
-/// Somebody who looks. Machines announce events only when `ENABLED`, so the silent one compiles to nothing.
+/// Receives events. Machines announce them only when `ENABLED`, so that the silent observer compiles to nothing.
 pub trait Observer {
     /// Whether events are announced at all.
     const ENABLED: bool;
-    /// Whether writes to registers and accesses to memory are among them. Without them, who runs and what the stack
-    /// does is told at little cost.
+    /// Whether writes to registers and accesses to memory are among them. Issues, divergence and stack changes alone
+    /// cost little.
     const DATA: bool = Self::ENABLED;
+    /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
+    const PATHS: bool = false;
     /// Takes one event.
     fn event(&mut self, event: Event);
     /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
@@ -87,9 +90,12 @@ pub trait Observer {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
+    /// Takes how many instructions the fast engine has run by a path. Called only when [`Observer::PATHS`].
+    #[inline(always)]
+    fn path(&mut self, _path: Path, _instructions: u64) {}
 }
 
-/// Nobody looks.
+/// Ignores every event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -170,6 +176,7 @@ impl Observer for FlowTrace {
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;
+    const PATHS: bool = O::PATHS;
     #[inline]
     fn event(&mut self, event: Event) {
         (**self).event(event);
@@ -177,6 +184,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         (**self).issues(addresses, mask);
+    }
+    #[inline]
+    fn path(&mut self, path: Path, instructions: u64) {
+        (**self).path(path, instructions);
     }
 }
 

@@ -13,21 +13,21 @@ pub struct Done<R, W> {
     pub workers: Vec<W>,
 }
 
-/// Hands out pieces, in order and one at a time, to at most as many workers as the rayon pool in which this is called has
-/// threads. What a worker has made for itself serves for all its pieces.
+/// Hands out pieces, in order and one at a time, to `workers` threads of the rayon pool in which this is called
+/// ([`Options::workers`](crate::Options::workers)). Each makes a worker, which serves for all its pieces.
 ///
-/// A piece is handed out only after all before it have been, so that what is known of a piece may make later ones
-/// needless, never earlier ones. Splitting the pieces beforehand would leave a thread without work while another is
-/// still in its part.
+/// A piece is handed out only after all before it, so that a result may cancel later pieces only. Pieces split among the
+/// threads beforehand would leave one without work while another is still in its part.
 ///
 /// ```
 /// use reconverge_simt::workers::hand_out;
 ///
-/// let done = hand_out(1..=4, || 0, |sum, piece| { *sum += piece; 10 * piece });
+/// let done = hand_out(2, 1..=4, || 0, |sum, piece| { *sum += piece; 10 * piece });
 /// assert_eq!(done.results, [10, 20, 30, 40]);
 /// assert_eq!(done.workers.iter().sum::<i32>(), 10);
 /// ```
 pub fn hand_out<I, R, W>(
+    workers: usize,
     pieces: I,
     worker: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, I::Item) -> R + Sync,
@@ -47,9 +47,8 @@ where
         }
         (results, worker)
     };
-    let threads = rayon::current_num_threads();
-    let parts: Vec<_> = (0..threads).into_par_iter().with_max_len(1).map(run).collect();
-    let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(threads) };
+    let parts: Vec<_> = (0..workers).into_par_iter().with_max_len(1).map(run).collect();
+    let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(workers) };
     let mut results = Vec::with_capacity(parts.iter().map(|(part, _)| part.len()).sum());
     for (part, worker) in parts {
         results.extend(part);
@@ -73,6 +72,7 @@ mod tests {
             for pieces in [0, 1, 2, 1000usize] {
                 let done = pool.install(|| {
                     hand_out(
+                        threads,
                         0..pieces,
                         || 0usize,
                         |count, piece| {
@@ -93,6 +93,9 @@ mod tests {
         let last = AtomicUsize::new(0);
         let pieces =
             (1..=100usize).inspect(|piece| assert_eq!(last.fetch_add(1, Ordering::SeqCst) + 1, *piece));
-        assert_eq!(hand_out(pieces, || (), |(), piece| piece).results.len(), 100);
+        assert_eq!(
+            hand_out(rayon::current_num_threads(), pieces, || (), |(), piece| piece).results.len(),
+            100
+        );
     }
 }

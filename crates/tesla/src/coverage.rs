@@ -13,7 +13,7 @@ use crate::table::{Row, TABLE, here};
 pub fn coverage() -> String {
     let mut text = String::from(
         "# NVIDIA Tesla (G80 to GT21x): every instruction\n\n\
-         Generated from the tables of `reconverge-tesla` (`cargo run -p reconverge-tesla --example coverage`). \
+         Generated from the tables of `reconverge-tesla`. \
          *Text* is an example with the lowest operands. *Fidelity*: exact equals models that were compared with the \
          chips; specified is as documented; recommended means that documents are silent or contradict each other. \
          Sections are those of docs/tesla.md.\n",

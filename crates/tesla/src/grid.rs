@@ -184,7 +184,7 @@ fn run_ahead(context: &Context, memory: &mut Memory, totals: &mut Totals) -> Res
         let (view, pages) = (&*memory, AtomicUsize::new(0));
         let room = |_: &Range<usize>| pages.load(Ordering::Relaxed) < PAGES;
         let batch = parts(first..blocks.min(first + size)).take_while(room);
-        let attempts = hand_out(batch, Spare::default, |spare, part| {
+        let attempts = hand_out(rayon::current_num_threads(), batch, Spare::default, |spare, part| {
             let attempted = attempt(context, part, view, spare);
             pages.fetch_add(attempted.footprint.pages(), Ordering::Relaxed);
             attempted

@@ -1,13 +1,12 @@
 //! The tables against the machine-readable description, and the page that is made of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::{describe, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::table::{TABLE, here};
-use reconverge_testkit::shared;
+use reconverge_testkit::{page_is_current, shared};
 use toml::Value;
 
 /// Rows that the description has in its text and not in its tables.
@@ -55,12 +54,7 @@ fn every_encoding_of_the_description_is_a_row_with_the_same_bits_and_places() {
 fn the_coverage_page_is_current_and_has_an_example_for_every_row() {
     let page = coverage();
     assert!(!page.contains("``"));
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coverage/tesla.md"));
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        committed == page,
-        "docs/coverage/tesla.md is stale: cargo run -p reconverge-tesla --example coverage > docs/coverage/tesla.md"
-    );
+    page_is_current("coverage/tesla.md", None, &page);
 }
 
 #[test]

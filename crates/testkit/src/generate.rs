@@ -1,8 +1,8 @@
 //! Program trees from seeds.
 
 use crate::evaluate::Lane;
-use crate::random::Random;
 use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
+use reconverge_simt::random::Random;
 
 /// How large programs may be, and what they may contain. The limits keep what a machine needs at once small.
 #[derive(Clone, Copy, Debug)]

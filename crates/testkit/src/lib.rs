@@ -3,14 +3,14 @@
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom, run all lanes in lockstep and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] holds the order of a crate's modules. Nothing here knows a machine. [`shared`] and [`records`] read the collections beside the repository.
+//! [`climbing_imports`] holds the order of a crate's modules, [`page_is_current`] a generated page of `docs/`. Nothing here knows a machine. [`shared`] and [`records`] read the collections beside the repository.
 
 mod campaign;
 mod evaluate;
 mod everywhere;
 mod generate;
 mod imports;
-mod random;
+mod pages;
 mod shared;
 mod shrink;
 mod tree;
@@ -20,7 +20,8 @@ pub use evaluate::{Lane, evaluate};
 pub use everywhere::{Told, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
-pub use random::Random;
+pub use pages::page_is_current;
+pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,

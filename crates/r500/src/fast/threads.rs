@@ -110,7 +110,12 @@ pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunErr
         trapped.fetch_min(first.first_lane, Ordering::Relaxed);
         Some(first)
     };
-    let done = hand_out(iter::from_fn(|| left.split_off(batch)), || Worker::new(&fast, setup, launch), work);
+    let done = hand_out(
+        rayon::current_num_threads(),
+        iter::from_fn(|| left.split_off(batch)),
+        || Worker::new(&fast, setup, launch),
+        work,
+    );
     let trap = done.results.into_iter().flatten().next();
     let counts = done.workers.into_iter().map(Worker::finish).fold(Counts::default(), Counts::and);
     ended(trap, outputs, counts)

@@ -85,8 +85,8 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
         _ => Vec::new(),
     };
     let source = match kind {
-        InstType::ALU | InstType::OUT => "CTM guide pp. 24-31; AMD R5xx 3D register reference, US_ALU_*",
-        InstType::FC => "CTM guide pp. 34-40; AMD R5xx 3D register reference, US_FC_*",
+        InstType::ALU | InstType::OUT => "CTM guide pp. 26-31; AMD R5xx 3D register reference, US_ALU_*",
+        InstType::FC => "CTM guide pp. 35-40; AMD R5xx 3D register reference, US_FC_*",
         InstType::TEX => "CTM guide pp. 32-33; AMD R5xx 3D register reference, US_TEX_*",
     };
     let text = disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();

@@ -91,7 +91,12 @@ pub(super) fn run(
         }
         result
     };
-    let done = hand_out(batches.into_iter().enumerate(), || Worker::new(origin, fast), work);
+    let done = hand_out(
+        rayon::current_num_threads(),
+        batches.into_iter().enumerate(),
+        || Worker::new(origin, fast),
+        work,
+    );
     let rests = done.results.into_iter().collect::<Result<Vec<_>, _>>()?;
     for Exported { values, written, .. } in &mut exports {
         // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written each lane of

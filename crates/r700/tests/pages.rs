@@ -1,0 +1,40 @@
+//! The parts of docs/ that are generated from this crate's tables.
+
+use std::fmt::Write;
+
+use reconverge_r700::coverage::coverage;
+use reconverge_r700::lint;
+use reconverge_r700::rules::{RULES, Weight};
+use reconverge_testkit::page_is_current;
+
+#[test]
+fn the_coverage_page_is_current() {
+    page_is_current("coverage/r700.md", None, &coverage());
+}
+
+#[test]
+fn the_page_lists_every_rule() {
+    let mut table = String::from("\n| | question | reading | why | weight |\n|---|---|---|---|---|\n");
+    for info in RULES {
+        let weight = match info.weight {
+            Weight::Compilers => "compilers",
+            Weight::OneSource => "one source",
+            Weight::Recommended => "recommended",
+        };
+        let (number, [question, reading, why]) = (
+            info.rule.number(),
+            [info.question, info.reading, info.why].map(|text| text.replace('|', "\\|")),
+        );
+        let _ = writeln!(table, "| D{number} | {question} | {reading} | {why} | {weight} |");
+    }
+    page_is_current("r700.md", Some("rules"), &(table + "\n"));
+}
+
+#[test]
+fn the_page_lists_every_lint() {
+    let mut table = String::from("\n| rule | demands | source |\n|---|---|---|\n");
+    for rule in lint::RULES {
+        let _ = writeln!(table, "| {} | {} | {} |", rule.name, rule.demands, rule.source);
+    }
+    page_is_current("r700.md", Some("lint"), &(table + "\n"));
+}

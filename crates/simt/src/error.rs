@@ -1,0 +1,196 @@
+//! Why a launch gives no outcome: it does not fit, the program traps, or the engines differ.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use crate::machine::{Issue, Trap};
+
+/// Which group of a launch: lanes that share a program counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupId {
+    /// The group that begins with this lane of the launch.
+    Lanes {
+        /// Its first lane.
+        first: usize,
+    },
+    /// A warp of a block of a grid.
+    Warp {
+        /// Index of the block in x and y.
+        block: [u32; 2],
+        /// Number of the warp in the block.
+        warp: u32,
+    },
+}
+
+impl GroupId {
+    /// The group in a launch that has `lanes` lanes before those of this one.
+    #[must_use]
+    pub fn behind(self, lanes: usize) -> GroupId {
+        match self {
+            GroupId::Lanes { first } => GroupId::Lanes { first: first + lanes },
+            warp @ GroupId::Warp { .. } => warp,
+        }
+    }
+
+    /// An address as the machine's listings show it: blocks of warps count bytes, in hexadecimal.
+    fn address(self, pc: u32) -> String {
+        match self {
+            GroupId::Lanes { .. } => pc.to_string(),
+            GroupId::Warp { .. } => format!("{pc:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupId::Lanes { first } => write!(f, "group from lane {first}"),
+            GroupId::Warp { block: [x, y], warp } => write!(f, "block ({x}, {y}), warp {warp}"),
+        }
+    }
+}
+
+/// A trap with its place in the launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupTrap<Cause> {
+    /// The group. The lanes of the trap are numbered within it.
+    pub group: GroupId,
+    /// The words of the instruction, where the machine shows them; missing ones are 0.
+    pub words: Option<[u32; 2]>,
+    /// Address, lanes and cause.
+    pub trap: Trap<Cause>,
+}
+
+impl<Cause: fmt::Display> fmt::Display for GroupTrap<Cause> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GroupTrap { group, words, trap: Trap { pc, lanes, cause } } = self;
+        write!(f, "trap at {}", group.address(*pc))?;
+        if let Some([low, high]) = words {
+            write!(f, " ({low:08x} {high:08x})")?;
+        }
+        write!(f, ", {group}, lanes {lanes}: {cause}")
+    }
+}
+
+impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
+
+/// The first difference between the engines, in words: a defect of one of them, not of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The group.
+    pub group: GroupId,
+    /// What was issued first of `instructions`; `None` if the group had ended.
+    pub at: Option<Issue>,
+    /// The shortest run of instructions found after which the engines differ when the fast engine runs them in one go,
+    /// counted from the first of the group (Tesla: of the block). One instruction, if it shows on its own.
+    pub instructions: Range<u64>,
+    /// Whether it shows only when an observer is notified of events.
+    pub observed: bool,
+    /// What differs.
+    pub what: String,
+    /// What the reference interpreter has.
+    pub reference: String,
+    /// What the fast engine has.
+    pub fast: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { group, at, instructions: Range { start, end }, observed, what, reference, fast } =
+            self;
+        write!(f, "the engines differ: {group}, ")?;
+        match end - start {
+            0 | 1 => write!(f, "instruction {start}")?,
+            _ => write!(f, "instructions {start} to {} in one go", end - 1)?,
+        }
+        if let Some(Issue { pc, mask }) = at {
+            write!(f, ", from {} for lanes {mask}", group.address(*pc))?;
+        }
+        let observed = if *observed { " (while events are announced)" } else { "" };
+        write!(f, "{observed}: {what} is {reference}, fast {fast}")
+    }
+}
+
+impl Error for Difference {}
+
+/// Why a launch gives no outcome.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum RunError<Launch, Cause> {
+    /// The launch does not fit the machine.
+    #[error(transparent)]
+    Launch(Launch),
+    /// The program trapped.
+    #[error(transparent)]
+    Trap(GroupTrap<Cause>),
+    /// The engines differ. ([`Engine::Lockstep`](crate::Engine::Lockstep))
+    #[error(transparent)]
+    Differ(Box<Difference>),
+}
+
+impl<Launch, Cause> RunError<Launch, Cause> {
+    /// The error in a launch that has `lanes` lanes before those of this one.
+    #[must_use]
+    pub fn behind(mut self, lanes: usize) -> Self {
+        match &mut self {
+            RunError::Launch(_) => {}
+            RunError::Trap(trap) => trap.group = trap.group.behind(lanes),
+            RunError::Differ(difference) => difference.group = difference.group.behind(lanes),
+        }
+        self
+    }
+}
+
+impl<Launch, Cause> From<GroupTrap<Cause>> for RunError<Launch, Cause> {
+    fn from(trap: GroupTrap<Cause>) -> Self {
+        RunError::Trap(trap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mask::Mask;
+
+    fn trap(group: GroupId, words: Option<[u32; 2]>) -> GroupTrap<&'static str> {
+        GroupTrap { group, words, trap: Trap { pc: 0x48, lanes: Mask(0x80), cause: "no such register" } }
+    }
+
+    #[test]
+    fn a_trap_names_address_words_group_and_lanes() {
+        let warp = GroupId::Warp { block: [3, 0], warp: 1 };
+        assert_eq!(
+            trap(warp, Some([0xd00e_0e01, 0xa0c0_0780])).to_string(),
+            "trap at 0x48 (d00e0e01 a0c00780), block (3, 0), warp 1, lanes 7: no such register"
+        );
+        let error: RunError<fmt::Error, &str> = trap(GroupId::Lanes { first: 16 }, None).into();
+        assert_eq!(error.behind(64).to_string(), "trap at 72, group from lane 80, lanes 7: no such register");
+    }
+
+    #[test]
+    fn a_difference_says_where_it_is_and_how_it_shows() {
+        let mut difference = Difference {
+            group: GroupId::Lanes { first: 16 },
+            at: Some(Issue { pc: 5, mask: Mask::first(4) }),
+            instructions: 30..31,
+            observed: false,
+            what: "R1.x of lane 2".to_owned(),
+            reference: "0x0".to_owned(),
+            fast: "0x3f800000".to_owned(),
+        };
+        assert_eq!(
+            difference.to_string(),
+            "the engines differ: group from lane 16, instruction 30, from 5 for lanes 0-3: R1.x of lane 2 is 0x0, \
+             fast 0x3f800000"
+        );
+        difference.instructions.end = 37;
+        difference.observed = true;
+        assert_eq!(
+            difference.to_string(),
+            "the engines differ: group from lane 16, instructions 30 to 36 in one go, from 5 for lanes 0-3 (while \
+             events are announced): R1.x of lane 2 is 0x0, fast 0x3f800000"
+        );
+    }
+}

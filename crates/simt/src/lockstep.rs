@@ -1,0 +1,664 @@
+//! Both engines of a machine side by side.
+//!
+//! The fast engine is quick because it runs many instructions in one go, so it is compared that way: it runs a stretch
+//! of 1 to many instructions by the paths of normal runs, the reference interpreter steps through as many, and
+//! everything that either may have changed is compared. How long a stretch is, and whether events are announced and
+//! compared too, is random, and the same for the same seed:
+//!
+//! ```text
+//!              |--| |-| |-------------- ... ---| |-----| ...
+//! fast           3   1            all              6            n instructions in one go
+//! reference     1 1 1 1   1 1 1 1 1 1 1 ... 1   1 1 1 1 1 1     as many, one by one
+//!                  =   =                      =         =       compared
+//! ```
+//!
+//! On a difference the group runs again up to the stretch in question, which is then cut down from both ends as long as
+//! the engines still differ: to one instruction, or to the shortest stretch found that shows the defect only as a whole.
+//!
+//! A machine implements [`Twin`]; nothing here knows a machine.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::error::{Difference, GroupId};
+use crate::machine::{Issue, Step, Trap};
+use crate::mask::{Lane, Mask};
+use crate::observe::{Event, Observer};
+use crate::paths::{Path, Shares};
+use crate::random::Random;
+use crate::registers::Row;
+
+/// A group (Tesla: a block) twice, once for each engine, with everything that it reads and writes twice.
+pub trait Twin {
+    /// What can go wrong in a program.
+    type Cause: Clone + PartialEq + fmt::Debug;
+
+    /// The group, or the one of the block's that runs next.
+    fn group(&self) -> GroupId;
+
+    /// What the reference interpreter's side issues next.
+    fn issue(&self) -> Option<Issue>;
+
+    /// Executes one instruction with the reference interpreter.
+    ///
+    /// # Errors
+    /// The program trapped.
+    fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
+
+    /// Runs the fast engine for at least one and at most `most` instructions, by the paths of a normal run, and announces
+    /// those paths. It may stop earlier, at any place from which it can go on.
+    fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
+
+    /// Compares the two sides. `end` is how the stretch ended, which is the same on both: while the program runs, all
+    /// that it can still see must be equal; at its end everything that the group leaves, counts included.
+    ///
+    /// # Errors
+    /// The first thing that is not the same.
+    fn compare(&mut self, end: &Result<Step, Trap<Self::Cause>>) -> Result<(), Differs>;
+}
+
+/// What the fast engine ran in one go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch<Cause> {
+    /// How many instructions; one that traps may count or not.
+    pub instructions: u64,
+    /// How the last one ended.
+    pub end: Result<Step, Trap<Cause>>,
+}
+
+/// Something that is not the same on both sides, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differs {
+    /// What it is.
+    pub what: String,
+    /// What the reference interpreter has.
+    pub reference: String,
+    /// What the fast engine has.
+    pub fast: String,
+}
+
+/// Compares something that both sides have.
+///
+/// # Errors
+/// It is not the same; shown as its `Debug`.
+pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast: &T) -> Result<(), Differs> {
+    if reference == fast {
+        return Ok(());
+    }
+    let [reference, fast] = [reference, fast].map(|side| format!("{side:?}"));
+    Err(Differs { what: what.to_owned(), reference, fast })
+}
+
+/// Compares the rows of two register files in some lanes. `name` names a row by its number.
+///
+/// # Errors
+/// The first row and lane that differ. A file that has more rows than the other counts as different, too.
+pub fn check_rows<const W: usize>(
+    reference: &[Row<W>],
+    fast: &[Row<W>],
+    lanes: Mask,
+    name: impl Fn(usize) -> String,
+) -> Result<(), Differs> {
+    check("the number of rows", &reference.len(), &fast.len())?;
+    for (number, (Row(a), Row(b))) in reference.iter().zip(fast).enumerate().filter(|(_, (a, b))| a != b) {
+        let differs = |lane: &Lane| a[lane.index()] != b[lane.index()];
+        if let Some(lane) = lanes.lanes().take_while(|lane| lane.index() < W).find(differs) {
+            let [reference, fast] = [a, b].map(|row| format!("{:#x}", row[lane.index()]));
+            return Err(Differs { what: format!("{} of lane {}", name(number), lane.0), reference, fast });
+        }
+    }
+    Ok(())
+}
+
+/// Why a group did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure<Cause> {
+    /// Both engines trapped, in the same way.
+    Trap(GroupId, Trap<Cause>),
+    /// They differ.
+    Differ(Box<Difference>),
+}
+
+/// A seed for the stretches of a group, so that each program and each group gets others.
+pub fn seed(words: &[u32], group: u64) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325 ^ group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Runs a group to its end on both engines. `make` makes it, ready to start; it is called again after a difference.
+/// Gives the twin as it is at the end, and adds the instructions of the fast engine to `shares`.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Result<T, Failure<T::Cause>> {
+    let mut pair = Pair::new(make());
+    let mut lengths = Lengths::new(seed);
+    loop {
+        let stretch = lengths.next();
+        let (start, group, at) = (pair.done, pair.twin.group(), pair.twin.issue());
+        match pair.run(stretch, shares) {
+            Ok(Ok(Step::Running)) => {}
+            Ok(Ok(Step::Done)) => return Ok(pair.twin),
+            Ok(Err(trap)) => return Err(Failure::Trap(group, trap)),
+            Err(differs) => {
+                let instructions = start..pair.done.max(start + 1);
+                let found = Found { instructions, observed: stretch.observed, group, at, differs };
+                return Err(Failure::Differ(Box::new(found.narrowed(make, seed).into())));
+            }
+        }
+    }
+}
+
+/// A stretch that the fast engine is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Length {
+    /// Instructions, at most.
+    most: u64,
+    /// Whether events are announced and compared.
+    observed: bool,
+}
+
+/// The lengths of a group's stretches.
+struct Lengths {
+    random: Random,
+    habit: Habit,
+}
+
+/// What a group's stretches are like.
+#[derive(Clone, Copy)]
+enum Habit {
+    /// Everything in one go.
+    Whole,
+    /// One instruction at a time.
+    Single,
+    /// Of all sizes.
+    Mixed,
+}
+
+/// Instructions of a stretch whose events are kept, at most.
+const MOST_OBSERVED: u64 = 1 << 16;
+
+impl Lengths {
+    fn new(seed: u64) -> Lengths {
+        let mut random = Random::new(seed);
+        let habit = match random.below(8) {
+            0 | 1 => Habit::Whole,
+            2 => Habit::Single,
+            _ => Habit::Mixed,
+        };
+        Lengths { random, habit }
+    }
+
+    fn next(&mut self) -> Length {
+        let observed = self.random.once_in(2);
+        let most = match self.habit {
+            Habit::Whole => u64::MAX,
+            Habit::Single => 1,
+            Habit::Mixed => match self.random.below(16) {
+                0..4 => 1,
+                4..9 => 2 + u64::from(self.random.below(7)),
+                9..15 => 9 + u64::from(self.random.below(248)),
+                _ => u64::MAX,
+            },
+        };
+        Length { most: if observed { most.min(MOST_OBSERVED) } else { most }, observed }
+    }
+}
+
+/// Notifies of paths, and keeps flow events if there are to be any.
+struct Watch<'a, const EVENTS: bool> {
+    events: Vec<Event>,
+    shares: &'a mut Shares,
+}
+
+impl<const EVENTS: bool> Observer for Watch<'_, EVENTS> {
+    const ENABLED: bool = EVENTS;
+    const DATA: bool = false;
+    const PATHS: bool = true;
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn path(&mut self, path: Path, instructions: u64) {
+        self.shares.path(path, instructions);
+    }
+}
+
+/// A twin, and how many instructions it has run.
+struct Pair<T> {
+    twin: T,
+    done: u64,
+}
+
+/// How a stretch ended, the same on both sides.
+type End<T> = Result<Step, Trap<<T as Twin>::Cause>>;
+
+impl<T: Twin> Pair<T> {
+    fn new(twin: T) -> Pair<T> {
+        Pair { twin, done: 0 }
+    }
+
+    /// Runs a stretch on both sides and compares them.
+    fn run(&mut self, length: Length, shares: &mut Shares) -> Result<End<T>, Differs> {
+        match length.observed {
+            true => self.run_as::<true>(length.most, shares),
+            false => self.run_as::<false>(length.most, shares),
+        }
+    }
+
+    fn run_as<const EVENTS: bool>(&mut self, most: u64, shares: &mut Shares) -> Result<End<T>, Differs> {
+        let before = shares.total();
+        let mut watch = Watch::<EVENTS> { events: Vec::new(), shares };
+        let Stretch { instructions, end } = self.twin.fast(most, &mut watch);
+        let events = watch.events;
+        let announced = shares.total() - before;
+        shares.path(Path::Other, instructions.saturating_sub(announced));
+
+        // An instruction that traps is one more; a group that has ended runs none.
+        let steps = instructions + u64::from(end.is_err() || instructions == 0);
+        let mut watch = Watch::<EVENTS> { events: Vec::new(), shares: &mut Shares::default() };
+        let (mut stepped, mut found) = (0, Ok(Step::Running));
+        while stepped < steps && found == Ok(Step::Running) {
+            found = self.twin.reference(&mut watch);
+            stepped += 1;
+        }
+        self.done += stepped;
+        check("the end", &found, &end)?;
+        // A trap may have counted or not, and a group that had ended before takes a step that is no instruction.
+        if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
+            check("the number of instructions", &stepped, &instructions)?;
+        }
+        if EVENTS && watch.events != events {
+            return Err(events_differ(&watch.events, &events));
+        }
+        self.twin.compare(&end)?;
+        Ok(end)
+    }
+}
+
+/// The first event that is not the same.
+fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
+    let same = reference.iter().zip(fast).take_while(|(a, b)| a == b).count();
+    let shown = |events: &[Event]| match events.get(same) {
+        Some(event) => format!("{event:?}"),
+        None => "no event".to_owned(),
+    };
+    Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
+}
+
+/// A difference, and the stretch after which it shows.
+struct Found {
+    instructions: Range<u64>,
+    observed: bool,
+    group: GroupId,
+    at: Option<Issue>,
+    differs: Differs,
+}
+
+impl Found {
+    /// The difference after the shortest stretch that shows it; itself if no shorter one does.
+    fn narrowed<T: Twin>(mut self, make: impl Fn() -> T, seed: u64) -> Found {
+        let Range { start, end } = self.instructions;
+        // Silent if that shows it too.
+        let mut modes = vec![false];
+        modes.extend(self.observed.then_some(true));
+        for observed in modes {
+            // What differs when `first` to `last` run in one go.
+            let differing = |first: u64, last: u64| {
+                let mut pair = replayed(&make, seed, start)?;
+                while pair.done < first {
+                    let length = Length { most: first - pair.done, observed: false };
+                    if pair.run(length, &mut Shares::default()) != Ok(Ok(Step::Running)) {
+                        return None;
+                    }
+                }
+                let (group, at, from) = (pair.twin.group(), pair.twin.issue(), pair.done);
+                let length = Length { most: last - from, observed };
+                let differs = pair.run(length, &mut Shares::default()).err()?;
+                let instructions = from..pair.done.max(from + 1);
+                Some(Found { instructions, observed, group, at, differs })
+            };
+            let Some(found) = differing(start, end) else { continue };
+            self = found;
+            // The end first: not after `low`, but after `high` instructions.
+            let (mut low, mut high) = (start, self.instructions.end);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                match differing(start, middle) {
+                    Some(found) => (self, high) = (found, middle),
+                    None => low = middle,
+                }
+            }
+            // Then the start: from `low` on, but not from `high` on.
+            let (mut low, mut high_start) = (start, high);
+            while high_start - low > 1 {
+                let middle = low + (high_start - low) / 2;
+                match differing(middle, high) {
+                    Some(found) => (self, low) = (found, middle),
+                    None => high_start = middle,
+                }
+            }
+            break;
+        }
+        self
+    }
+}
+
+/// A twin after its first `done` instructions, run in the stretches of the seed; `None` if it does not get there again.
+fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
+    let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
+    while pair.done < done {
+        if pair.run(lengths.next(), &mut Shares::default()) != Ok(Ok(Step::Running)) {
+            return None;
+        }
+    }
+    (pair.done == done).then_some(pair)
+}
+
+impl From<Found> for Difference {
+    fn from(found: Found) -> Difference {
+        let Found { instructions, observed, group, at, differs: Differs { what, reference, fast } } = found;
+        Difference { group, at, instructions, observed, what, reference, fast }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Statistics;
+
+    /// A loop of three instructions, for one lane: `a += 1`, `b += a`, and back while `a` is less than the number of
+    /// rounds.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct Side {
+        pc: u32,
+        a: u32,
+        b: u32,
+        statistics: Statistics,
+    }
+
+    const LANES: Mask = Mask(1);
+    const ROUNDS: u32 = 100;
+    /// The round in which a defect shows.
+    const ROUND: u32 = 40;
+
+    impl Side {
+        fn step<O: Observer>(&mut self, traps_at: u32, observer: &mut O) -> Result<Step, Trap<&'static str>> {
+            let mut event = |event| {
+                if O::ENABLED {
+                    observer.event(event)
+                }
+            };
+            event(Event::Issue { pc: self.pc, mask: LANES });
+            self.statistics.instructions += 1;
+            match self.pc {
+                0 => self.a += 1,
+                1 if self.a == traps_at => return Err(Trap { pc: 1, lanes: LANES, cause: "too much" }),
+                1 => self.b += self.a,
+                _ if self.a < ROUNDS => {
+                    event(Event::Jump { to: 0 });
+                    self.pc = 0;
+                    return Ok(Step::Running);
+                }
+                _ => return Ok(Step::Done),
+            }
+            self.pc += 1;
+            Ok(Step::Running)
+        }
+    }
+
+    /// What is wrong with the fast engine.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Defect {
+        None,
+        /// `b` is wrong after an instruction, however it runs.
+        Single,
+        /// `b` is wrong after a round in one go.
+        Block,
+        /// `b` is wrong after two rounds in one go.
+        Chain,
+        /// `b` is wrong after a round in one go, when there is an observer.
+        Observed,
+        /// A jump is not announced.
+        Event,
+        /// An instruction is counted twice.
+        Count,
+        /// The trap has another cause.
+        Trap,
+        /// The program ends early.
+        End,
+        /// No instruction runs.
+        Stuck,
+        /// The engine says that it has run one more.
+        Claim,
+    }
+
+    struct Toy {
+        reference: Side,
+        fast: Side,
+        defect: Defect,
+        traps_at: u32,
+    }
+
+    impl Toy {
+        /// One instruction of the fast engine.
+        fn one<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<&'static str>> {
+            let now = self.fast.a == ROUND && self.fast.pc == 1;
+            let mut step = self.fast.step(self.traps_at, observer);
+            match (self.defect, &mut step) {
+                (Defect::Single, _) if now => self.fast.b ^= 1,
+                (Defect::Count, _) if now => self.fast.statistics.instructions += 1,
+                (Defect::End, _) if now => step = Ok(Step::Done),
+                (Defect::Trap, Err(trap)) => trap.cause = "something else",
+                _ => {}
+            }
+            step
+        }
+    }
+
+    impl Twin for Toy {
+        type Cause = &'static str;
+
+        fn group(&self) -> GroupId {
+            GroupId::Lanes { first: 0 }
+        }
+
+        fn issue(&self) -> Option<Issue> {
+            Some(Issue { pc: self.reference.pc, mask: LANES })
+        }
+
+        fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<&'static str>> {
+            self.reference.step(self.traps_at, observer)
+        }
+
+        fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<&'static str> {
+            let mut instructions = 0;
+            let mut rounds = 0;
+            let mut end = Ok(Step::Running);
+            while instructions < most && end == Ok(Step::Running) {
+                if self.defect == Defect::Stuck && self.fast.a == ROUND {
+                    break;
+                }
+                // A round in one go, if there is room for it.
+                let block = self.fast.pc == 0 && most - instructions >= 3;
+                let now = self.fast.a + 1 == ROUND && block;
+                let mut events = Vec::new();
+                let mut watch = Watch::<true> { events: Vec::new(), shares: &mut Shares::default() };
+                for _ in 0..if block { 3 } else { 1 } {
+                    if end == Ok(Step::Running) {
+                        end = self.one(&mut watch);
+                        instructions += 1;
+                    }
+                }
+                events.append(&mut watch.events);
+                if O::PATHS {
+                    observer.path(if block { Path::Block } else { Path::Single }, if block { 3 } else { 1 });
+                }
+                rounds += u32::from(block);
+                if now {
+                    match self.defect {
+                        Defect::Block => self.fast.b ^= 2,
+                        Defect::Chain if rounds >= 2 => self.fast.b ^= 4,
+                        Defect::Observed if O::ENABLED => self.fast.b ^= 8,
+                        Defect::Event => events.retain(|event| !matches!(event, Event::Jump { .. })),
+                        Defect::Claim => instructions += 1,
+                        _ => {}
+                    }
+                }
+                if O::ENABLED {
+                    events.into_iter().for_each(|event| observer.event(event));
+                }
+            }
+            Stretch { instructions, end }
+        }
+
+        fn compare(&mut self, _: &Result<Step, Trap<&'static str>>) -> Result<(), Differs> {
+            let (reference, fast) = (&self.reference, &self.fast);
+            check_rows(&[Row([reference.b])], &[Row([fast.b])], LANES, |_| "b".to_owned())?;
+            check("the counts", &reference.statistics, &fast.statistics)?;
+            check("the place", &(reference.pc, reference.a), &(fast.pc, fast.a))
+        }
+    }
+
+    fn run_with(defect: Defect, traps_at: u32, seed: u64) -> (Result<Toy, Failure<&'static str>>, Shares) {
+        let mut shares = Shares::default();
+        let make = || Toy { reference: Side::default(), fast: Side::default(), defect, traps_at };
+        (run(make, seed, &mut shares), shares)
+    }
+
+    /// The differences that some seeds find.
+    fn differences(defect: Defect) -> Vec<Difference> {
+        let found = (0..64).filter_map(|seed| match run_with(defect, u32::MAX, seed).0 {
+            Ok(_) => None,
+            Err(Failure::Differ(difference)) => Some(*difference),
+            Err(failure) => panic!("{failure:?}"),
+        });
+        found.collect()
+    }
+
+    /// The instruction that adds to `b` in the round of the defects.
+    const AT: u64 = 3 * (ROUND as u64 - 1) + 1;
+
+    #[test]
+    fn engines_that_agree_run_to_the_end_by_all_their_paths() {
+        let mut all = Shares::default();
+        for seed in 0..64 {
+            let (ended, shares) = run_with(Defect::None, u32::MAX, seed);
+            let Ok(ended) = ended else { panic!("a difference") };
+            assert_eq!((ended.reference.b, &ended.reference), (ROUNDS * (ROUNDS + 1) / 2, &ended.fast));
+            assert_eq!(shares.total(), 3 * u64::from(ROUNDS));
+            all.add(&shares);
+        }
+        assert!(all.of(Path::Block) > 0 && all.of(Path::Single) > 0 && all.of(Path::Other) == 0, "{all}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_stretches_and_another_seed_others() {
+        let lengths = |seed| {
+            let mut lengths = Lengths::new(seed);
+            (0..20).map(|_| lengths.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(7), lengths(7));
+        assert!((0..64).any(|seed| lengths(seed) != lengths(7)));
+        let all: Vec<Length> = (0..64).flat_map(lengths).collect();
+        let has = |most: Range<u64>, observed| {
+            all.iter().any(|length| most.contains(&length.most) && length.observed == observed)
+        };
+        for observed in [false, true] {
+            assert!(has(1..2, observed) && has(2..9, observed) && has(9..300, observed));
+        }
+        assert!(
+            has(u64::MAX - 1..u64::MAX, false) || all.contains(&Length { most: u64::MAX, observed: false })
+        );
+        assert!(all.contains(&Length { most: MOST_OBSERVED, observed: true }));
+        assert_ne!(seed(&[1, 2], 0), seed(&[1, 2], 1));
+        assert_ne!(seed(&[1, 2], 0), seed(&[2, 1], 0));
+    }
+
+    #[test]
+    fn a_defect_that_shows_in_one_instruction_is_narrowed_to_it_by_every_seed() {
+        let found = differences(Defect::Single);
+        assert_eq!(found.len(), 64);
+        for difference in found {
+            assert_eq!(difference.instructions, AT..AT + 1);
+            assert_eq!(difference.at, Some(Issue { pc: 1, mask: LANES }));
+            assert_eq!((difference.what.as_str(), difference.observed), ("b of lane 0", false));
+            assert_eq!((difference.reference.as_str(), difference.fast.as_str()), ("0x334", "0x335"));
+        }
+    }
+
+    #[test]
+    fn a_defect_that_shows_only_in_several_instructions_is_found_and_narrowed_to_them() {
+        let found = differences(Defect::Block);
+        assert!(found.len() > 32, "{}", found.len());
+        for difference in found {
+            assert_eq!(difference.instructions, AT - 1..AT + 2);
+            assert_eq!(difference.at, Some(Issue { pc: 0, mask: LANES }));
+        }
+        let found = differences(Defect::Chain);
+        assert!(found.len() > 16, "{}", found.len());
+        for difference in found {
+            assert_eq!(difference.instructions, AT - 4..AT + 2);
+        }
+    }
+
+    #[test]
+    fn a_defect_that_shows_only_to_an_observer_is_found_and_says_so() {
+        let found = differences(Defect::Observed);
+        assert!(found.len() > 16, "{}", found.len());
+        assert!(
+            found.iter().all(|difference| difference.observed && difference.instructions == (AT - 1..AT + 2))
+        );
+        let found = differences(Defect::Event);
+        assert!(found.len() > 16, "{}", found.len());
+        for difference in found {
+            assert_eq!((difference.what.as_str(), difference.observed), ("event 3 of the stretch", true));
+            assert_eq!(
+                (difference.reference.as_str(), difference.fast.as_str()),
+                ("Jump { to: 0 }", "no event")
+            );
+        }
+    }
+
+    #[test]
+    fn counts_ends_traps_and_missing_progress_differ_too() {
+        for (defect, what) in [
+            (Defect::Count, "the counts"),
+            (Defect::End, "the end"),
+            (Defect::Stuck, "the number of instructions"),
+        ] {
+            let found = differences(defect);
+            assert_eq!(found.len(), 64, "{defect:?}");
+            assert!(found.iter().all(|difference| difference.what == what), "{defect:?}: {found:?}");
+        }
+        let found = differences(Defect::Claim);
+        assert!(!found.is_empty() && found.iter().all(|difference| difference.what != "b of lane 0"));
+        for seed in 0..64 {
+            let Err(Failure::Differ(difference)) = run_with(Defect::Trap, ROUND, seed).0 else {
+                panic!("the traps differ")
+            };
+            assert_eq!((difference.what.as_str(), difference.instructions), ("the end", AT..AT + 1));
+        }
+    }
+
+    #[test]
+    fn a_trap_of_both_engines_is_the_result() {
+        for seed in 0..64 {
+            let trap = Trap { pc: 1, lanes: LANES, cause: "too much" };
+            let found = run_with(Defect::None, ROUND, seed).0.err();
+            assert_eq!(found, Some(Failure::Trap(GroupId::Lanes { first: 0 }, trap)));
+        }
+    }
+
+    #[test]
+    fn rows_are_compared_in_the_lanes_that_exist() {
+        let (a, mut b) = (Row([1u32; 4]), Row([1u32; 4]));
+        b.0[3] = 0x20;
+        let check = |lanes| check_rows(&[a, a], &[a, b], lanes, |row| format!("R{row}"));
+        assert_eq!(check(Mask::first(3)), Ok(()));
+        let differs = check(Mask::first(4)).unwrap_err();
+        assert_eq!((&*differs.what, &*differs.reference, &*differs.fast), ("R1 of lane 3", "0x1", "0x20"));
+        assert!(check_rows(&[a], &[a, a], Mask::first(4), |_| String::new()).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! The paths by which a fast engine runs instructions, and how many ran by each.
+//!
+//! An engine has quick ways for what programs mostly consist of. A path that no test program takes is a path that no
+//! test checks, so a run counts them: the engine calls [`Observer::path`], and [`Shares`] sums.
+
+use std::fmt;
+
+use crate::observe::{Event, Observer};
+
+/// How the fast engine ran an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// In a chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
+    Chain,
+    /// In a conditional run as a whole: the branch, its sides and their join.
+    Conditional,
+    /// In a fused ALU clause.
+    Clause,
+    /// In a block of several instructions, entered from the flow state.
+    Block,
+    /// In a part of a block: entered in its middle, or cut off by the instruction budget.
+    Part,
+    /// On its own.
+    Single,
+    /// By the reference interpreter, to which the fast engine leaves it.
+    Reference,
+    /// By a path that the engine did not announce.
+    Other,
+}
+
+impl Path {
+    /// All of them.
+    pub const ALL: [Path; 8] = [
+        Path::Chain,
+        Path::Conditional,
+        Path::Clause,
+        Path::Block,
+        Path::Part,
+        Path::Single,
+        Path::Reference,
+        Path::Other,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Path::Chain => "chain",
+            Path::Conditional => "conditional",
+            Path::Clause => "clause",
+            Path::Block => "block",
+            Path::Part => "part of a block",
+            Path::Single => "single",
+            Path::Reference => "reference interpreter",
+            Path::Other => "other",
+        }
+    }
+}
+
+/// Instructions of the fast engine, by path. As an observer it counts those of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    instructions: [u64; Path::ALL.len()],
+}
+
+impl Shares {
+    /// Instructions that ran by a path.
+    pub fn of(&self, path: Path) -> u64 {
+        self.instructions[path as usize]
+    }
+
+    /// Instructions by all paths together.
+    pub fn total(&self) -> u64 {
+        self.instructions.iter().sum()
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Shares) {
+        other.announce(self);
+    }
+
+    /// Announces the counts to an observer, if it takes them.
+    pub fn announce<O: Observer>(&self, observer: &mut O) {
+        if O::PATHS {
+            for path in Path::ALL {
+                observer.path(path, self.of(path));
+            }
+        }
+    }
+}
+
+impl Observer for Shares {
+    const ENABLED: bool = false;
+    const PATHS: bool = true;
+
+    #[inline(always)]
+    fn event(&mut self, _: Event) {}
+
+    #[inline(always)]
+    fn path(&mut self, path: Path, instructions: u64) {
+        self.instructions[path as usize] += instructions;
+    }
+}
+
+/// The paths that occurred, with their share in percent: `chain 75.0 %, single 25.0 % of 8 instructions`.
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.total();
+        let mut separator = "";
+        for path in Path::ALL.into_iter().filter(|path| self.of(*path) > 0) {
+            write!(f, "{separator}{} {:.1} %", path.name(), self.of(path) as f64 * 100.0 / total as f64)?;
+            separator = ", ";
+        }
+        match total {
+            0 => f.write_str("no instruction"),
+            1 => f.write_str(" of 1 instruction"),
+            _ => write!(f, " of {total} instructions"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_summed_by_path_and_shown_in_percent() {
+        let mut shares = Shares::default();
+        assert_eq!(shares.to_string(), "no instruction");
+        shares.path(Path::Single, 1);
+        assert_eq!(shares.to_string(), "single 100.0 % of 1 instruction");
+        let mut others = Shares::default();
+        others.path(Path::Chain, 6);
+        others.path(Path::Single, 1);
+        shares.add(&others);
+        assert_eq!((shares.of(Path::Chain), shares.of(Path::Single), shares.total()), (6, 2, 8));
+        assert_eq!(shares.to_string(), "chain 75.0 %, single 25.0 % of 8 instructions");
+    }
+
+    #[test]
+    fn a_path_is_listed_at_its_own_number() {
+        for (number, path) in Path::ALL.into_iter().enumerate() {
+            assert_eq!(path as usize, number);
+        }
+    }
+}

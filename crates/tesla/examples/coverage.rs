@@ -1,5 +1,0 @@
-//! Prints docs/coverage/tesla.md.
-
-fn main() {
-    print!("{}", reconverge_tesla::coverage::coverage());
-}

@@ -1,0 +1,49 @@
+//! Pages of `docs/` that are generated from tables, held equal to them.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Compares a page of `docs/` with what the tables give for it. With `UPDATE_DOCS` set, writes it first.
+///
+/// With a `part`, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
+///
+/// # Panics
+/// They differ, or the page has no such part.
+pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
+    // Parts of one page are written by tests that run at the same time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let range = match part {
+        None => 0..written.len(),
+        Some(part) => part_of(&written, part).unwrap_or_else(|| panic!("docs/{page} has no part {part}")),
+    };
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let mut current = written;
+        current.replace_range(range, generated);
+        std::fs::write(&path, current).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    } else {
+        assert!(written[range] == *generated, "docs/{page} is stale: run this test with UPDATE_DOCS=1");
+    }
+}
+
+/// Where the generated lines are.
+fn part_of(text: &str, part: &str) -> Option<std::ops::Range<usize>> {
+    let marker = text.find(&format!("<!-- {part}:"))?;
+    let start = marker + text[marker..].find('\n')? + 1;
+    Some(start..start + text[start..].find("<!-- end -->")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_of;
+
+    #[test]
+    fn a_part_lies_between_its_marker_and_the_next_end() {
+        let text = "a\n<!-- one: x -->\n1\n<!-- end -->\n<!-- two: y -->\n2\n3\n<!-- end -->\n";
+        assert_eq!(&text[part_of(text, "one").unwrap()], "1\n");
+        assert_eq!(&text[part_of(text, "two").unwrap()], "2\n3\n");
+        assert_eq!(part_of(text, "three"), None);
+    }
+}
