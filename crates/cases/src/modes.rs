@@ -10,6 +10,8 @@ use crate::{Settings, Verdict};
 pub(crate) enum Trouble {
     /// The program trapped.
     Trap(String),
+    /// The program left what it should, but strict mode objects to how it ended.
+    Finding(String),
     /// It gave something else, or the case makes no sense.
     Wrong(String),
 }
@@ -17,7 +19,7 @@ pub(crate) enum Trouble {
 impl Trouble {
     pub(crate) fn say(self) -> String {
         match self {
-            Trouble::Trap(why) | Trouble::Wrong(why) => why,
+            Trouble::Trap(why) | Trouble::Finding(why) | Trouble::Wrong(why) => why,
         }
     }
 }
@@ -28,7 +30,7 @@ pub(crate) fn lanes_fit(lanes: usize) -> Result<(), Trouble> {
 }
 
 /// Judges every run of a case. Without a chosen mode, both must give the result, except that a strict trap is a
-/// finding when lenient mode gives it.
+/// finding when lenient mode gives it. What strict mode objects to at a program's end is a finding in any case.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],
@@ -43,13 +45,17 @@ pub(crate) fn in_modes<Run>(
         if let Some(mode) = settings.mode {
             match judge(run, mode) {
                 Ok(()) => continue,
+                Err(Trouble::Finding(why)) => {
+                    findings.push(why);
+                    continue;
+                }
                 Err(why) => return failed(why),
             }
         }
         match judge(run, Mode::Strict) {
             Ok(()) => {}
-            Err(Trouble::Trap(trap)) if findings.contains(&trap) => {}
-            Err(Trouble::Trap(trap)) => findings.push(trap),
+            Err(Trouble::Trap(why) | Trouble::Finding(why)) if findings.contains(&why) => {}
+            Err(Trouble::Trap(why) | Trouble::Finding(why)) => findings.push(why),
             Err(why) => return failed(why),
         }
         if let Err(why) = judge(run, Mode::Lenient) {

@@ -12,9 +12,9 @@ use reconverge_r500::ctm::{
 };
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::inst::{Body, TARGETS};
-use reconverge_r500::launch::{
-    Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
-};
+use reconverge_r500::launch::{Input, Launch, LaunchError, Options, RunError, group_width};
+use reconverge_r500::setup::{Setup, SetupError};
+use reconverge_r500::texture::Texture;
 use reconverge_r500::words::TexOp;
 use serde::Deserialize;
 
@@ -288,7 +288,7 @@ fn run_pixels(
         "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
     )?;
     let launch = Launch { lanes, inputs, constants, textures, options };
-    let outcome = reconverge_r500::launch::run(setup, &launch)?;
+    let outcome = reconverge_r500::run::run(setup, &launch)?;
 
     let mut outputs = Vec::new();
     for target in 0..TARGETS {

@@ -399,7 +399,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push(format!("alu_result[{}].{channel}", common.alu_result_op.name()));
     }
     let last = rgb.operands.iter().rposition(|operand| *operand != NO_RGB_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(rgb.op.operands());
+    let count = last.max(rgb.op.operation().operands);
     let operands: Vec<String> = rgb.operands[..count].iter().map(rgb_operand).collect();
     let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
     let idle =
@@ -425,7 +425,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push("out.w".to_owned());
     }
     let last = alpha.operands.iter().rposition(|operand| *operand != NO_ALPHA_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(alpha.op.operands());
+    let count = last.max(alpha.op.operation().operands);
     let operands: Vec<String> = alpha.operands[..count].iter().map(alpha_operand).collect();
     let predicate = predicate_text(common.alpha_pred_sel, common.alpha_pred_inv).unwrap_or_default();
     let idle = predicate.is_empty()
