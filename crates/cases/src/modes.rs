@@ -2,6 +2,8 @@
 
 use reconverge_simt::Mode;
 
+use reconverge_workbench::request::{Error, MOST_LANES};
+
 use crate::{Settings, Verdict};
 
 /// Why a run does not give what it should.
@@ -20,6 +22,11 @@ impl Trouble {
             Trouble::Trap(why) | Trouble::Finding(why) | Trouble::Wrong(why) => why,
         }
     }
+}
+
+/// Refuses more lanes than a launch may have.
+pub(crate) fn lanes_fit(lanes: usize) -> Result<(), Trouble> {
+    if lanes > MOST_LANES { Err(Trouble::Wrong(Error::Lanes(lanes).to_string())) } else { Ok(()) }
 }
 
 /// Judges every run of a case. Without a chosen mode, both must give the result, except that a strict trap is a

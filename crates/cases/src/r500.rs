@@ -85,6 +85,7 @@ impl R500Case {
     }
 
     pub(crate) fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {
             lanes: self.lanes,

@@ -8,6 +8,7 @@ use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
 use thiserror::Error;
 
 use crate::cause::Cause;
+use crate::chip::{Chip, WIDTH_R520};
 use crate::flow::{Flow, InhibitScope, Limits};
 use crate::group::Group;
 use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES};
@@ -23,17 +24,9 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// Lanes of a thread on R520: a block of 4 x 4. (Launch reviews of the X1000 series; r500.md Q1)
-pub const WIDTH_R520: usize = 16;
-/// Lanes of a thread commonly reported for R580 and RV530; no document states it. (r500.md Q1)
-pub const WIDTH_R580: usize = 48;
-
-/// Lanes of a thread on a chip, by name.
+/// Lanes of a group on a chip, by name; R520's where there is no such chip.
 pub fn group_width(chip: Option<&str>) -> usize {
-    match chip.map(str::to_ascii_uppercase).as_deref() {
-        Some("R580" | "RV530" | "RV560" | "RV570") => WIDTH_R580,
-        _ => WIDTH_R520,
-    }
+    chip.and_then(Chip::named).map_or(WIDTH_R520, |chip| chip.group_width)
 }
 
 /// What the documents leave open about a chip, or a chip has of its own.

@@ -5,6 +5,7 @@
 //! | module | for |
 //! |---|---|
 //! | [`words`], [`inst`] | every bit, and what decode makes of them |
+//! | [`chip`] | the names of the chips |
 //! | [`flow`] | how lanes diverge and come together: the heart |
 //! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
 //! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |
@@ -26,6 +27,7 @@
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
 pub mod cause;
+pub mod chip;
 pub mod coverage;
 pub mod ctm;
 pub mod fast;

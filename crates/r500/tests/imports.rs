@@ -9,6 +9,7 @@ fn no_module_imports_one_that_comes_later() {
     let order = [
         "words",
         "inst",
+        "chip",
         "flow",
         "lane",
         "operations",

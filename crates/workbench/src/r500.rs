@@ -20,7 +20,7 @@ use reconverge_simt::Options;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, lanes, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -269,8 +269,7 @@ fn run_pixels(
             Ok((input.temp, input.values.load_as(&format!("input temp[{}]", input.temp), Dtype::F32, files)?))
         })
         .collect::<Result<_, Error>>()?;
-    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
-    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let lanes = lanes(file.lanes, loaded.iter().map(|(_, array)| array))?;
     let inputs = loaded
         .into_iter()
         .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)?.into() }))
