@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use crate::lanes::Level;
+use crate::level::Level;
 use crate::machine::Mode;
 
 /// An engine of a machine.

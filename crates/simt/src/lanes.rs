@@ -7,151 +7,11 @@
 // The one function here that needs a level is unsafe to call, and says so.
 #![allow(unsafe_code)]
 
+pub use crate::level::{Kind, Level};
+pub use crate::wide::Table;
+
 /// Lanes of the rows here.
 pub const LANES: usize = 32;
-
-/// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking
-/// the processor: whoever holds a level may run code compiled for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Level(Kind);
-
-/// The extensions that code is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// What every processor of the target has.
-    Baseline,
-    /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
-    Avx2,
-    /// The same with AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
-    Avx512,
-}
-
-impl Level {
-    /// What every processor has.
-    pub const BASELINE: Level = Level(Kind::Baseline);
-
-    /// The levels that this processor has, lowest first.
-    pub fn available() -> Vec<Level> {
-        [Kind::Baseline, Kind::Avx2, Kind::Avx512].into_iter().filter(|kind| has(*kind)).map(Level).collect()
-    }
-
-    /// The highest level that this processor has.
-    pub fn best() -> Level {
-        Level::available().pop().unwrap_or(Level::BASELINE)
-    }
-
-    /// The level of a name, if this processor has it.
-    pub fn from_name(name: &str) -> Option<Level> {
-        Level::available().into_iter().find(|level| level.name() == name)
-    }
-
-    /// Which it is.
-    pub const fn kind(self) -> Kind {
-        self.0
-    }
-
-    /// Its name: `baseline`, `avx2`, `avx512`.
-    pub const fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Baseline => "baseline",
-            Kind::Avx2 => "avx2",
-            Kind::Avx512 => "avx512",
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has(kind: Kind) -> bool {
-    let avx2 = || {
-        is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("lzcnt")
-    };
-    match kind {
-        Kind::Baseline => true,
-        Kind::Avx2 => avx2(),
-        Kind::Avx512 => {
-            avx2()
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512cd")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn has(kind: Kind) -> bool {
-    matches!(kind, Kind::Baseline)
-}
-
-/// Compiles one function for [`Kind::Avx2`]. It is unsafe to call, for whoever calls it must have the level.
-///
-/// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
-/// nowhere else.
-#[macro_export]
-macro_rules! for_avx2 {
-    ($($function:tt)*) => {
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
-        $($function)*
-    };
-}
-
-/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
-#[macro_export]
-macro_rules! for_avx512 {
-    ($($function:tt)*) => {
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-        $($function)*
-    };
-}
-
-/// Makes `handler`, which gives the code of a body for a level.
-///
-/// `Body` is a trait with `unsafe fn run<W: Wide>(&mut Lanes, &Operation)`, sound on a processor that has the level of `W`;
-/// `Baseline`, `Avx2` and `Avx512` are an engine's `W`, and must be in scope.
-#[macro_export]
-macro_rules! handlers {
-    ($Body:ident: fn(&mut $Lanes:ty, &$Operation:ty) as $Handler:ident) => {
-        /// The code of a body for a level.
-        pub(super) fn handler<B: $Body>(level: $crate::Level) -> $Handler {
-            match level.kind() {
-                $crate::lanes::Kind::Baseline => baseline::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::lanes::Kind::Avx2 => avx2::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::lanes::Kind::Avx512 => avx512::<B>,
-                #[cfg(not(target_arch = "x86_64"))]
-                $crate::lanes::Kind::Avx2 | $crate::lanes::Kind::Avx512 => baseline::<B>,
-            }
-        }
-
-        unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-            // SAFETY: every processor has the baseline.
-            unsafe { B::run::<Baseline>(lanes, operation) }
-        }
-
-        $crate::for_avx2! {
-            unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                // SAFETY: who calls a handler has its level.
-                unsafe { B::run::<Avx2>(lanes, operation) }
-            }
-        }
-
-        $crate::for_avx512! {
-            unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                // SAFETY: who calls a handler has its level.
-                unsafe { B::run::<Avx512>(lanes, operation) }
-            }
-        }
-    };
-}
 
 /// A set of lanes three ways: as bits, and as all ones or all zeros for words and bytes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,23 +40,6 @@ impl Spread {
             spread.bytes[lane] = spread.words[lane] as u8;
         }
         spread
-    }
-}
-
-/// A truth table over the numbers below 16, as [`Wide::select`] wants it: all ones for yes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Table(pub [u8; 16]);
-
-impl Table {
-    /// Yes for the numbers of the set bits.
-    pub const fn of(bits: u16) -> Table {
-        let mut table = [0; 16];
-        let mut number = 0;
-        while number < 16 {
-            table[number] = if bits >> number & 1 != 0 { 0xff } else { 0 };
-            number += 1;
-        }
-        Table(table)
     }
 }
 

@@ -7,8 +7,10 @@
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
 //! * [`paths`]: by which paths a fast engine ran its instructions.
-//! * [`registers`]: lane-major register files.
-//! * [`lanes`]: sets of lanes spread out for whole-row operations, and what the host's processor can do.
+//! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
+//! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
+//! * [`wide`]: what is written differently for each level.
+//! * [`lanes`]: sets of lanes spread out for whole-row operations.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`workers`]: pieces of work handed out to the host's threads.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
@@ -20,21 +22,24 @@ pub mod error;
 pub mod fidelity;
 pub mod float;
 pub mod lanes;
+pub mod level;
 pub mod lockstep;
 pub mod machine;
 pub mod mask;
 pub mod memory;
 pub mod observe;
 pub mod paths;
+pub mod place;
 pub mod random;
 pub mod registers;
 pub mod texture;
+pub mod wide;
 pub mod workers;
 
 pub use engine::{Engine, Options};
 pub use error::{Difference, GroupId, GroupTrap, RunError};
 pub use fidelity::Fidelity;
-pub use lanes::Level;
+pub use level::Level;
 pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};

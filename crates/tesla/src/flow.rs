@@ -218,6 +218,14 @@ impl Flow {
         self.dead
     }
 
+    /// Lanes that never run again but for their quad, between `quadon` and `quadpop`: never launched, exited, or
+    /// returned where no CALL entry waits for them. Their outputs are final. (9.6)
+    pub fn ended(&self) -> Mask {
+        let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
+        let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
+        (Mask::first(WARP) - self.launched) | self.exited | (self.ret - callers)
+    }
+
     /// Whether no lane will ever run again.
     #[inline]
     pub fn finished(&self) -> bool {

@@ -40,7 +40,8 @@ use crate::inst::{Chip, Stage};
 use crate::lane::interpolate::{Interpolant, Position, interp};
 use crate::meaning::Modes;
 use crate::spaces::{Constants, Segments, Shared};
-use crate::state::{Emitted, Input, MOST_REGISTERS, Warp};
+pub use crate::state::LaneResult;
+use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::texture::Textures;
 use crate::trap::{Cause, LaunchTrap};
 
@@ -399,19 +400,6 @@ pub enum RunError {
     Differ(Box<Difference>),
 }
 
-/// What one thread of a graphics stage leaves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaneResult {
-    /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
-    pub registers: Vec<u32>,
-    /// o[] by word, as far as the warp wrote it.
-    pub outputs: Vec<u32>,
-    /// Whether the fragment was discarded or not covered: then nothing of it is written anywhere.
-    pub dead: bool,
-    /// What a geometry program emitted, in order.
-    pub emitted: Vec<Emitted>,
-}
-
 /// What is left after the last instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -652,13 +640,7 @@ impl Context {
         };
         let warp = block.current();
         let first = block.common.index[0] as usize * WARP;
-        let result = |lane: usize| LaneResult {
-            registers: warp.file().rows().iter().map(|row| row.0[lane]).collect(),
-            outputs: warp.outputs.iter().map(|row| row.0[lane]).collect(),
-            dead: warp.flow.dead().has(Lane(lane as u8)),
-            emitted: warp.emitted.get(lane).cloned().unwrap_or_default(),
-        };
-        (0..WARP.min(lanes - first)).map(result).collect()
+        (0..WARP.min(lanes - first)).map(|lane| warp.result(Lane(lane as u8))).collect()
     }
 }
 

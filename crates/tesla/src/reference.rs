@@ -10,7 +10,7 @@ use reconverge_simt::{Event, Lane, Mask, Mode, Observer, Trap};
 use crate::access;
 use crate::barrier::{BARRIERS, Count};
 use crate::block::Common;
-use crate::flow::{Decision, Join, WARP};
+use crate::flow::{Decision, Join, WARP, whole_quads};
 use crate::inst::{BarrierCount, Chip, Dst, End, Guard, Inst, Mem, Op, Operand, Special, Stage, Tex, TexOp};
 use crate::lane::{Flags, atomic, interpolate, quad};
 use crate::launch::Context;
@@ -147,7 +147,11 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Op::Call { target, lim: true } => flow.call_lim(target, next, observer).map_err(everyone)?,
             Op::Preret { target, lim: false } => flow.preret(target, next, observer).map_err(everyone)?,
             Op::Preret { target, lim: true } => flow.preret_lim(target, next, observer).map_err(everyone)?,
-            Op::Quadon => flow.quadon(next, observer).map_err(everyone)?,
+            Op::Quadon => {
+                let woken = whole_quads(flow.active());
+                self.warp.finalise(woken);
+                self.warp.flow.quadon(next, observer).map_err(everyone)?;
+            }
             Op::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
             // Open (9.9): what `lim` means here is unknown; it changes nothing.
             Op::BraIndirect { lim: _ } => self.bra_indirect(inst)?,

@@ -3,6 +3,8 @@
 //! Specification 1.4 (registers) and 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
 //! undefined, except for `$r0` of compute threads).
 
+use std::collections::BTreeMap;
+
 use reconverge_simt::registers::{Registers, Row};
 use reconverge_simt::{Lane, Mask};
 
@@ -33,6 +35,19 @@ pub enum Emitted {
     Vertex(Vec<u32>),
     /// The end of the strip.
     Restart,
+}
+
+/// What one thread of a graphics stage leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneResult {
+    /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
+    pub registers: Vec<u32>,
+    /// o[] by word, as far as the warp wrote it.
+    pub outputs: Vec<u32>,
+    /// Whether the fragment was discarded or not covered: then nothing of it is written anywhere.
+    pub dead: bool,
+    /// What a geometry program emitted, in order.
+    pub emitted: Vec<Emitted>,
 }
 
 /// One word of the stage's inputs for all lanes, at the places where an interpolation can look.
@@ -71,6 +86,8 @@ pub struct Warp {
     pub outputs: Vec<Row<WARP>>,
     /// By lane: what a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
+    /// Results of lanes that had ended when `quadon` woke them, by lane.
+    finalised: BTreeMap<Lane, LaneResult>,
 }
 
 /// What a warp owns, piece by piece, for engines that work on whole rows.
@@ -129,13 +146,15 @@ impl Warp {
             inputs: Vec::new(),
             outputs: Vec::new(),
             emitted: Vec::new(),
+            finalised: BTreeMap::new(),
         }
     }
 
     /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
     /// sizes. Its number stays, and so does an engine's own room.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
-        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted } = self;
+        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted, finalised } =
+            self;
         flow.begin(pc, launched);
         r.clear();
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
@@ -143,6 +162,7 @@ impl Warp {
         inputs.clear();
         outputs.clear();
         emitted.clear();
+        finalised.clear();
     }
 
     /// The general registers as a lane-major file, for engines that work on whole rows.
@@ -320,6 +340,29 @@ impl Warp {
         self.emitted.resize(WARP, Vec::new());
         for lane in lanes.lanes() {
             self.emitted[lane.index()].push(Emitted::Restart);
+        }
+    }
+
+    /// Fixes the results of those of `lanes` that have ended: what they do from here on, between `quadon` and `quadpop`,
+    /// is for their quad alone. (9.6: exit finalises outputs)
+    pub fn finalise(&mut self, lanes: Mask) {
+        for lane in (lanes & self.flow.ended()).lanes() {
+            if !self.finalised.contains_key(&lane) {
+                self.finalised.insert(lane, self.result(lane));
+            }
+        }
+    }
+
+    /// What a lane leaves, as of now or of its end.
+    pub fn result(&self, lane: Lane) -> LaneResult {
+        if let Some(result) = self.finalised.get(&lane) {
+            return result.clone();
+        }
+        LaneResult {
+            registers: self.r.rows().iter().map(|row| row.0[lane.index()]).collect(),
+            outputs: self.outputs.iter().map(|row| row.0[lane.index()]).collect(),
+            dead: self.flow.dead().has(lane),
+            emitted: self.emitted.get(lane.index()).cloned().unwrap_or_default(),
         }
     }
 }

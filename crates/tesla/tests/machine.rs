@@ -701,6 +701,49 @@ fn a_discarded_fragment_runs_on_and_is_reported_dead() {
     assert_eq!(lanes, [(9, false), (9, true), (9, false)]);
 }
 
+// 9.6, 9.8, 1.6: the registers of a lane are its colour when it ends; what it does later for its quad is not.
+#[test]
+fn exit_finalises_the_colour_of_a_fragment() {
+    for end in ["exit nop", "ret"] {
+        let source = format!(
+            "
+            interp $r0 flat v[0x4]
+            set $c0 # e u32 $r0 $r63
+            (e $c0) bra end
+            quadon
+            mov b32 $r0 0x63
+            discard
+            quadpop
+            exit nop
+            end: {end}"
+        );
+        let (mut launch, program) = fragment(&source, 5);
+        launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3, 4]));
+        let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
+        let left: Vec<_> = outcome.lanes.iter().map(|lane| (lane.registers[0], lane.dead)).collect();
+        assert_eq!(left, [(1, false), (0x63, true), (2, false), (3, false), (4, false)], "{end}");
+    }
+}
+
+// 9.6: a lane that waits for its CALL entry has not ended.
+#[test]
+fn a_lane_that_waits_for_its_caller_has_its_colour_still_to_come() {
+    let source = "
+        interp $r0 flat v[0x4]
+        call sub
+        exit nop
+        sub:
+        set $c0 # e u32 $r0 $r63
+        (e $c0) ret
+        quadon
+        mov b32 $r0 0x63
+        quadpop
+        ret";
+    let (mut launch, program) = fragment(source, 4);
+    launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3]));
+    assert_eq!(registers(launch, &program, 0), [0x63; 4]);
+}
+
 // 6.3: the horizontal derivative as compilers write it.
 #[test]
 fn a_quadop_sees_the_neighbour_even_one_that_is_only_a_helper() {

@@ -1,0 +1,262 @@
+//! Which instruction sets of the host's processor may be used, and how code is compiled once for each.
+//!
+//! An engine writes what it does to whole rows once, as loops over lanes that the compiler turns into vector code. The
+//! code is generic over a level `W:` [`Wide`] and marked `#[inline(always)]`; this module instantiates it in functions with
+//! `#[target_feature]`: one for each level, by [`Level::run`] for a [`Task`] and by [`handlers!`](crate::handlers) for the
+//! operations of a lowered program. A value of type `W` is a token: it exists only where code for the level may run, so
+//! that the functions of [`Wide`] are safe. Results are the same on every level.
+
+// Code compiled for a level is unsafe to call: each call says why the processor has the level.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use crate::wide::{Avx2, Avx512};
+use crate::wide::{Baseline, Wide};
+
+/// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking the
+/// processor: a level permits code compiled for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Level(Kind);
+
+/// The extensions that code is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// What every processor of the target has.
+    Baseline,
+    /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
+    Avx2,
+    /// The same with AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
+    Avx512,
+}
+
+/// Something to do in code compiled for a level.
+pub trait Task {
+    /// What it gives.
+    type Output;
+
+    /// Does it. To be marked `#[inline(always)]`, so that it becomes part of the code for the level.
+    fn run<W: Wide>(self, wide: W) -> Self::Output;
+}
+
+impl Level {
+    /// What every processor has.
+    pub const BASELINE: Level = Level(Kind::Baseline);
+
+    /// The levels that this processor has, lowest first.
+    pub fn available() -> Vec<Level> {
+        [Kind::Baseline, Kind::Avx2, Kind::Avx512].into_iter().filter(|kind| has(*kind)).map(Level).collect()
+    }
+
+    /// The highest level that this processor has.
+    pub fn best() -> Level {
+        Level::available().pop().unwrap_or(Level::BASELINE)
+    }
+
+    /// The level of a name, if this processor has it.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::available().into_iter().find(|level| level.name() == name)
+    }
+
+    /// Which it is.
+    pub const fn kind(self) -> Kind {
+        self.0
+    }
+
+    /// Its name: `baseline`, `avx2`, `avx512`.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Baseline => "baseline",
+            Kind::Avx2 => "avx2",
+            Kind::Avx512 => "avx512",
+        }
+    }
+
+    /// Runs a task compiled for the level.
+    ///
+    /// ```
+    /// use reconverge_simt::level::{Level, Task};
+    /// use reconverge_simt::wide::Wide;
+    ///
+    /// struct Negative<'a>(&'a [u32; 16]);
+    ///
+    /// impl Task for Negative<'_> {
+    ///     type Output = u64;
+    ///     #[inline(always)]
+    ///     fn run<W: Wide>(self, wide: W) -> u64 {
+    ///         wide.signs(self.0)
+    ///     }
+    /// }
+    ///
+    /// let mut words = [0; 16];
+    /// words[3] = u32::MAX;
+    /// for level in Level::available() {
+    ///     assert_eq!(level.run(Negative(&words)), 0b1000);
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn run<T: Task>(self, task: T) -> T::Output {
+        match self.0 {
+            Kind::Baseline => Baseline.call(task),
+            // SAFETY: a level is made only on a processor that has it.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => unsafe { Avx2::assume() }.call(task),
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => unsafe { Avx512::assume() }.call(task),
+            #[cfg(not(target_arch = "x86_64"))]
+            Kind::Avx2 | Kind::Avx512 => Baseline.call(task),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has(kind: Kind) -> bool {
+    let avx2 = || {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+    };
+    match kind {
+        Kind::Baseline => true,
+        Kind::Avx2 => avx2(),
+        Kind::Avx512 => {
+            avx2()
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512cd")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has(kind: Kind) -> bool {
+    matches!(kind, Kind::Baseline)
+}
+
+/// Compiles one function for [`Kind::Avx2`]. It is unsafe to call: the processor must have the level.
+///
+/// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
+/// nowhere else.
+#[macro_export]
+macro_rules! for_avx2 {
+    ($($function:tt)*) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+        $($function)*
+    };
+}
+
+/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
+#[macro_export]
+macro_rules! for_avx512 {
+    ($($function:tt)*) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+        $($function)*
+    };
+}
+
+/// Makes a function that gives the code of a body for a level: a pointer to a function that is compiled for it.
+///
+/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`, whose implementations are
+/// marked `#[inline(always)]`. `Handler` is `unsafe fn(&mut Lanes, &Operation)`: calling one is sound on a processor that
+/// has the level it was made for.
+///
+/// ```
+/// use reconverge_simt::handlers;
+/// use reconverge_simt::level::Level;
+/// use reconverge_simt::wide::Wide;
+///
+/// trait Body {
+///     fn run<W: Wide>(wide: W, row: &mut [u32; 16], addend: &u32);
+/// }
+/// type Handler = unsafe fn(&mut [u32; 16], &u32);
+///
+/// handlers!(fn handler<Body>(&mut [u32; 16], &u32) -> Handler);
+///
+/// struct Add;
+/// impl Body for Add {
+///     #[inline(always)]
+///     fn run<W: Wide>(_: W, row: &mut [u32; 16], addend: &u32) {
+///         row.iter_mut().for_each(|word| *word += addend);
+///     }
+/// }
+///
+/// let mut row = [1; 16];
+/// let add = handler::<Add>(Level::best());
+/// // SAFETY: the processor has its best level.
+/// unsafe { add(&mut row, &2) };
+/// assert_eq!(row, [3; 16]);
+/// ```
+#[macro_export]
+macro_rules! handlers {
+    ($vis:vis fn $handler:ident<$Body:ident>(&mut $Lanes:ty, &$Operation:ty) -> $Handler:ident) => {
+        /// The code of a body for a level.
+        $vis fn $handler<B: $Body>(level: $crate::Level) -> $Handler {
+            unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                B::run($crate::wide::Baseline, lanes, operation);
+            }
+            $crate::for_avx2! {
+                unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                    // SAFETY: a handler is called only on a processor that has its level.
+                    B::run(unsafe { <$crate::wide::Avx2 as $crate::wide::Wide>::assume() }, lanes, operation);
+                }
+            }
+            $crate::for_avx512! {
+                unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                    // SAFETY: a handler is called only on a processor that has its level.
+                    B::run(unsafe { <$crate::wide::Avx512 as $crate::wide::Wide>::assume() }, lanes, operation);
+                }
+            }
+            match level.kind() {
+                $crate::level::Kind::Baseline => baseline::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::level::Kind::Avx2 => avx2::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::level::Kind::Avx512 => avx512::<B>,
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::level::Kind::Avx2 | $crate::level::Kind::Avx512 => baseline::<B>,
+            }
+        }
+    };
+
+    // With a `Wide` of the engine's own.
+    ($Body:ident: fn(&mut $Lanes:ty, &$Operation:ty) as $Handler:ident) => {
+        /// The code of a body for a level.
+        pub(super) fn handler<B: $Body>(level: $crate::Level) -> $Handler {
+            match level.kind() {
+                $crate::lanes::Kind::Baseline => baseline::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::lanes::Kind::Avx2 => avx2::<B>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::lanes::Kind::Avx512 => avx512::<B>,
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::lanes::Kind::Avx2 | $crate::lanes::Kind::Avx512 => baseline::<B>,
+            }
+        }
+
+        unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+            // SAFETY: every processor has the baseline.
+            unsafe { B::run::<Baseline>(lanes, operation) }
+        }
+
+        $crate::for_avx2! {
+            unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                // SAFETY: a handler is called only on a processor that has its level.
+                unsafe { B::run::<Avx2>(lanes, operation) }
+            }
+        }
+
+        $crate::for_avx512! {
+            unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                // SAFETY: a handler is called only on a processor that has its level.
+                unsafe { B::run::<Avx512>(lanes, operation) }
+            }
+        }
+    };
+}
