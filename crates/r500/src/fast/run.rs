@@ -308,8 +308,8 @@ fn branch<O: Observer>(
     let Flow { fc, wants, constant, predicate, .. } = instruction;
     let holding = match *predicate {
         None => u64::MAX,
-        Some((bit, false)) => lanes.predicate[usize::from(bit & 3)].0,
-        Some((bit, true)) => !lanes.predicate[usize::from(bit & 3)].0,
+        Some((bit, false)) => lanes.predicate[bit & 3].0,
+        Some((bit, true)) => !lanes.predicate[bit & 3].0,
     };
     let result = lanes.alu_result.0;
     let want = wants[0] & !result & !holding
