@@ -3,7 +3,7 @@
 //! Four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails; the
 //! instruction words are the canonical ones of r500.md 5.5.
 
-use reconverge_simt::{FlowView, Lane, Mask, Mode, Why};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Mode, Recorder, Why};
 
 use super::{Decision, Flow, Limits, LoopConstant, Undefined, reads_alu_result, wants};
 use crate::words::{FcAddr, FcInst, FcMode};
@@ -537,4 +537,52 @@ fn a_mesa_loop_reached_by_nobody_underflows() {
     assert!(run(&mut flow, 0x1000_0001, ALL), "ALL without voters jumps to the ENDLOOP");
     let op = crate::words::FcOp::ENDLOOP;
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
+}
+
+/// CTM guide p. 36: lanes that a conditional return switched off have returned. The return that follows does not wake them,
+/// and leaves no lane behind.
+#[test]
+fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
+    const RETURN_IF_STAYING: u32 = 0x0200_f040;
+    const RETURN_SIMPLE: u32 = 0x0000_ff40;
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0011)));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(run(&mut flow, RETURN_SIMPLE, ALL));
+    assert_eq!(flow.active(), Mask(0b1100));
+    // Lanes that an if switched off have not returned.
+    let mut flow = self::flow();
+    run(&mut flow, CALL, ALL);
+    run(&mut flow, IF, Mask(0b1100));
+    let left = Undefined::ReturnInsideBranch { lanes: Mask(0b0011) };
+    assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
+}
+
+/// docs/r500.md, "Counts": divergence looks at the lanes that are active at the vote.
+#[test]
+fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
+    let mut flow = flow();
+    run(&mut flow, IF_ELSE, Mask(0b0011));
+    let decision = run_with(&mut flow, 0x0000_f010, Mask(0b0001), I3).expect("defined behaviour");
+    let expected = Decision { jumped: false, wanted: Mask::NONE, unwilling: Mask(0b1100) };
+    assert_eq!((decision, decision.diverged()), (expected, false));
+}
+
+#[test]
+fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_this_order() {
+    let mut flow = flow();
+    let mut events = |fc_inst, alu| {
+        let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+        let want = wants(inst.jump_func, alu, Mask::NONE, false) & ALL;
+        let mut recorder = Recorder::default();
+        flow.execute_observed(&inst, &addr, want, I3, 0, &mut recorder).expect("defined behaviour");
+        recorder.events
+    };
+    assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
+    let (taken, not) = (Mask(0b0011), Mask(0b1100));
+    assert_eq!(events(BREAK_IF, taken), [Event::Diverge { taken, not }]);
+    let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
+    assert_eq!(events(BREAK_IF, ALL), popped);
 }
