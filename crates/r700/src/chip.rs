@@ -60,3 +60,6 @@ impl Chip {
         CHIPS.iter().copied().find(|chip| chip.name.eq_ignore_ascii_case(name))
     }
 }
+
+/// The widest wavefront; every lane-wide array has this length.
+pub const LANES: usize = 64;

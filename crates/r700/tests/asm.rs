@@ -6,11 +6,12 @@ use engines::run;
 use reconverge_isa::{Diagnostic, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Options, Stage};
+use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::text::{self, Assembled, assemble, disassemble};
 use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_simt::Options;
 use reconverge_simt::texture::Image;
 
 fn good(source: &str) -> Assembled {
@@ -36,7 +37,7 @@ fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
         .inputs
         .push(Input { gpr: 0, values: (0..4).map(|lane| [(lane as f32).to_bits(), lane, 0, 0]).collect() });
     change(&mut launch);
-    let outcome = run(&Program::from_words(assembled.words), &launch, &Options::STRICT);
+    let outcome = run(&Program::from_words(assembled.words), &launch, &Options::default());
     let outcome = outcome.unwrap_or_else(|trap| panic!("{trap}"));
     outcome.export(ExportKind::Pixel, 0).expect("pixel 0").values.iter().map(|value| value[0]).collect()
 }

@@ -4,12 +4,12 @@
 use super::kernels::finish;
 use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
 use super::wide::Wide;
+use crate::chip::LANES;
 use crate::lane;
-use crate::launch::LANES;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// A PRED_SET* that holds for these lanes among others: what it does to the predicate and the masks.
+    /// Sets the predicate and the masks by a PRED_SET* that holds for these lanes, among others that do not run it.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -18,7 +18,7 @@ impl Lanes<'_> {
             self.predicate = self.predicate & !running | execute;
         }
         if operation.update_execute_mask {
-            (self.execute, self.skip) = (execute, running & !execute);
+            self.skip = running & !execute;
         }
     }
 }

@@ -9,8 +9,8 @@ use reconverge_simt::Level;
 
 use super::lanes::{Body, Handler, Lanes, Operation, handler};
 use super::wide::Wide;
+use crate::chip::LANES;
 use crate::lane::{self, is_nan, number};
-use crate::launch::LANES;
 use crate::meaning::AluCode;
 use crate::words::{Op2, Op3};
 

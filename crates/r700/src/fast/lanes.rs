@@ -9,7 +9,7 @@ use reconverge_simt::registers::Row;
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Avx2, Avx512};
 use super::wide::{Baseline, Set, Wide};
-use crate::launch::LANES;
+use crate::chip::LANES;
 use crate::meaning::Meaning;
 
 /// The lanes that run the group, among the [`Lanes::sets`].
@@ -89,8 +89,7 @@ pub(super) struct Lanes<'a> {
     pub(super) sets: [Set; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
-    /// What the last PRED_SET* with UPDATE_EXECUTE_MASK decided: lanes that go on and lanes that do not.
-    pub(super) execute: u64,
+    /// The lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,

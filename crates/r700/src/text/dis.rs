@@ -7,8 +7,8 @@ use super::{
     CHANS, INDEXES, INLINE, LITERAL, SELECTS, SLOTS, alu_row, is_op3, literal_pairs, op2_shift, slots,
 };
 use crate::chip::{Chip, Family};
-use crate::code::jumps;
-use crate::words::{AluForm4, CfInst, ExportInst, MemOp, TexInst};
+use crate::control::cf;
+use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Dis<'_> {
                     *start = true;
                 }
                 let inst = CfInst::from_bits(pair[1] >> 23 & 0x7f, 7).filter(|_| !alu);
-                if inst.is_some_and(jumps) {
+                if inst.is_some_and(|inst| cf(inst).jumps) {
                     open.push(pair[0] as usize);
                 }
                 if inst == Some(CfInst::END_PROGRAM) || (!alu && pair[1] >> 21 & 1 != 0) {
@@ -290,7 +290,7 @@ impl Dis<'_> {
             self.cf_plain(words);
         }
         self.end_line(addr, 2);
-        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm4::ALU_PUSH_BEFORE as u32;
+        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm::ALU_PUSH_BEFORE as u32;
         let pops = if word1 >> 29 & 1 != 0 {
             match word1 >> 26 & 15 {
                 10 => 1,
@@ -311,7 +311,7 @@ impl Dis<'_> {
     fn cf_alu(&mut self, words: [u32; 2]) {
         let [word0, word1] = words;
         let number = word1 >> 26 & 15;
-        match AluForm4::from_bits(number, 4) {
+        match AluForm::from_bits(number, 4) {
             Some(form) => self.push(form.name()),
             None => {
                 self.push("ALU_");
@@ -359,7 +359,7 @@ impl Dis<'_> {
         }
         self.push(":");
         let clause = is_fetch_clause(word1);
-        if word0 != 0 || clause || inst.is_some_and(jumps) {
+        if word0 != 0 || clause || inst.is_some_and(|inst| cf(inst).jumps) {
             self.push(" ADDR(");
             self.number(word0);
             self.push(")");

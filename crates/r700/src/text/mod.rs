@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use reconverge_isa::FieldValue;
 
 use crate::chip::Family;
-use crate::decode::{self, is_op3, literal_pairs};
+use crate::code::{self, is_op3, literal_pairs};
 use crate::meaning::{self, Unit};
 use crate::words::{Op2, Op3};
 
@@ -73,7 +73,7 @@ const SELECTS: &str = "xyzw016_";
 /// INDEX_MODE as it stands beside a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
 /// LITERAL among the source selectors.
-const LITERAL: u32 = decode::LITERAL as u32;
+const LITERAL: u32 = code::LITERAL as u32;
 
 /// Inline constants and the two selectors without a component of their own, by selector.
 const INLINE: [(u32, &str); 10] = [
