@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_r500::launch::{Input, Launch, Options, Outcome, RunError, Setup, Texture, group_width, run};
+use reconverge_r500::launch::{Input, Launch, Options, RunError, group_width};
+use reconverge_r500::outputs::Outcome;
+use reconverge_r500::run::run;
+use reconverge_r500::setup::Setup;
+use reconverge_r500::texture::Texture;
 use reconverge_simt::Mode;
 use reconverge_workbench::request::How;
 use reconverge_workbench::{Target, round_trip};
@@ -66,7 +70,11 @@ impl R500Case {
         };
         in_modes(settings, &self.runs, |case_run, mode| {
             let outcome = run(&setup, &self.launch(case_run, mode, settings.how)?)?;
-            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)?;
+            match outcome.finding {
+                None => Ok(()),
+                Some(finding) => Err(Trouble::Finding(finding.to_string())),
+            }
         })
     }
 
@@ -77,6 +85,7 @@ impl R500Case {
     }
 
     pub(crate) fn launch(&self, case_run: &Run<Constants>, mode: Mode, how: How) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let default = Options::default();
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {

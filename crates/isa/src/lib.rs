@@ -12,6 +12,7 @@
 //! * [`program`]: machine code with what its container told about it; the type that containers produce and
 //!   machines consume.
 
+pub mod listing;
 pub mod program;
 pub mod read;
 pub mod row;
@@ -19,6 +20,7 @@ pub mod source;
 pub mod word;
 pub mod write;
 
+pub use listing::Mark;
 pub use program::{Image, Isa, Program};
 pub use source::{Diagnostic, Span};
 pub use word::{Field, FieldValue, Name, WordError, WordInfo};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use reconverge_r500::launch::{Input, Launch, Options, Setup, run};
+use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::run::run;
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, Level};
 

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use reconverge_r500::launch::{Input, Launch, Setup, run_in_pieces};
+use reconverge_r500::launch::{Input, Launch};
+use reconverge_r500::run::run_in_pieces;
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 
 /// A triangle over the lanes, from -1 to 1.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use reconverge_r500::launch::{Input, Launch, Options, Setup, run};
+use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::run::run;
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::Mode;
 

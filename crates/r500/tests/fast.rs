@@ -7,10 +7,12 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::{Body, Inst, decode};
-use reconverge_r500::launch::{
-    Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, Texture, run, run_in_pieces, run_observed,
-};
+use reconverge_r500::launch::{Input, Launch, Options, RunError};
+use reconverge_r500::outputs::{LaneOutput, Outcome};
+use reconverge_r500::run::{run, run_in_pieces, run_observed};
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
+use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Engine, Event, Level, Mode, Observer, Recorder};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use reconverge_r500::launch::{Input, Launch, Options, Setup, run, run_observed};
+use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, FlowStep, FlowTrace, Level};
 

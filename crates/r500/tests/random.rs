@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::inst::decode;
-use reconverge_r500::launch::{Input, Launch, Options, Setup, Texture, run};
+use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::run::run;
+use reconverge_r500::setup::Setup;
+use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::Mode;
 use reconverge_simt::texture::{Image, Sampler};

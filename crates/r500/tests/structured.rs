@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Input, Launch, Options, Setup, run, run_observed};
-use reconverge_r500::reference::Group;
+use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Mode};
 use reconverge_testkit::{
@@ -323,7 +324,7 @@ impl Prepared {
         run(&self.setup, &Launch { options: lockstep, ..launch.clone() })
             .map_err(|error| error.to_string())?;
         let fast = run(&self.setup, &launch).map_err(|error| error.to_string())?;
-        let mut group = Group::new(&self.setup, &launch, 0, all);
+        let mut group = launch.group(&self.setup, 0, all);
         let mut trace = FlowTrace::default();
         group.run(&mut trace).map_err(|trap| trap.to_string())?;
         let mut told = FlowTrace::default();

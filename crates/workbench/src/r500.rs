@@ -12,14 +12,14 @@ use reconverge_r500::ctm::{
 };
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::inst::{Body, TARGETS};
-use reconverge_r500::launch::{
-    Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
-};
+use reconverge_r500::launch::{Input, Launch, LaunchError, Options, RunError, group_width};
+use reconverge_r500::setup::{Setup, SetupError};
+use reconverge_r500::texture::Texture;
 use reconverge_r500::words::TexOp;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, lanes, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -268,8 +268,7 @@ fn run_pixels(
             Ok((input.temp, input.values.load_as(&format!("input temp[{}]", input.temp), Dtype::F32, files)?))
         })
         .collect::<Result<_, Error>>()?;
-    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
-    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let lanes = lanes(file.lanes, loaded.iter().map(|(_, array)| array))?;
     let inputs = loaded
         .into_iter()
         .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)?.into() }))
@@ -289,7 +288,7 @@ fn run_pixels(
         "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
     )?;
     let launch = Launch { lanes, inputs, constants, textures, options };
-    let outcome = reconverge_r500::launch::run(setup, &launch)?;
+    let outcome = reconverge_r500::run::run(setup, &launch)?;
 
     let mut outputs = Vec::new();
     for target in 0..TARGETS {

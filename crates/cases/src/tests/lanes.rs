@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use reconverge_r500::launch::{LaneOutput, Setup};
+use reconverge_r500::outputs::LaneOutput;
+use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Outcome, Stage};
 use reconverge_simt::Mode;
@@ -66,7 +67,7 @@ impl Lanes for R500Case {
 
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
-        use reconverge_r500::launch::{run, run_observed};
+        use reconverge_r500::run::{run, run_observed};
         let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
         let mut left = Vec::new();
         for case_run in &self.runs {

@@ -7,9 +7,10 @@ use reconverge_simt::{FlowView, Issue, Lane, Machine, Silent, Statistics, Step, 
 use thiserror::Error;
 
 use super::Fast;
+use crate::cause::Cause;
 use crate::flow::Flow;
+use crate::group::{DEPTH_ROW, Group, ROWS};
 use crate::launch::RunError;
-use crate::reference::{Cause, DEPTH_ROW, Group, ROWS};
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +123,7 @@ pub(crate) fn run(fast: &Fast, mut group: Group, mut twin: Group) -> Result<Grou
     if group.issued != twin.issued {
         return Err(Failure::Differ { at: None, what: Differs::Issued });
     }
-    if let (Some(a), Some(b)) = (&group.ctm, &twin.ctm)
+    if let (Some(a), Some(b)) = (&group.memory, &twin.memory)
         && a.uncached
         && let Some(address) = (0..a.memory.len()).find(|address| a.memory[*address] != b.memory[*address])
     {
@@ -168,7 +169,8 @@ mod tests {
     use reconverge_simt::Mask;
 
     use super::*;
-    use crate::launch::{Launch, Setup};
+    use crate::launch::Launch;
+    use crate::setup::Setup;
     use crate::text::assemble;
 
     /// A thread of four lanes that loops, and its twin.
@@ -178,7 +180,7 @@ mod tests {
         let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
         let launch = Launch { lanes: 4, ..Launch::default() };
         let fast = Fast::new(&setup, &launch);
-        let group = Group::new(&setup, &launch, 0, Mask::first(4));
+        let group = launch.group(&setup, 0, Mask::first(4));
         let mut twin = group.clone();
         fast.prepare(&mut twin);
         (fast, group, twin)

@@ -6,8 +6,7 @@
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
-//! | `usual` | the steps of flow control that loops mostly consist of (a part of [`crate::flow`]) |
-//! | `threads` | the threads of a launch, in parallel |
+//! | `parallel` | the groups of a launch on the host's threads |
 //! | [`lockstep`] | both engines side by side |
 //!
 //! It works on the reference interpreter's [`Group`] and leaves the same registers, outputs, counts and traps; flow
@@ -22,13 +21,14 @@ mod kernels;
 mod lanes;
 pub mod lockstep;
 mod lower;
+pub(crate) mod parallel;
 mod run;
-pub(crate) mod threads;
 
 use reconverge_simt::Level;
 
-use crate::launch::{Launch, Setup};
-use crate::reference::{Group, OUTPUTS, output_row};
+use crate::group::{Group, OUTPUTS, output_row};
+use crate::launch::Launch;
+use crate::setup::Setup;
 use lower::Lowered;
 
 /// A program lowered for a launch.

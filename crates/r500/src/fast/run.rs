@@ -7,9 +7,10 @@ use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Trap};
 use super::Fast;
 use super::lanes::{Lanes, Operation, Set, chooser};
 use super::lower::{Flow, Last, NONE};
-use crate::flow::{self, Usual};
+use crate::cause::Cause;
+use crate::flow::{self, LoopStep};
+use crate::group::{Group, ROWS};
 use crate::inst::SLOTS;
-use crate::reference::{Cause, Group, ROWS};
 
 /// Why blocks stop.
 enum Stop {
@@ -23,8 +24,8 @@ enum Stop {
 
 /// What a flow instruction did.
 enum Flowed {
-    /// What it mostly does.
-    Usual(Usual),
+    /// A step of a loop.
+    Loop(LoopStep),
     /// Something else; the flow knows where it goes on.
     On,
     /// It traps.
@@ -66,9 +67,9 @@ impl Fast {
         observer: &mut O,
     ) -> Stop {
         let lowered = &self.lowered;
-        let strict = group.options.mode == Mode::Strict;
-        let watchdog = group.options.watchdog;
-        let offset = group.code_offset();
+        let strict = group.mode == Mode::Strict;
+        let watchdog = group.watchdog;
+        let offset = group.setup.offset;
         let Group {
             flow,
             rows,
@@ -151,9 +152,9 @@ impl Fast {
                         announce_issues(observer, block.slots(), active);
                         let divergent = &mut statistics.divergent_branches;
                         match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                            Flowed::Usual(usual) => {
+                            Flowed::Loop(step) => {
                                 done();
-                                if usual == Usual::Again {
+                                if step == LoopStep::LoopBack {
                                     next = block.jump;
                                 }
                             }
@@ -211,7 +212,7 @@ impl Fast {
                     announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
                     let divergent = &mut statistics.divergent_branches;
                     match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                        Flowed::On | Flowed::Usual(_) => {}
+                        Flowed::On | Flowed::Loop(_) => {}
                         Flowed::Trap(cause) => break stop(observer, pc, active, cause),
                     }
                 }
@@ -303,10 +304,10 @@ fn branch<O: Observer>(
         | wants[2] & result & !holding
         | wants[3] & result & holding;
     // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
+    if let Some(step) = flow.step_in_loop(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         *lanes.alu_result = Mask::NONE;
         *lanes.alu_result_valid = Mask::NONE;
-        return Flowed::Usual(usual);
+        return Flowed::Loop(step);
     }
     match flow.execute_observed(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         Ok(decision) => {

@@ -5,14 +5,15 @@ use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reconverge_simt::fidelity::Report;
 use reconverge_simt::workers::hand_out;
 use reconverge_simt::{Mask, Observer, Silent, Statistics, Trap};
 
 use super::{Fast, lockstep};
-use crate::launch::{Launch, Outcome, RunError, Setup};
-use crate::outputs::{Outputs, Part};
-use crate::reference::{Cause, Group, OUTPUTS};
+use crate::cause::Cause;
+use crate::group::{Group, OUTPUTS};
+use crate::launch::{Launch, RunError};
+use crate::outputs::{Finding, Outcome, Outputs, Part, Totals};
+use crate::setup::Setup;
 
 /// Threads of the machine that are run in one go. Parts of outputs share no word of 64 lanes, whatever their width.
 const BATCH: usize = 64;
@@ -24,14 +25,16 @@ struct Worker<'a> {
     group: Group,
     runs: Vec<u64>,
     statistics: Statistics,
+    finding: Option<Finding>,
 }
 
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch) -> Worker<'a> {
-        let mut group = Group::new(setup, &launch.without_lanes(), 0, Mask::NONE);
+        let mut group = launch.without_lanes().group(setup, 0, Mask::NONE);
         fast.prepare(&mut group);
-        Worker { fast, launch, group, runs: vec![0; fast.blocks()], statistics: Statistics::default() }
+        let runs = vec![0; fast.blocks()];
+        Worker { fast, launch, group, runs, statistics: Statistics::default(), finding: None }
     }
 
     /// Runs the threads that these outputs belong to, as long as they start before lane `until`. Gives the first trap
@@ -48,19 +51,20 @@ impl<'a> Worker<'a> {
                 break;
             }
             let lanes = width.min(outputs.span().end - first_lane);
-            self.group.restart(self.launch, first_lane, Mask::first(lanes), &self.fast.lowered.written);
+            self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), &self.fast.lowered.written);
             let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, observer);
             ended.map_err(|trap| First { first_lane, trap })?;
             self.statistics.add(&self.group.statistics());
+            self.finding = Finding::first(self.finding, Finding::of(&self.group, first_lane));
             outputs.put(&self.group, first_lane, lanes);
         }
         Ok(())
     }
 
     /// Counts of all threads so far.
-    fn finish(mut self) -> Counts {
+    fn finish(mut self) -> Totals {
         self.fast.settle(&mut self.group, &mut self.runs);
-        Counts { statistics: self.statistics, report: self.group.report() }
+        Totals { statistics: self.statistics, report: self.group.report(), finding: self.finding }
     }
 }
 
@@ -70,28 +74,20 @@ struct First {
     trap: Trap<Cause>,
 }
 
-/// Counts of some threads.
-#[derive(Default)]
-struct Counts {
-    statistics: Statistics,
-    report: Report,
-}
-
-impl Counts {
-    fn and(mut self, other: Counts) -> Counts {
-        self.statistics.add(&other.statistics);
-        self.report.add(&other.report);
-        self
-    }
+fn together(mut one: Totals, other: Totals) -> Totals {
+    one.statistics.add(&other.statistics);
+    one.report.add(&other.report);
+    one.finding = Finding::first(one.finding, other.finding);
+    one
 }
 
 /// What a launch gives: the first trap, or everything.
-fn ended(trap: Option<First>, outputs: Outputs, counts: Counts) -> Result<Outcome, RunError> {
+fn ended(trap: Option<First>, outputs: Outputs, totals: Totals) -> Result<Outcome, RunError> {
     if let Some(First { first_lane, trap }) = trap {
         return Err(RunError::Trap { first_lane, trap });
     }
-    let Counts { statistics, report } = counts;
-    Ok(Outcome { outputs: outputs.settled(), statistics, report })
+    let Totals { statistics, report, finding } = totals;
+    Ok(Outcome { outputs: outputs.settled(), statistics, report, finding })
 }
 
 /// Runs a launch that has passed [`Launch::check`].
@@ -117,7 +113,7 @@ pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunErr
         work,
     );
     let trap = done.results.into_iter().flatten().next();
-    let counts = done.workers.into_iter().map(Worker::finish).fold(Counts::default(), Counts::and);
+    let counts = done.workers.into_iter().map(Worker::finish).fold(Totals::default(), together);
     ended(trap, outputs, counts)
 }
 
@@ -139,17 +135,18 @@ pub(crate) fn run_in_order<O: Observer>(
 pub(crate) fn run_in_lockstep(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
     let fast = Fast::new(setup, launch);
     let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
-    let (mut statistics, mut report) = (Statistics::default(), Report::default());
+    let mut totals = Totals::default();
     let mut all = outputs.all();
     for first_lane in all.span().step_by(launch.options.group_width) {
         let lanes = launch.options.group_width.min(launch.lanes - first_lane);
-        let group = Group::new(setup, launch, first_lane, Mask::first(lanes));
+        let group = launch.group(setup, first_lane, Mask::first(lanes));
         let mut twin = group.clone();
         fast.prepare(&mut twin);
         let group = lockstep::run(&fast, group, twin).map_err(|failure| failure.of_thread(first_lane))?;
-        statistics.add(&group.statistics());
-        report.add(&group.report());
+        totals.statistics.add(&group.statistics());
+        totals.report.add(&group.report());
+        totals.finding = totals.finding.or(Finding::of(&group, first_lane));
         all.put(&group, first_lane, lanes);
     }
-    Ok(Outcome { outputs: outputs.settled(), statistics, report })
+    ended(None, outputs, totals)
 }
