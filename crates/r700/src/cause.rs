@@ -43,7 +43,7 @@ pub enum Cause {
         declared: usize,
     },
     /// PV or PS of a slot that the group before did not use (strict mode; lenient: the older value).
-    #[error("{0} is read, but the group before left it undefined")]
+    #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
     /// A constant that the clause has not locked (strict mode; lenient: 0).
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]

@@ -26,7 +26,7 @@ pub struct Explained {
     pub doc: &'static str,
 }
 
-/// What an instruction is part of; the words alone do not tell.
+/// What an instruction is part of, which its words do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The control-flow program: two words.
@@ -143,7 +143,7 @@ fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     name.map(|name| format!("{name} ({value:#x})"))
 }
 
-/// What a source selector names (spec 4.4).
+/// What a source selector names (MAN chapter 4).
 fn selector(value: u32) -> String {
     match value {
         0..=127 => format!("R{value}"),

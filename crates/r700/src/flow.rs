@@ -10,7 +10,7 @@
 //!   A   active
 //!   IB  inactive-branch     a PRED_SET or a branch switched it off
 //!   IC  inactive-continue   LOOP_CONTINUE switched it off until the next round of the loop
-//!   IX  inactive-break      it left the loop, or was off when the loop began
+//!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
 //! One stack serves everything. A branch entry has one bit a lane, "was active at the push"; therefore popping one
@@ -279,7 +279,7 @@ impl Flow {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
-    /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
+    /// Pops `count` branch entries; the last one decides which lanes are active ([`Rule::POP_KEEPS_BREAKS`]).
     /// Nothing is changed when one of them is not a branch entry.
     #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
@@ -330,7 +330,7 @@ impl Flow {
         Ok(())
     }
 
-    // Control-flow instructions, by number. Each leaves the program counter at the next one.
+    // Control-flow instructions, by number. Each sets the program counter to the next one.
 
     /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses,
     /// exports, EMIT and CUT): on to the next instruction. (MAN p. 37)

@@ -157,7 +157,7 @@ fn together(program: &Program, launch: &Launch, options: &Options, piece: usize)
     }
     sum.exports.sort_by_key(|target| (target.kind, target.base));
     (sum.memory.scatter, sum.memory.global) = (end.memory.scatter, end.memory.global);
-    Ok(Outcome { fidelity: end.fidelity, stack_needed: end.stack_needed, open: end.open, ..sum })
+    Ok(Outcome { fidelity: end.fidelity, stack_needed: end.stack_needed, finding: end.finding, ..sum })
 }
 
 #[test]
@@ -256,9 +256,9 @@ fn a_program_that_ends_with_entries_on_its_stack_says_so_and_does_not_trap() {
     let launch = launch(200, 64, |lane| lane > 100, |_| false, &[]);
     for engine in Engine::ALL {
         let open =
-            run(&program(source), &launch, &with(engine)).expect("it ends").open.expect("a push is open");
+            run(&program(source), &launch, &with(engine)).expect("it ends").finding.expect("a push is open");
         assert_eq!(open, Open { pushes: 1, loops: 0, calls: 0 });
         assert_eq!(open.to_string(), "the program ends with entries on its stack: 1 PUSH, 0 LOOP, 0 CALL");
-        assert_eq!(run(&program(EVERYTHING), &launch, &with(engine)).expect("it ends").open, None);
+        assert_eq!(run(&program(EVERYTHING), &launch, &with(engine)).expect("it ends").finding, None);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Outcome, Stage};
+use reconverge_r700::launch::Stage;
+use reconverge_r700::outcome::Outcome;
 use reconverge_simt::Mode;
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
@@ -138,9 +139,10 @@ fn run_r700(
     program: &reconverge_isa::Program,
     launch: &reconverge_r700::launch::Launch,
 ) -> Result<Outcome, String> {
-    use reconverge_r700::launch::{Options, run, run_observed};
+    use reconverge_r700::run::{run, run_observed};
+    use reconverge_simt::Options;
     let on = |engine, level, told: Option<&mut Told>| {
-        let options = Options { engine, level, ..Options::STRICT };
+        let options = Options { engine, level, ..Options::default() };
         match told {
             Some(told) => run_observed(program, launch, &options, told),
             None => run(program, launch, &options),

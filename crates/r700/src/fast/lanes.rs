@@ -19,7 +19,7 @@ pub(super) const TRUE: u8 = 1;
 /// Those of them whose predicate is false.
 pub(super) const FALSE: u8 = 2;
 
-/// Where a row stands: its distance from the first, in bytes.
+/// The place of a row: its distance from the first, in bytes.
 ///
 /// The rows: registers and clause temporaries, PV and PS, intermediate results, constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! From decoded code to operations: operands become rows, the order of a group's slots becomes an order of whole
 //! operations, and what every execution of a group counts is written down once.
 //!
-//! In a group everything is read before anything is written. An operation that writes a row which another one of its
-//! group still reads comes behind it; where they read each other's, one writes an intermediate row that is copied at
-//! the end. PV and PS are the rows of the destinations of the group before; only where there is no such row, or the
+//! In a group everything is read before anything is written. An operation that writes a row comes after those of its group
+//! that read the row; where two read each other's rows, one writes an intermediate row that is copied at the end. PV and PS are the rows of the destinations of the group before; only where there is no such row, or the
 //! group is one of the reference interpreter's, do they have rows of their own written.
 //!
 //! What is not lowered, because it is rare or traps, stays with the reference interpreter, group by group: indexed
@@ -433,7 +432,7 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.operation.dst;
             if free.is_none() {
-                // Each row that is left to write is also to be read: the result waits in a row of its own.
+                // Every row to write is still to be read: the result waits in an intermediate row.
                 draft.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }

@@ -108,7 +108,7 @@ pub enum LoopKind {
 pub struct LoopRegisters {
     /// Which loop it is.
     pub kind: LoopKind,
-    /// Rounds left, this one included; 0 in a DX10 loop without a limit.
+    /// Remaining rounds, this one included; 0 in a DX10 loop without a limit.
     pub trip: u32,
     /// aL, if this loop or one around it has an index.
     pub index: Option<i32>,
@@ -262,7 +262,7 @@ impl LoopConstant {
     }
 }
 
-/// The program's flow is malformed, or leaves what the hardware defines.
+/// The program's flow is malformed, or undefined on the hardware.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlowFault {
     /// A pop met an empty stack.

@@ -64,7 +64,7 @@ impl Wave {
         Ok(())
     }
 
-    /// MEM_*: element i of the burst goes behind element i - 1; no element beyond ARRAY_BASE + ARRAY_SIZE is written
+    /// MEM_*: element i of the burst goes after element i - 1; no element beyond ARRAY_BASE + ARRAY_SIZE is written
     /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
     pub(super) fn memory_export<O: Observer>(
         &mut self,
@@ -74,7 +74,7 @@ impl Wave {
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
         let space = space(export.inst);
-        // Scratch is the lane's own; everything else is an effect outside, which a killed lane has not.
+        // Scratch is the lane's own; all else is an effect outside the wavefront, which a killed lane does not have.
         if space != Space::Scratch {
             lanes &= self.flow.valid();
         }

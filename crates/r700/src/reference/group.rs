@@ -171,7 +171,7 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // ... except that the slots behind an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // ... except that the slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);

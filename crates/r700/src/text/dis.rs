@@ -10,16 +10,16 @@ use crate::chip::{Chip, Family};
 use crate::control::cf;
 use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
-/// How the text is to look.
+/// The form of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Behind each line, as a comment: its address and words.
+    /// Adds address and words to each line, as a comment.
     pub hex: bool,
-    /// Indents what stands between a push or loop start and its end.
+    /// Indents the lines between a push or loop start and its end.
     pub structure: bool,
 }
 
-/// A text with what a person should know about it.
+/// A text with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
     /// The text; [`assemble`](super::assemble) makes the same words of it.
@@ -49,10 +49,10 @@ pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut D
     dis.program();
 }
 
-/// Who a 64-bit word belongs to.
+/// What a 64-bit word belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    Nobody,
+    None,
     Cf,
     Clause,
 }
@@ -127,12 +127,12 @@ impl Dis<'_> {
     /// Which words are control flow: what can be reached from the first, as far as it is no clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
-        let mut owners = vec![Owner::Nobody; total];
+        let mut owners = vec![Owner::None; total];
         let mut starts = vec![false; total];
         let mut open = vec![0];
         while let Some(first) = open.pop() {
             let mut addr: usize = first;
-            while addr < total && owners[addr] == Owner::Nobody && !starts[addr] {
+            while addr < total && owners[addr] == Owner::None && !starts[addr] {
                 owners[addr] = Owner::Cf;
                 let pair = self.pair(addr);
                 let alu = pair[1] >> 29 & 1 != 0;
@@ -163,7 +163,7 @@ impl Dis<'_> {
             };
             let range = clause.addr..clause.addr.saturating_add(clause.len);
             match owners.get_mut(range) {
-                Some(place) if place.iter().all(|owner| *owner == Owner::Nobody) => {
+                Some(place) if place.iter().all(|owner| *owner == Owner::None) => {
                     place.fill(Owner::Clause);
                     bodies.push(addr);
                 }
@@ -187,7 +187,7 @@ impl Dis<'_> {
         let mut at = None;
         let mut addr = 0;
         while addr < owners.len() {
-            if owners[addr] != Owner::Nobody {
+            if owners[addr] != Owner::None {
                 addr += 1;
                 continue;
             }
@@ -197,7 +197,7 @@ impl Dis<'_> {
                 self.push("\n");
             }
             let zeros = (addr..owners.len())
-                .take_while(|&at| owners[at] == Owner::Nobody && self.pair(at) == [0, 0])
+                .take_while(|&at| owners[at] == Owner::None && self.pair(at) == [0, 0])
                 .count();
             if zeros > 0 {
                 self.push(".zero ");

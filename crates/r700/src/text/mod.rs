@@ -2,7 +2,7 @@
 //!
 //! Every bit of every word is either shown by the syntax of its instruction, or by an attribute when it differs
 //! from what is usual, or (reserved bits, fields the opcode does not read) by `BITS(…)`. What no instruction
-//! reaches stands as `.word`. `docs/r700-syntax.md` describes the text.
+//! reaches is written as `.word`. `docs/r700-syntax.md` describes the text.
 
 mod asm;
 mod attr;
@@ -58,7 +58,7 @@ fn op2_rows(family: Family) -> &'static Rows {
     }
 }
 
-/// How far left ALU_INST stands in an OP2 word.
+/// The lowest bit of ALU_INST in an OP2 word.
 const fn op2_shift(family: Family) -> u32 {
     match family {
         Family::R600 => 8,
@@ -70,7 +70,7 @@ const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
 /// The letters of an eight-valued component select; 6 is reserved.
 const SELECTS: &str = "xyzw016_";
-/// INDEX_MODE as it stands beside a register.
+/// INDEX_MODE as written beside a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
 /// LITERAL among the source selectors.
 const LITERAL: u32 = code::LITERAL as u32;
@@ -99,8 +99,8 @@ fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
     }
 }
 
-/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (spec 4.2, vector
-/// preferred).
+/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (MAN chapter
+/// 4, with ALU_INST_PREFER_VECTOR).
 fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8; 5]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
