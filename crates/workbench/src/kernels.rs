@@ -22,7 +22,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
-use reconverge_simt::{Event, FlowTrace, Mask, Observer, Statistics};
+use reconverge_simt::{Event, FlowTrace, Mask, Observer, Options, Statistics};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
 use thiserror::Error;
@@ -166,7 +166,7 @@ impl Prepared {
     pub fn run(self, how: How) -> Result<Left, KernelError> {
         Ok(match self {
             Prepared::R500 { setup, launch } => {
-                Left::R500(reconverge_r500::run::run(&setup, &r500_on(how, launch))?.into())
+                Left::R500(reconverge_r500::run::run(&setup, &launch, &options_of(how))?.into())
             }
             Prepared::R700 { program, launch, options } => {
                 Left::R700(reconverge_r700::run::run(&program, &launch, &r700_on(how, options))?.into())
@@ -187,7 +187,7 @@ impl Prepared {
         let mut trace = Streamed::default();
         let left = match self {
             Prepared::R500 { setup, launch } => Left::R500(
-                reconverge_r500::run::run_observed(&setup, &r500_on(how, launch), &mut trace)?.into(),
+                reconverge_r500::run::run_observed(&setup, &launch, &options_of(how), &mut trace)?.into(),
             ),
             Prepared::R700 { program, launch, options } => {
                 let options = r700_on(how, options);
@@ -290,9 +290,8 @@ impl Observer for Streamed {
     }
 }
 
-fn r500_on(how: How, mut launch: r500::Launch) -> r500::Launch {
-    (launch.options.engine, launch.options.level) = (how.engine(), how.level);
-    launch
+fn options_of(how: How) -> Options {
+    Options { engine: how.engine(), level: how.level, ..Options::default() }
 }
 
 fn r700_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
@@ -315,7 +314,7 @@ fn prepare_r500(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     let launch = r500::Launch {
         lanes: lanes as usize,
         inputs: vec![r500::Input { temp: 0, values: positions(lanes).into() }],
-        options: r500::Options { group_width, ..r500::Options::default() },
+        hardware: r500::Hardware { group_width, ..r500::Hardware::default() },
         ..r500::Launch::default()
     };
     Ok(Prepared::R500 { setup: Arc::new(reconverge_r500::setup::Setup::new(&assembled.program)?), launch })

@@ -9,10 +9,9 @@ use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::Stage;
 use reconverge_r700::outcome::Outcome;
-use reconverge_simt::Mode;
+use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
-use reconverge_workbench::request::How;
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -73,11 +72,11 @@ impl Lanes for R500Case {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let on = |engine, level, told: Option<&mut Told>| {
-                let how = How { engine: Some(engine), level };
-                let launch = self.launch(case_run, Mode::Lenient, how).map_err(Trouble::say)?;
+                let launch = self.launch(case_run).map_err(Trouble::say)?;
+                let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
                 let outcome = match told {
-                    Some(told) => run_observed(&setup, &launch, told),
-                    None => run(&setup, &launch),
+                    Some(told) => run_observed(&setup, &launch, &options, told),
+                    None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
             };
@@ -140,7 +139,6 @@ fn run_r700(
     launch: &reconverge_r700::launch::Launch,
 ) -> Result<Outcome, String> {
     use reconverge_r700::run::{run, run_observed};
-    use reconverge_simt::Options;
     let on = |engine, level, told: Option<&mut Told>| {
         let options = Options { engine, level, ..Options::default() };
         match told {
