@@ -11,8 +11,6 @@ use crate::flow::Open;
 #[cfg(doc)]
 use crate::launch::Launch;
 use crate::rules::Rule;
-#[cfg(doc)]
-use crate::wave::Wave;
 
 /// How exact a run was: what it executed, and which disputed readings it leaned on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +90,7 @@ pub struct Outcome {
     pub memory: MemoryOutcome,
     /// What a geometry program emitted, in order.
     pub emissions: Vec<Emission>,
-    /// Counts: see [`Wave`] for what is counted.
+    /// Counts: see [`Wave`](crate::wave::Wave) for what is counted.
     pub statistics: Statistics,
     /// How exact it was.
     pub fidelity: Executed,

@@ -201,7 +201,7 @@ fn state_is_checked_and_kept_in_order() {
 }
 
 #[test]
-fn each_directive_tells_what_does_not_fit() {
+fn each_directive_says_what_does_not_fit() {
     let cases = [
         (".stag ps", ".stag", "unknown directive", "did you mean `stage`?"),
         (".stage px", "px", "unknown kind of program", "did you mean `ps`?"),
@@ -227,7 +227,7 @@ fn each_directive_tells_what_does_not_fit() {
         (".state SQ_CONFIG", ".state", ".state needs more operands", "REGISTER value"),
         (".word 1", ".word", ".word needs more operands", ".word w0, w1"),
         (".org 1 2", "2", ".org has no such operand", ".org n"),
-        ("NOP:\n.chip r600", ".chip", ".chip must stand before the first instruction", ""),
+        ("NOP:\n.chip r600", ".chip", ".chip must be before the first instruction", ""),
         ("ALU:\n 0 x: MOV R1.x, 1\n.literal q, 1", "q", "a component x, y, z or w was expected", ""),
     ];
     for (source, at, message, help) in cases {
@@ -238,14 +238,14 @@ fn each_directive_tells_what_does_not_fit() {
 }
 
 #[test]
-fn a_clause_of_the_wrong_size_or_kind_is_told() {
+fn a_clause_of_the_wrong_size_or_kind_is_an_error() {
     let many = "ALU:\n".to_owned() + &" 0 x: MOV R1.x, 1\n".repeat(129) + "NOP: END_OF_PROGRAM\n";
     assert_eq!(first(&many).1, "the clause has 129 instructions or slots; 1 to 128 fit");
     let many = "TEX:\n".to_owned() + &" PASS R1.xyzw, R0.xyzw, t0, s0\n".repeat(17) + "NOP: END_OF_PROGRAM\n";
     assert_eq!(first(&many).1, "the clause has 17 instructions or slots; 1 to 16 fit");
     let r600 = assemble(&many.replacen("TEX", ".chip r600\nTEX", 1), Chip::RV770).unwrap_err();
     assert_eq!(r600[0].message, "the clause has 17 instructions or slots; 1 to 8 fit");
-    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this stands in an ALU clause only");
+    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this fits in an ALU clause only");
     assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
-    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction stands before this");
+    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction is before this");
 }

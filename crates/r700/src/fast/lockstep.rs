@@ -139,7 +139,7 @@ mod tests {
                 let words = [words, &[seed]].concat();
                 run(origin, fast, &mut Simd::default(), &words, &mut shares).expect("the engines agree");
             }
-            assert_eq!(shares.total(), 64 * 10);
+            assert_eq!(shares.total(), 64 * 9);
             for path in [Path::Clause, Path::Block, Path::Single, Path::Reference] {
                 assert!(shares.of(path) > 64, "{shares}");
             }
