@@ -7,7 +7,7 @@ use reconverge_isa::{Image, Program};
 use reconverge_simt::Mode;
 use reconverge_workbench::Known;
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::open::{OpenError, open};
+use reconverge_workbench::open::{OpenError, is_source, open};
 use reconverge_workbench::request::Error;
 use reconverge_workbench::values::Files;
 
@@ -55,11 +55,10 @@ fn read_launch(path: &str, text: &str, folder: &dyn Folder) -> Result<Vec<Case>,
     let name = launch.program().unwrap_or_default().to_owned();
     let case = |kind| Ok(vec![Case { file: path.to_owned(), name: name.clone(), kind }]);
     let bytes = folder.read(&name).ok_or_else(|| damaged(format!("the program {name} is not beside it")))?;
-    let is_source = name.ends_with(".s");
     let stage = launch.stage().map(str::parse::<Stage>).transpose();
     let stage = stage.map_err(|unknown| damaged(unknown.to_string()))?;
     let known = Known { isa: Some(launch.isa()), chip: launch.chip().map(str::to_owned), stage };
-    let opened = open(&bytes, is_source, &known).map_err(|error| match error {
+    let opened = open(&bytes, is_source(&name), &known).map_err(|error| match error {
         OpenError::Source(errors) => {
             let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));
             damaged(format!("{name}:{line}:{column}: {}", errors[0]))

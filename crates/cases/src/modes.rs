@@ -2,12 +2,16 @@
 
 use reconverge_simt::Mode;
 
+use reconverge_workbench::request::{Error, MOST_LANES};
+
 use crate::{Settings, Verdict};
 
 /// Why a run does not give what it should.
 pub(crate) enum Trouble {
     /// The program trapped.
     Trap(String),
+    /// The program left what it should, but strict mode objects to how it ended.
+    Finding(String),
     /// It gave something else, or the case makes no sense.
     Wrong(String),
 }
@@ -15,13 +19,18 @@ pub(crate) enum Trouble {
 impl Trouble {
     pub(crate) fn say(self) -> String {
         match self {
-            Trouble::Trap(why) | Trouble::Wrong(why) => why,
+            Trouble::Trap(why) | Trouble::Finding(why) | Trouble::Wrong(why) => why,
         }
     }
 }
 
+/// Refuses more lanes than a launch may have.
+pub(crate) fn lanes_fit(lanes: usize) -> Result<(), Trouble> {
+    if lanes > MOST_LANES { Err(Trouble::Wrong(Error::Lanes(lanes).to_string())) } else { Ok(()) }
+}
+
 /// Judges every run of a case. Without a chosen mode, both must give the result, except that a strict trap is a
-/// finding when lenient mode gives it.
+/// finding when lenient mode gives it. What strict mode objects to at a program's end is a finding in any case.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],
@@ -36,13 +45,17 @@ pub(crate) fn in_modes<Run>(
         if let Some(mode) = settings.mode {
             match judge(run, mode) {
                 Ok(()) => continue,
+                Err(Trouble::Finding(why)) => {
+                    findings.push(why);
+                    continue;
+                }
                 Err(why) => return failed(why),
             }
         }
         match judge(run, Mode::Strict) {
             Ok(()) => {}
-            Err(Trouble::Trap(trap)) if findings.contains(&trap) => {}
-            Err(Trouble::Trap(trap)) => findings.push(trap),
+            Err(Trouble::Trap(why) | Trouble::Finding(why)) if findings.contains(&why) => {}
+            Err(Trouble::Trap(why) | Trouble::Finding(why)) => findings.push(why),
             Err(why) => return failed(why),
         }
         if let Err(why) = judge(run, Mode::Lenient) {

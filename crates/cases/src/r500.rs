@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_r500::launch::{Input, Launch, Options, Outcome, RunError, Setup, Texture, group_width, run};
-use reconverge_simt::Mode;
+use reconverge_r500::launch::{Hardware, Input, Launch, RunError, group_width};
+use reconverge_r500::outputs::Outcome;
+use reconverge_r500::run::run;
+use reconverge_r500::setup::Setup;
+use reconverge_r500::texture::Texture;
+use reconverge_simt::{Mode, Options};
 use reconverge_workbench::request::How;
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
@@ -65,8 +69,12 @@ impl R500Case {
             Err(error) => return Verdict::Failed(error.to_string()),
         };
         in_modes(settings, &self.runs, |case_run, mode| {
-            let outcome = run(&setup, &self.launch(case_run, mode, settings.how)?)?;
-            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
+            let outcome = run(&setup, &self.launch(case_run)?, &options(mode, settings.how))?;
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)?;
+            match outcome.finding {
+                None => Ok(()),
+                Some(finding) => Err(Trouble::Finding(finding.to_string())),
+            }
         })
     }
 
@@ -76,8 +84,8 @@ impl R500Case {
         case_run.expectation.compare(self.out, &lanes)
     }
 
-    pub(crate) fn launch(&self, case_run: &Run<Constants>, mode: Mode, how: How) -> Result<Launch, Trouble> {
-        let default = Options::default();
+    pub(crate) fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let textures = self.textures.iter().map(texture).collect::<Result<_, _>>()?;
         Ok(Launch {
             lanes: self.lanes,
@@ -91,21 +99,19 @@ impl R500Case {
                 .collect(),
             constants: case_run.constants.r#const.iter().map(|(number, quad)| (*number, quad.0)).collect(),
             textures,
-            options: Options {
-                mode,
-                group_width: group_width(self.chip.as_deref()),
-                engine: how.engine(),
-                level: how.level,
-                ..default
-            },
+            hardware: Hardware { group_width: group_width(self.chip.as_deref()), ..Hardware::default() },
         })
     }
+}
+
+pub(crate) fn options(mode: Mode, how: How) -> Options {
+    Options { mode, engine: how.engine(), level: how.level, ..Options::default() }
 }
 
 impl From<RunError> for Trouble {
     fn from(error: RunError) -> Trouble {
         match error {
-            RunError::Trap { .. } => Trouble::Trap(error.to_string()),
+            RunError::Trap(_) => Trouble::Trap(error.to_string()),
             RunError::Launch(_) | RunError::Differ(_) => Trouble::Wrong(error.to_string()),
         }
     }

@@ -30,8 +30,9 @@ pub struct Code {
     regs: BTreeMap<String, Word>,
     #[serde(default)]
     loop_const: BTreeMap<usize, Word>,
-    /// Not seen in any case so far.
-    bool_const: Option<serde_json::Value>,
+    /// SQ_BOOL_CONST.
+    #[serde(default)]
+    bool_const: Word,
 }
 
 /// A general-purpose register.
@@ -60,9 +61,6 @@ impl R700Case {
         if let Err(why) = round_trip(&target, &program) {
             return Verdict::Failed(why);
         }
-        if let Some(value) = &self.program.bool_const {
-            return Verdict::Unsupported(format!("bool_const = {value}"));
-        }
         in_modes(settings, &self.runs, |case_run, mode| {
             let outcome =
                 run(&program, &self.launch(case_run)?, &options(mode, settings)).map_err(trouble)?;
@@ -86,6 +84,7 @@ impl R700Case {
     }
 
     pub(crate) fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let mut launch = Launch::new(chip(self.chip.as_deref())?, Stage::Pixel, self.lanes);
         if let Some(resources) = self.program.regs.get("SQ_PGM_RESOURCES_PS") {
             launch.set_pgm_resources(resources.0);
@@ -95,6 +94,7 @@ impl R700Case {
             launch.inputs.push(Input { gpr: input.place.gpr, values });
         }
         let resources = &mut launch.resources;
+        resources.booleans = self.program.bool_const.0;
         for (number, value) in &self.program.loop_const {
             let constant = resources.loop_constants.get_mut(*number);
             *constant.ok_or_else(|| Trouble::Wrong(format!("loop constant {number}")))? =
@@ -204,6 +204,7 @@ impl LlvmCase {
     }
 
     pub(crate) fn launch(&self) -> Result<Launch, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let stage = match self.stage.as_str() {
             "ps" => Stage::Pixel,
             "vs" => Stage::Vertex,

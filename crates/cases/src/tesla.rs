@@ -95,6 +95,7 @@ impl TeslaCase {
     }
 
     pub(crate) fn fragment(&self, case_run: &Run<Constants>) -> Result<Fragment, Trouble> {
+        crate::modes::lanes_fit(self.lanes)?;
         let mut setup = Setup::new(self.chip()?);
         if let Some(registers) = self.register("FP_REG_ALLOC_TEMP") {
             setup.registers = registers;

@@ -189,7 +189,7 @@ fn is_beside(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     name.starts_with('.')
         || name == "index.json"
-        || matches!(extension, "md" | "c" | "cl" | "s" | "npy" | "toml.lock")
+        || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "toml.lock")
 }
 
 fn read_path(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<()> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use reconverge_isa::Program;
-use reconverge_workbench::open::OpenError;
+use reconverge_workbench::open::{OpenError, is_source};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, open};
 
@@ -30,16 +30,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| path.display().to_string())
 }
 
-/// Whether a file holds assembler source, by its name.
-pub(crate) fn is_source(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "s" || extension == "asm")
-}
-
 /// Opens a program file, printing its notes and warnings.
 pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
     let bytes = read(path)?;
     let name = path.display().to_string();
-    match open(&bytes, is_source(path), &args.known()) {
+    match open(&bytes, is_source(&name), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
             if !opened.warnings.is_empty() {

@@ -18,8 +18,10 @@ pub fn coverage() -> String {
     table(&mut text, "Instruction types (TYPE)", "CTM guide p. 23; REG", InstType::ALL, |_| {
         Fidelity::Specified
     });
-    table(&mut text, "RGB unit (RGB_OP)", "CTM guide p. 28", RgbOp::ALL, fidelity::rgb);
-    table(&mut text, "Alpha unit (ALPHA_OP)", "CTM guide p. 29", AlphaOp::ALL, fidelity::alpha);
+    table(&mut text, "RGB unit (RGB_OP)", "CTM guide p. 28", RgbOp::ALL, |op: RgbOp| op.operation().fidelity);
+    table(&mut text, "Alpha unit (ALPHA_OP)", "CTM guide p. 29", AlphaOp::ALL, |op: AlphaOp| {
+        op.operation().fidelity
+    });
     table(&mut text, "Presubtract (SRCP_OP)", "CTM guide p. 26", SrcpOp::ALL, |_| Fidelity::Approximate);
     table(&mut text, "Output modifier (OMOD)", "CTM guide p. 29", Omod::ALL, |omod| match omod {
         Omod::DISABLED => Fidelity::Specified,

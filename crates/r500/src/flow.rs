@@ -96,6 +96,17 @@ pub struct Call {
     loop_depth: usize,
 }
 
+/// Entries on the stacks of a group that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
+/// group whatever its state, but no structured program ends so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the program ends with {loops} loops and {calls} calls open")]
+pub struct LeftOpen {
+    /// Frames of the loop stack.
+    pub loops: usize,
+    /// Entries of the address stack.
+    pub calls: usize,
+}
+
 /// What the documents leave undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
@@ -386,6 +397,12 @@ impl Flow {
         Ok(decision)
     }
 
+    /// What strict mode reports about a group that has ended: entries on its stacks.
+    pub fn left_open(&self) -> Option<LeftOpen> {
+        let (loops, calls) = (self.loops.len(), self.calls.len());
+        (self.ended && self.mode == Mode::Strict && loops + calls != 0).then_some(LeftOpen { loops, calls })
+    }
+
     /// Frames and addresses on the stacks.
     fn depth(&self) -> usize {
         self.loops.len() + self.calls.len()
@@ -671,11 +688,8 @@ impl FlowView for Flow {
     }
 }
 
-/// For the fast engine.
-#[path = "fast/usual.rs"]
-mod usual;
-pub(crate) use usual::Usual;
+mod shortcut;
+pub(crate) use shortcut::LoopStep;
 
 #[cfg(test)]
-#[path = "flow_tests.rs"]
 mod tests;

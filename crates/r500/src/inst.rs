@@ -1,11 +1,9 @@
 //! A decoded instruction: what decode gives and everything that executes starts from.
 //!
-//! Decoding is strict about codes that have no meaning (nothing can execute them) and reports the rest as
-//! [`Violation`]s: things the documents forbid but that hardware would do something with. A strict machine traps
-//! on them when the instruction is reached; a lenient one does what is noted at each.
+//! Decoding is strict about codes that have no meaning: nothing can execute them. What the documents forbid but hardware
+//! would do something with is in `violations.rs`.
 
 use reconverge_isa::word::WordError;
-use thiserror::Error;
 
 use crate::words::*;
 
@@ -170,7 +168,22 @@ pub struct AlphaHalf {
     pub target: Target,
 }
 
-/// Decodes six words in upload order. Reserved bits are ignored here and reported by [`violations`].
+impl Alu {
+    /// Render target or predicate comparison of a channel.
+    pub(crate) fn target(&self, channel: usize) -> Target {
+        if channel == 3 { self.alpha.target } else { self.rgb.target }
+    }
+
+    /// Destination temporary of a channel, and whether aL is added to it.
+    pub(crate) fn destination(&self, channel: usize) -> (u8, bool) {
+        match channel {
+            3 => (self.alpha.addrd, self.alpha.addrd_rel),
+            _ => (self.rgb.addrd, self.rgb.addrd_rel),
+        }
+    }
+}
+
+/// Decodes six words in upload order. Reserved bits are ignored here and reported by `violations.rs`.
 ///
 /// # Errors
 /// A field holds a code that has no meaning, so that nothing can execute the instruction.
@@ -263,158 +276,12 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
 }
 
 /// CTM guide p. 26. Bit 7 without CONST makes an inline constant, and REL is then invalid (ignored here, see
-/// [`Violation::RelativeInline`]).
+/// `Violation::RelativeInline`).
 fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     match (is_const, addr & 0x80 != 0) {
         (true, _) => Source::Const { addr, rel },
         (false, false) => Source::Temp { addr, rel },
         (false, true) => Source::Inline { code: addr & 0x7f },
-    }
-}
-
-/// Something the documents forbid in an encoding that can still be executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Violation {
-    /// Reserved bits are set. Lenient: ignored.
-    #[error("reserved bits {bits:#010x} of word {word} are set")]
-    ReservedBits {
-        /// Word 0 to 5.
-        word: u8,
-        /// The bits.
-        bits: u32,
-    },
-    /// FC with RGB_PRED_SEL = RGBA: an FC instruction has one predicate. Lenient: red. (CTM guide p. 31)
-    #[error("an FC instruction cannot use RGB_PRED_SEL = RGBA: it has one predicate")]
-    FcPredicatePerChannel,
-    /// A write mask for outputs or predicates on TEX or FC. Lenient: ignored.
-    #[error("RGB_OMASK and ALPHA_OMASK mean nothing on TEX and FC instructions")]
-    OmaskOnTexOrFc,
-    /// SOP without a transcendental in the alpha unit. Lenient: forwards the alpha unit's value. (REG)
-    #[error("SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit")]
-    SopWithoutTranscendental,
-    /// DP without a dot product in the RGB unit. Lenient: forwards the red value. (REG)
-    #[error("alpha DP needs DP3, DP4 or D2A in the RGB unit")]
-    DpWithoutDotProduct,
-    /// OMOD disabled on an operation that computes. Lenient: the value passes unscaled. (CTM guide p. 29)
-    #[error("OMOD DISABLED is only valid for MIN, MAX, CND and CMP")]
-    OmodDisabledOnArithmetic,
-    /// An inline constant with REL. Lenient: REL is ignored. (CTM guide p. 26, table of operands)
-    #[error("an inline constant cannot be relative")]
-    RelativeInline,
-    /// ALU_WMASK on OUT. Lenient: the ALU result is not written. (CTM guide p. 35: "any ALU instruction")
-    #[error("ALU_WMASK is only valid on ALU instructions")]
-    AluResultOnOut,
-    /// W_OMASK on ALU. Lenient: ignored. (REG)
-    #[error("W_OMASK is only valid on OUT instructions")]
-    DepthOnAlu,
-}
-
-/// What the documents forbid about these words, in the order of the words.
-pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
-        // Words that nothing reads are "write 0" too, but no source says that hardware looks at them.
-        let bits = raw & !info.owned;
-        if bits != 0 && !info.fields.is_empty() {
-            found.push(Violation::ReservedBits { word: word as u8, bits });
-        }
-    }
-    let has_omask = inst.common.rgb_omask != 0 || inst.common.alpha_omask;
-    match &inst.body {
-        Body::Alu(alu) => alu_violations(words, inst.common.r#type, alu, &mut found),
-        Body::Fc(_) => {
-            if inst.common.rgb_pred_sel == PredSel::RGBA {
-                found.push(Violation::FcPredicatePerChannel);
-            }
-            if has_omask {
-                found.push(Violation::OmaskOnTexOrFc);
-            }
-        }
-        Body::Tex(_) if has_omask => found.push(Violation::OmaskOnTexOrFc),
-        Body::Tex(_) => {}
-    }
-    found
-}
-
-fn alu_violations(words: &[u32; WORDS], kind: InstType, alu: &Alu, found: &mut Vec<Violation>) {
-    if alu.rgb.op == RgbOp::SOP && !alu.alpha.op.is_transcendental() {
-        found.push(Violation::SopWithoutTranscendental);
-    }
-    if alu.alpha.op == AlphaOp::DP && !alu.rgb.op.is_dot_product() {
-        found.push(Violation::DpWithoutDotProduct);
-    }
-    if (alu.rgb.omod == Omod::DISABLED && !alu.rgb.op.passes_bits())
-        || (alu.alpha.omod == Omod::DISABLED && !alu.alpha.op.passes_bits())
-    {
-        found.push(Violation::OmodDisabledOnArithmetic);
-    }
-    for word in &words[1..3] {
-        for base in [0, 10, 20] {
-            if word >> base & 0x380 == 0x280 {
-                found.push(Violation::RelativeInline);
-            }
-        }
-    }
-    if kind == InstType::OUT && alu.alu_wmask {
-        found.push(Violation::AluResultOnOut);
-    }
-    if kind == InstType::ALU && alu.w_omask {
-        found.push(Violation::DepthOnAlu);
-    }
-}
-
-impl RgbOp {
-    /// How many of the operands A, B, C mean something, in order. MDH and MDV use the modifiers of A and C; D2A uses
-    /// two channels of A and B and one of C. (CTM guide p. 28)
-    pub const fn operands(self) -> usize {
-        match self {
-            RgbOp::MAD | RgbOp::D2A | RgbOp::CND | RgbOp::CMP | RgbOp::MDH | RgbOp::MDV => 3,
-            RgbOp::DP3 | RgbOp::DP4 | RgbOp::MIN | RgbOp::MAX => 2,
-            RgbOp::FRC => 1,
-            RgbOp::SOP => 0,
-        }
-    }
-
-    /// Whether the result is one dot product in all channels.
-    pub const fn is_dot_product(self) -> bool {
-        matches!(self, RgbOp::DP3 | RgbOp::DP4 | RgbOp::D2A)
-    }
-
-    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
-    pub const fn passes_bits(self) -> bool {
-        matches!(self, RgbOp::MIN | RgbOp::MAX | RgbOp::CND | RgbOp::CMP)
-    }
-}
-
-impl AlphaOp {
-    /// How many of the operands A, B, C mean something, in order. MDH and MDV use the modifiers of A and C. (CTM
-    /// guide p. 29)
-    pub const fn operands(self) -> usize {
-        match self {
-            AlphaOp::MAD | AlphaOp::CND | AlphaOp::CMP | AlphaOp::MDH | AlphaOp::MDV => 3,
-            AlphaOp::MIN | AlphaOp::MAX => 2,
-            AlphaOp::FRC
-            | AlphaOp::EX2
-            | AlphaOp::LN2
-            | AlphaOp::RCP
-            | AlphaOp::RSQ
-            | AlphaOp::SIN
-            | AlphaOp::COS => 1,
-            AlphaOp::DP => 0,
-        }
-    }
-
-    /// Whether this is one of the operations that only the alpha unit has.
-    pub const fn is_transcendental(self) -> bool {
-        matches!(
-            self,
-            AlphaOp::EX2 | AlphaOp::LN2 | AlphaOp::RCP | AlphaOp::RSQ | AlphaOp::SIN | AlphaOp::COS
-        )
-    }
-
-    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
-    pub const fn passes_bits(self) -> bool {
-        matches!(self, AlphaOp::MIN | AlphaOp::MAX | AlphaOp::CND | AlphaOp::CMP)
     }
 }
 
@@ -481,23 +348,6 @@ mod tests {
         );
         assert_eq!(alu.rgb_sources.srcp_op, SrcpOp::NEG);
         assert_eq!(alu.rgb.omod, Omod::MUL_2);
-    }
-
-    #[test]
-    fn forbidden_combinations_are_named() {
-        let check = |words: [u32; 6], expected: &[Violation]| {
-            assert_eq!(violations(&words, &decode(&words).unwrap()), expected);
-        };
-        check([0, 0x8_0200, 0x8_0200, 0, 0, 0], &[]);
-        check([0, 0x280, 0, 0, 0, 0], &[Violation::RelativeInline]);
-        check([0, 0, 0, 0, 0, 10], &[Violation::SopWithoutTranscendental]);
-        check([0, 0, 0, 0, 1, 0], &[Violation::DpWithoutDotProduct]);
-        check([0, 0, 0, 7 << 26, 0, 0], &[Violation::OmodDisabledOnArithmetic]);
-        check([1, 0, 0, 1 << 31, 0, 0], &[Violation::AluResultOnOut]);
-        check([0, 0, 0, 0, 1 << 31, 0], &[Violation::DepthOnAlu]);
-        check([2 | 1 << 3, 0, 0, 0, 0, 0], &[Violation::FcPredicatePerChannel]);
-        check([3 | 1 << 18, 0, 0, 0, 0, 0], &[Violation::OmaskOnTexOrFc]);
-        check([2, 0, 8, 0, 0, 0], &[Violation::ReservedBits { word: 2, bits: 8 }]);
     }
 
     #[test]

@@ -1,10 +1,21 @@
 //! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP) and the CTM model over it.
 //!
-//! Read in this order: [`words`] (every bit), [`inst`] (what decode makes of them), [`flow`] (how lanes diverge
-//! and come together: the heart), [`mod@lane`] (what one lane computes), [`mod@reference`] (the interpreter that puts
-//! them together), [`launch`] (what is true before the first instruction), [`outputs`] (what there is behind the last).
-//! [`ctm`] adds domains and memory,
-//! [`texture`] fetches. [`fast`] is the second engine: the same results, whole rows at a time.
+//! Modules in the order of their imports, which is also one to read them in (`tests/imports.rs` holds it):
+//!
+//! | module | for |
+//! |---|---|
+//! | [`words`], [`inst`] | every bit, and what decode makes of them |
+//! | [`chip`] | the names of the chips |
+//! | [`flow`] | how lanes diverge and come together: the heart |
+//! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
+//! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |
+//! | [`setup`] | a program in its slots with its state registers |
+//! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
+//! | [`group`], [`outputs`] | the state of one group, and what remains after its last instruction |
+//! | [`launch`] | what is true before the first instruction |
+//! | [`mod@reference`], [`fast`] | the clear interpreter, and the same results for whole rows of lanes at a time |
+//! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
+//! | [`text`], [`coverage`] | disassembler and assembler, the list of every operation |
 //!
 //! Documents, as cited in comments:
 //!
@@ -15,16 +26,24 @@
 //! | Mesa | the r300 driver of Mesa 22.3.6 |
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
 
+pub mod cause;
+pub mod chip;
 pub mod coverage;
 pub mod ctm;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
+pub mod group;
 pub mod inst;
 pub mod lane;
 pub mod launch;
+pub mod memory;
+pub mod operations;
 pub mod outputs;
 pub mod reference;
+pub mod run;
+pub mod setup;
 pub mod text;
 pub mod texture;
+pub mod violations;
 pub mod words;

@@ -1,14 +1,17 @@
-//! What the lanes of a run leave in their output registers.
+//! What a run leaves: the lanes' output registers, counts, findings.
 //!
 //! Programs seldom write more than a few of the seventeen channels that render targets and depth have, so they are kept
 //! by channel: a column of one word a lane for each channel that any lane wrote, and none for the others.
 
 use std::ops::Range;
 
-use reconverge_simt::{Lane, Mask};
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Lane, Mask, Statistics};
+use thiserror::Error;
 
+use crate::flow::LeftOpen;
+use crate::group::{DEPTH_ROW, Group, OUTPUTS, color_row, output_row};
 use crate::inst::TARGETS;
-use crate::reference::{Group, OUTPUTS, output_row};
 
 /// What one lane left in its output registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +24,24 @@ pub struct LaneOutput {
     pub written: [u8; TARGETS],
     /// The depth (W) output, if it was written.
     pub depth: Option<u32>,
+}
+
+impl LaneOutput {
+    /// What a lane of a group has left so far.
+    pub fn of(group: &Group, lane: usize) -> LaneOutput {
+        let at = Lane(lane as u8);
+        let mut output = LaneOutput { killed: group.killed.has(at), ..LaneOutput::default() };
+        for target in 0..TARGETS {
+            for channel in 0..4 {
+                output.color[target][channel] = group.rows[color_row(target, channel)][lane];
+                if group.written.color[target][channel].has(at) {
+                    output.written[target] |= 1 << channel;
+                }
+            }
+        }
+        output.depth = group.written.depth.has(at).then(|| group.rows[DEPTH_ROW][lane]);
+        output
+    }
 }
 
 /// What all lanes left in their output registers.
@@ -210,6 +231,85 @@ fn insert(bits: &mut [u64], place: usize, lanes: Mask) {
     }
 }
 
+/// What a run gives back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What the lanes left in their output registers.
+    pub outputs: Outputs,
+    /// Counts over all threads.
+    pub statistics: Statistics,
+    /// What was executed, and how exact it was.
+    pub report: Report,
+    /// What strict mode objects to although nothing traps, of the first group that has such.
+    pub finding: Option<Finding>,
+}
+
+/// What strict mode objects to although nothing traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{left_open} (group from lane {first_lane})")]
+pub struct Finding {
+    /// First lane of the group.
+    pub first_lane: usize,
+    /// What its stacks held at its end.
+    pub left_open: LeftOpen,
+}
+
+impl Outcome {
+    /// The output registers of a lane; `None` when there is no such lane.
+    pub fn lane(&self, lane: usize) -> Option<LaneOutput> {
+        self.outputs.get(lane)
+    }
+
+    /// The output registers of each lane, in lane order.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
+        self.outputs.iter()
+    }
+}
+
+/// Counts and finding of some groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Counts over all threads.
+    pub statistics: Statistics,
+    /// What was executed, and how exact it was.
+    pub report: Report,
+    /// What strict mode objects to although nothing traps, of the first group that has such.
+    pub finding: Option<Finding>,
+}
+
+impl Totals {
+    /// Adds a group that has ended.
+    pub(crate) fn add_group(&mut self, group: &Group, first_lane: usize) {
+        self.add_counts(group, first_lane);
+        self.report.add(&group.report());
+    }
+
+    /// [`Totals::add_group`] without the report.
+    pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
+        self.statistics.add(&group.statistics());
+        let finding = group.flow().left_open().map(|left_open| Finding { first_lane, left_open });
+        self.finding = first(self.finding, finding);
+    }
+
+    /// Adds other groups, before these or after them.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.statistics.add(&other.statistics);
+        self.report.add(&other.report);
+        self.finding = first(self.finding, other.finding);
+    }
+
+    /// The outcome, with what the lanes left.
+    pub(crate) fn with(self, outputs: Outputs) -> Outcome {
+        let Totals { statistics, report, finding } = self;
+        Outcome { outputs: outputs.settled(), statistics, report, finding }
+    }
+}
+
+/// The first of two findings in the order of the groups.
+fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
+    one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,9 +317,14 @@ mod tests {
     /// Lanes 62 to 73 of a launch of 100, which leave their own numbers in the blue of target B, all but lane 70.
     fn part_of_a_run() -> Outputs {
         let setup =
-            crate::text::assemble("OUT nop\n").map(|assembled| crate::launch::Setup::new(&assembled.program));
+            crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
         let setup = std::sync::Arc::new(setup.expect("it assembles").expect("a program"));
-        let mut group = Group::new(&setup, &crate::launch::Launch::default(), 0, Mask::first(12));
+        let mut group = crate::launch::Launch::default().group(
+            &setup,
+            &reconverge_simt::Options::default(),
+            0,
+            Mask::first(12),
+        );
         group.rows[output_row(color(1, 2))] =
             std::array::from_fn(|lane| if lane == 8 { 0 } else { 62 + lane as u32 });
         group.written.color[1][2] = Mask::first(12) - Mask(1 << 8);

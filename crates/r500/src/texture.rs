@@ -1,17 +1,18 @@
 //! Texture fetches: what the TEX operations make of their coordinates. (CTM guide p. 33; REG, US_TEX_INST)
 
 use reconverge_simt::texture::{Image, Position, Sampler, Shape, lod_of_quad, sample};
-use thiserror::Error;
+use std::sync::Arc;
 
-use crate::launch::Texture;
+use crate::cause::TextureError;
 use crate::words::TexOp;
 
-/// A fetch that has no documented meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Error {
-    /// R500 has no array textures.
-    #[error("R500 cannot read a {0:?} texture: 1D, 2D, 3D and cube only")]
-    Shape(Shape),
+/// A texture unit: what it reads and how.
+#[derive(Clone, Debug)]
+pub struct Texture {
+    /// The texels.
+    pub image: Arc<Image>,
+    /// Filtering and wrapping.
+    pub sampler: Sampler,
 }
 
 /// Where a lane fetches, with what its level of detail may depend on.
@@ -37,10 +38,10 @@ pub struct Coordinates {
 ///
 /// # Errors
 /// Textures that the machine does not have.
-pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4], Error> {
+pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4], TextureError> {
     let image: &Image = &texture.image;
     if matches!(image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
-        return Err(Error::Shape(image.shape()));
+        return Err(TextureError::Shape(image.shape()));
     }
     let sampler = Sampler { unnormalised: at.unscaled || texture.sampler.unnormalised, ..texture.sampler };
     let plain = |[s, t, r, _]: [f32; 4]| [s, t, r];
@@ -69,8 +70,6 @@ pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4],
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use reconverge_simt::texture::{Filter, Level, MipFilter, Wrap};
 
     use super::*;
@@ -151,6 +150,6 @@ mod tests {
             vec![Level { width: 1, height: 1, depth: 2, texels: vec![[0; 4]; 2] }],
         );
         let texture = Texture { image: Arc::new(image.unwrap()), sampler: Sampler::default() };
-        assert_eq!(fetch(&texture, TexOp::LD, &at(0.0, 1.0)), Err(Error::Shape(Shape::D2Array)));
+        assert_eq!(fetch(&texture, TexOp::LD, &at(0.0, 1.0)), Err(TextureError::Shape(Shape::D2Array)));
     }
 }

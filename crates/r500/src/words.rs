@@ -540,6 +540,48 @@ word! {
     }
 }
 
+// ---- The CTM model (CTM guide pp. 4-6)
+
+names! {
+    /// How elements are laid out. (CTM guide, format parameter)
+    pub enum Tiling(2) {
+        LINEAR = 0,
+        /// The layout is not documented in the available pages; refused.
+        TILED = 1,
+        /// Inputs only: one fetch gives four neighbours of a single-channel buffer.
+        LINEAR_INP_2X2 = 2,
+        /// The layout is not documented in the available pages; refused.
+        TILED_INP_2X2 = 3,
+    }
+
+    /// Type of an element; 5 to 7 are reserved. Integers read as value / maximum, absent channels as 0
+    /// (recommended, r500.md Q21).
+    pub enum Format(3) { UINT16_1 = 0, UINT8_4 = 1, FLOAT32_1 = 2, FLOAT32_2 = 3, FLOAT32_4 = 4 }
+
+    /// Conditional test: v, the conditional value, against b, the buffer's. (set_cond_test)
+    pub enum CondTest(3) {
+        NEVER = 0, LESS = 1, LESS_EQUAL = 2, EQUAL = 3, GREATER_EQUAL = 4, GREATER = 5, NOT_EQUAL = 6, ALWAYS = 7,
+    }
+
+    /// Where the test applies. (set_cond_loc)
+    pub enum CondLoc(1) {
+        /// When a program ends: its outputs are sent or not.
+        DPP = 0,
+        /// Before a pair is scheduled: it runs or not.
+        PE = 1,
+    }
+}
+
+word! {
+    /// The format parameter of set_inp_fmt, set_out_fmt and set_cond_out_fmt. (CTM guide p. 6)
+    pub struct FormatParam(u32) = "FORMAT" {
+        /// Pitch divided by four.
+        pitch4: u16 [12:2],
+        tiling: Tiling [17:16],
+        format: Format [26:24],
+    }
+}
+
 /// A word of the instruction memory that nothing reads.
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
@@ -605,6 +647,45 @@ pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
             _ => None,
         }
     })
+}
+
+impl CmnInst {
+    /// Whether a channel of the destination temporary is written.
+    pub(crate) fn writes_temp(&self, channel: usize) -> bool {
+        if channel == 3 { self.alpha_wmask } else { self.rgb_wmask >> channel & 1 != 0 }
+    }
+
+    /// Whether a channel of the output, or its predicate bit, is written.
+    pub(crate) fn writes_output(&self, channel: usize) -> bool {
+        if channel == 3 { self.alpha_omask } else { self.rgb_omask >> channel & 1 != 0 }
+    }
+
+    /// The predicate bit that decides about a channel, if any, and whether it is inverted.
+    ///
+    /// NONE is true whatever the inversion. (docs/r500.md, Q4)
+    pub(crate) fn predicate(&self, channel: usize) -> Option<(usize, bool)> {
+        let (select, inverted) = match channel {
+            3 => (self.alpha_pred_sel, self.alpha_pred_inv),
+            _ => (self.rgb_pred_sel, self.rgb_pred_inv),
+        };
+        let bit = match select {
+            PredSel::NONE => return None,
+            PredSel::RGBA => channel,
+            PredSel::RRRR => 0,
+            PredSel::GGGG => 1,
+            PredSel::BBBB => 2,
+            PredSel::AAAA => 3,
+        };
+        Some((bit, inverted))
+    }
+
+    /// The channel that feeds the ALU result.
+    pub(crate) fn alu_result_channel(&self) -> usize {
+        match self.alu_result_sel {
+            AluResultSel::RED => 0,
+            AluResultSel::ALPHA => 3,
+        }
+    }
 }
 
 #[cfg(test)]

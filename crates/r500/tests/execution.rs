@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
 };
-use reconverge_r500::launch::{
-    Input, LaneOutput, Launch, Options, Outcome, RunError, Setup, run, run_observed,
-};
-use reconverge_r500::reference::Cause;
+use reconverge_r500::flow::LeftOpen;
+use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
+use reconverge_r500::outputs::{Finding, LaneOutput, Outcome};
+use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, Level, Mode};
+use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_testkit::everywhere;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
@@ -20,41 +22,38 @@ fn setup(source: &str) -> Arc<Setup> {
     Arc::new(Setup::new(&assembled.program).unwrap())
 }
 
-fn launch(lanes: &[[f32; 4]], mode: Mode) -> Launch {
+fn launch(lanes: &[[f32; 4]]) -> Launch {
     let values = lanes.iter().map(|lane| lane.map(f32::to_bits)).collect();
-    Launch {
-        lanes: lanes.len(),
-        inputs: vec![Input { temp: 0, values }],
-        options: Options { mode, ..Options::default() },
-        ..Launch::default()
-    }
+    Launch { lanes: lanes.len(), inputs: vec![Input { temp: 0, values }], ..Launch::default() }
 }
 
 fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
-    let outcome = on_every_engine(source, &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}"));
-    outcome.lanes().collect()
+    outcome(source, lanes, mode).lanes().collect()
+}
+
+fn outcome(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Outcome {
+    on_every_engine(source, &launch(lanes), mode).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// [`run`] on every engine.
-fn on_every_engine(source: &str, launch: &Launch) -> Result<Outcome, RunError> {
+fn on_every_engine(source: &str, launch: &Launch, mode: Mode) -> Result<Outcome, RunError> {
     let setup = setup(source);
-    let run = |engine, level, told: Option<&mut _>| {
-        let options = Options { engine, level, ..launch.options };
-        let launch = Launch { options, ..launch.clone() };
-        match told {
-            Some(told) => run_observed(&setup, &launch, told),
-            None => run(&setup, &launch),
+    let run = |engine, level, log: Option<&mut _>| {
+        let options = Options { engine, level, mode, watchdog: 10_000, ..Options::default() };
+        match log {
+            Some(log) => run_observed(&setup, launch, &options, log),
+            None => run(&setup, launch, &options),
         }
     };
     everywhere(run, |result| format!("{source}: {result:?}"))
 }
 
-/// The same for a dispatch.
+/// [`ctm::run`] on every engine.
 fn dispatched(source: &str, dispatch: Dispatch) -> Result<ctm::DispatchOutcome, ctm::DispatchError> {
     let setup = setup(source);
     let with = |engine, level| {
-        let options = Options { engine, level, ..dispatch.options };
-        ctm::run(&setup, Dispatch { options, ..dispatch.clone() })
+        let options = Options { engine, level, ..Options::default() };
+        ctm::run(&setup, dispatch.clone(), &options)
     };
     let expected = with(Engine::Reference, None);
     for level in Level::available() {
@@ -71,10 +70,8 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
 }
 
 fn trap(source: &str) -> Cause {
-    let launch = launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict);
-    let launch = Launch { options: Options { watchdog: 10_000, ..launch.options }, ..launch };
-    match on_every_engine(source, &launch) {
-        Err(RunError::Trap { trap, .. }) => trap.cause,
+    match on_every_engine(source, &launch(&[[1.0, 2.0, 3.0, 4.0]]), Mode::Strict) {
+        Err(RunError::Trap(trap)) => trap.trap.cause,
         other => panic!("{other:?}"),
     }
 }
@@ -209,6 +206,28 @@ fn strict_mode_names_what_is_undefined() {
     assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000));
 }
 
+/// docs/r500.md, "Strict mode": what is left on the stacks is reported and does not stop the program.
+#[test]
+fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
+    let finding = |source: &str, lanes: usize, mode| outcome(source, &vec![[0.0; 4]; lanes], mode).finding;
+    let in_a_loop = format!(".int 0 2 0 0\nloop int[0] -> 3\n{OUT}");
+    let open = LeftOpen { loops: 1, calls: 0 };
+    assert_eq!(finding(&in_a_loop, 40, Mode::Strict), Some(Finding { first_lane: 0, left_open: open }));
+    assert_eq!(finding(&in_a_loop, 40, Mode::Lenient), None);
+    let in_a_call = format!("call sub\nsub:\n{OUT}");
+    let open = LeftOpen { loops: 0, calls: 1 };
+    assert_eq!(finding(&in_a_call, 1, Mode::Strict), Some(Finding { first_lane: 0, left_open: open }));
+    assert_eq!(finding(OUT, 1, Mode::Strict), None);
+    // Only lanes from 32 on break out by a jump that leaves the frame.
+    let some = format!(
+        ".const 0 32 0 0 0\n.int 0 1 0 0\nloop int[0]\nALU alu_result[GE].r = MAD src0.r00, src0.111, -src1.r00 : \
+         src0=temp[0] src1=const[0]\nFC JUMP FUNC=0xf0 -> end\nendloop int[0]\nend:\n{OUT}"
+    );
+    let lanes: Vec<[f32; 4]> = (0..64).map(|lane| [lane as f32; 4]).collect();
+    let outcome = outcome(&some, &lanes, Mode::Strict);
+    assert_eq!(outcome.finding.map(|finding| finding.first_lane), Some(32));
+}
+
 /// r500.md Q6: addresses wrap.
 #[test]
 fn lenient_relative_addresses_wrap() {
@@ -217,6 +236,35 @@ fn lenient_relative_addresses_wrap() {
     );
     let lanes = outputs(&source, &[[7.0; 4]], Mode::Lenient);
     assert_eq!(f32::from_bits(lanes[0].color[0][0]), 7.0);
+}
+
+/// docs/r500.md, "Strict mode": an instruction that no lane executes has no effect. Half the lanes continue and the
+/// others break; the continued ones keep the thread in the loop, so that it walks on with no lane active.
+#[test]
+fn an_address_outside_its_file_does_not_trap_where_no_lane_is_active() {
+    let in_a_loop = |body: &str| {
+        let source = format!(
+            ".int 0 1 100 0\n.state US_PIXSIZE 2\nloop int[0]\n\
+             ALU alu_result[NE].r = MAX src0.r00, src0.r00 : src0=temp[0]\ncontinue if alu\nbreak\n{body}\nendloop int[0]\n{OUT}"
+        );
+        outputs(&source, &[[1.0; 4], [0.0; 4]], Mode::Strict)
+    };
+    in_a_loop("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[60+aL]");
+    in_a_loop("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=const[200+aL]");
+    in_a_loop("ALU temp[60+aL].r = MAX src0.111, src0.111");
+    in_a_loop("ALU temp[3].r = MAX src0.111, src0.111");
+    in_a_loop("TEX temp[1].rgba = LD tex[0], temp[60+aL].rgba");
+    in_a_loop("TEX TEXKILL tex[0], temp[60+aL].rgba");
+}
+
+/// The same for aL where there is no LOOP: REP has none.
+#[test]
+fn al_outside_any_loop_does_not_trap_where_no_lane_is_active() {
+    let source = format!(
+        ".int 0 1 0 0\nrep int[0]\nALU alu_result[NE].r = MAX src0.r00, src0.r00 : src0=temp[0]\n\
+         continue if alu\nbreakrep\nALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[0+aL]\nendrep int[0]\n{OUT}"
+    );
+    outputs(&source, &[[1.0; 4], [0.0; 4]], Mode::Strict);
 }
 
 // ---- CTM
@@ -234,7 +282,7 @@ fn dispatch(input: Surface, memory: Vec<u8>) -> Dispatch {
         conditional: None,
         constants: Vec::new(),
         domain: Domain { i: 0, j: 0, width: 1, height: 1 },
-        options: Options::default(),
+        hardware: Hardware::default(),
     }
 }
 
@@ -265,7 +313,7 @@ fn what_the_guide_leaves_out_is_an_error_that_says_so() {
         &format!("{source}{OUT}"),
         dispatch(input, memory(&[])),
     ) {
-        Err(ctm::DispatchError::Run(RunError::Trap { trap, .. })) => trap.cause,
+        Err(ctm::DispatchError::Run(RunError::Trap(trap))) => trap.trap.cause,
         other => panic!("{other:?}"),
     };
     let tiled = Surface { tiling: Tiling::TILED, ..LINEAR };
@@ -311,6 +359,26 @@ fn a_test_before_scheduling_skips_the_pair() {
     let outcome = dispatched(&format!("{FETCH}{OUT}"), dispatch).unwrap();
     let out = |i: usize| f32::from_le_bytes(outcome.memory[2048 + 16 * i..2052 + 16 * i].try_into().unwrap());
     assert_eq!([out(0), out(1)], [9.0, 0.0], "1 < 2 runs, 1 < 0 does not");
+}
+
+#[test]
+fn a_domain_beyond_the_bounds_is_refused_before_it_runs() {
+    let too_large = |domain| dispatched(OUT, Dispatch { domain, ..dispatch(LINEAR, memory(&[])) });
+    for (i, width, height) in
+        [(0, 65_535, 65_535), (0, u32::MAX, u32::MAX), (0, 1 << 25, 1), (0, 1, 1 << 25), (u32::MAX, 2, 1)]
+    {
+        let domain = Domain { i, j: 0, width, height };
+        assert_eq!(too_large(domain), Err(ctm::DispatchError::Domain(domain)));
+    }
+}
+
+/// The first pair of a domain that takes hours ends it, so that pairs are not made beforehand.
+#[test]
+fn pairs_are_made_as_they_run() {
+    let domain = Domain { i: 0, j: 0, width: 1 << 20, height: 1 << 10 };
+    let outcome =
+        dispatched(OUT, Dispatch { domain, ..dispatch(Surface { height: 0, ..LINEAR }, memory(&[])) });
+    assert!(matches!(outcome, Err(ctm::DispatchError::Access { .. })), "{outcome:?}");
 }
 
 #[test]

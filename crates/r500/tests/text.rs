@@ -60,6 +60,16 @@ fn every_flow_control_word_of_documented_bits_survives() {
     }
 }
 
+/// No condition gives this JUMP_FUNC, so that none of the words is an `if`, whatever else they share with one.
+#[test]
+fn a_jump_of_all_lanes_is_no_if() {
+    for word in [0x0200_ff00, 0x0a00_ff00, 0x0601_ff00] {
+        let words = [0x402, 0, word, 0, 0, 0];
+        assert!(text_of(&words).contains("FC JUMP FUNC=0xff"), "{}", text_of(&words));
+        round_trip(&words);
+    }
+}
+
 #[test]
 fn a_million_random_instructions_survive() {
     let seed = 0x5eed_0002;

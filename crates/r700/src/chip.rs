@@ -17,6 +17,8 @@ pub enum Family {
 pub struct Chip {
     /// Its name in lower case.
     pub name: &'static str,
+    /// Other names that mean it, in upper case: products with the same instruction set, and the families' own names.
+    pub aliases: &'static [&'static str],
     /// Its encoding.
     pub family: Family,
     /// Lanes of a wavefront: 16, 32 or 64.
@@ -29,14 +31,21 @@ pub struct Chip {
 
 #[rustfmt::skip]
 const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, indexes_by_loop: bool) -> Chip {
-    Chip { name, family, wave_width, fp64, indexes_by_loop }
+    Chip { name, aliases: &[], family, wave_width, fp64, indexes_by_loop }
 }
 
-/// Every chip. Doubles are in RV670 and RV770 only.
+impl Chip {
+    /// The chip with other names.
+    const fn or(self, aliases: &'static [&'static str]) -> Chip {
+        Chip { aliases, ..self }
+    }
+}
+
+/// Every chip. The Wii U's graphics processor, Latte, has RV770's encoding. Doubles are in RV670 and RV770 only.
 #[rustfmt::skip]
 pub const CHIPS: &[Chip] = &[
     //     name     family         width doubles by loop
-    chip("rv770", Family::R700, 64, true,  false),
+    chip("rv770", Family::R700, 64, true,  false).or(&["R700", "RV790", "LATTE"]),
     chip("rv740", Family::R700, 64, false, false),
     chip("rv730", Family::R700, 32, false, false),
     chip("rv710", Family::R700, 32, false, false),
@@ -54,9 +63,9 @@ impl Chip {
     /// The default: RV770.
     pub const RV770: Chip = CHIPS[0];
 
-    /// The chip with this name, in any case; the family names `r700` and `r600` mean RV770 and R600.
+    /// The chip of a name or alias, in any case.
     pub fn named(name: &str) -> Option<Chip> {
-        let name = if name.eq_ignore_ascii_case("r700") { "rv770" } else { name };
-        CHIPS.iter().copied().find(|chip| chip.name.eq_ignore_ascii_case(name))
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(&alias))).copied()
     }
 }

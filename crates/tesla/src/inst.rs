@@ -54,23 +54,24 @@ impl Chip {
         }
     }
 
-    /// The chip of a name: a group (`G80`, `GT200` for `G200`), a product of it (`G92`, `GT218`, `MCP79`), a CUDA
-    /// target (`sm_10` to `sm_13`), or a chip number (`50`, `0xa0`, `nva3`). Case does not count.
+    /// Other names that mean it: products of the group, the CUDA target, chip numbers.
+    #[rustfmt::skip]
+    pub const fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Chip::G80 => &["SM_10", "NV50"],
+            Chip::G84 => &["G86", "G92", "G94", "G96", "G98", "SM_11", "NV84", "NV86", "NV92", "NV94", "NV96", "NV98"],
+            Chip::G200 => &["GT200", "SM_13", "NVA0"],
+            Chip::Mcp77 => &["MCP79", "MCP7A", "NVAA", "NVAC"],
+            Chip::Gt215 => &["GT212", "GT214", "GT216", "GT218", "MCP89", "SM_12", "NVA3", "NVA5", "NVA8", "NVAF"],
+        }
+    }
+
+    /// The chip of a name or alias, in any case, or of a chip number (`50`, `0xa0`).
     pub fn from_name(name: &str) -> Option<Chip> {
         let name = name.trim().to_ascii_uppercase();
-        let chip = match name.as_str() {
-            "G80" | "SM_10" => Chip::G80,
-            "G84" | "G86" | "G92" | "G94" | "G96" | "G98" | "SM_11" => Chip::G84,
-            "G200" | "GT200" | "SM_13" => Chip::G200,
-            "MCP77" | "MCP79" | "MCP7A" => Chip::Mcp77,
-            "GT212" | "GT214" | "GT215" | "GT216" | "GT218" | "MCP89" | "SM_12" => Chip::Gt215,
-            number => {
-                let digits =
-                    number.strip_prefix("0X").or_else(|| number.strip_prefix("NV")).unwrap_or(number);
-                return Chip::from_id(u32::from_str_radix(digits, 16).ok()?);
-            }
-        };
-        Some(chip)
+        let is = |chip: &Chip| chip.name() == name || chip.aliases().contains(&name.as_str());
+        let number = || u32::from_str_radix(name.strip_prefix("0X").unwrap_or(&name), 16).ok();
+        Chip::ALL.into_iter().find(is).or_else(|| Chip::from_id(number()?))
     }
 
     /// The group of a chip number. (1.1)

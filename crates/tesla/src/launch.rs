@@ -1,8 +1,8 @@
 //! What a launch is: what is true before the first instruction, and what comes out after the last.
 //!
 //! A launch is described by [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`], each with a [`Setup`] of what
-//! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. Specification 1.3 (warps), 1.6
-//! (compute launch state), 11.4 (checklist).
+//! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. See tesla.md 1.3 (warps),
+//! tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch as r700;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
-use reconverge_simt::{Event, FlowTrace, Mask, Observer, Statistics};
+use reconverge_simt::{Event, FlowTrace, Mask, Observer, Options, Statistics};
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::launch as tesla;
 use thiserror::Error;
@@ -81,7 +81,7 @@ pub enum Prepared {
     /// Positions come in through temp\[0\], counts leave as numbers through render target A, red.
     R500 {
         /// The program in its slots.
-        setup: Arc<r500::Setup>,
+        setup: Arc<reconverge_r500::setup::Setup>,
         /// The launch, with its options: threads as wide as R520's.
         launch: r500::Launch,
     },
@@ -119,7 +119,7 @@ pub enum KernelError {
     Lanes(u32),
     /// R500: the program cannot be set up.
     #[error(transparent)]
-    Setup(#[from] r500::SetupError),
+    Setup(#[from] reconverge_r500::setup::SetupError),
     /// R500: the run failed.
     #[error(transparent)]
     R500(#[from] r500::RunError),
@@ -165,7 +165,9 @@ impl Prepared {
     /// The program trapped.
     pub fn run(self, how: How) -> Result<Left, KernelError> {
         Ok(match self {
-            Prepared::R500 { setup, launch } => Left::R500(r500::run(&setup, &r500_on(how, launch))?.into()),
+            Prepared::R500 { setup, launch } => {
+                Left::R500(reconverge_r500::run::run(&setup, &launch, &options_of(how))?.into())
+            }
             Prepared::R700 { program, launch, options } => {
                 Left::R700(r700::run(&program, &launch, &r700_on(how, options))?.into())
             }
@@ -184,9 +186,9 @@ impl Prepared {
     pub fn run_traced(self, how: How) -> Result<(Left, u64), KernelError> {
         let mut trace = Streamed::default();
         let left = match self {
-            Prepared::R500 { setup, launch } => {
-                Left::R500(r500::run_observed(&setup, &r500_on(how, launch), &mut trace)?.into())
-            }
+            Prepared::R500 { setup, launch } => Left::R500(
+                reconverge_r500::run::run_observed(&setup, &launch, &options_of(how), &mut trace)?.into(),
+            ),
             Prepared::R700 { program, launch, options } => {
                 let options = r700_on(how, options);
                 Left::R700(r700::run_observed(&program, &launch, &options, &mut trace)?.into())
@@ -205,7 +207,7 @@ impl Prepared {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Left {
     /// Counts are numbers in the red of render target A. Boxed for its size.
-    R500(Box<r500::Outcome>),
+    R500(Box<reconverge_r500::outputs::Outcome>),
     /// Counts are in the red of pixel 0. Boxed for its size.
     R700(Box<r700::Outcome>),
     /// Counts are in the one buffer.
@@ -286,9 +288,8 @@ impl Observer for Streamed {
     }
 }
 
-fn r500_on(how: How, mut launch: r500::Launch) -> r500::Launch {
-    (launch.options.engine, launch.options.level) = (how.engine(), how.level);
-    launch
+fn options_of(how: How) -> Options {
+    Options { engine: how.engine(), level: how.level, ..Options::default() }
 }
 
 fn r700_on(how: How, options: r700::Options) -> r700::Options {
@@ -311,10 +312,10 @@ fn prepare_r500(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     let launch = r500::Launch {
         lanes: lanes as usize,
         inputs: vec![r500::Input { temp: 0, values: positions(lanes).into() }],
-        options: r500::Options { group_width, ..r500::Options::default() },
+        hardware: r500::Hardware { group_width, ..r500::Hardware::default() },
         ..r500::Launch::default()
     };
-    Ok(Prepared::R500 { setup: Arc::new(r500::Setup::new(&assembled.program)?), launch })
+    Ok(Prepared::R500 { setup: Arc::new(reconverge_r500::setup::Setup::new(&assembled.program)?), launch })
 }
 
 fn prepare_r700(source: &str, lanes: u32) -> Result<Prepared, KernelError> {

@@ -47,20 +47,18 @@ pub enum OpenError {
         /// The machine asked for.
         asked: Isa,
     },
-    /// The chip belongs to another machine.
-    #[error("{chip} is a chip of {belongs}, not of {isa}")]
-    OtherChip {
-        /// The chip asked for.
-        chip: String,
-        /// Its machine.
-        belongs: Isa,
-        /// The machine of the program.
-        isa: Isa,
-    },
     /// A source text that does not assemble.
     #[error("{} errors", .0.len())]
     Source(Vec<Diagnostic>),
 }
+
+/// Whether a file of this name holds assembler source.
+pub fn is_source(name: &str) -> bool {
+    SOURCES.iter().any(|ending| name.ends_with(ending))
+}
+
+/// How the names of sources end.
+pub const SOURCES: [&str; 2] = [".s", ".asm"];
 
 /// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
 /// knows; what the file says itself must not contradict them.
@@ -76,7 +74,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let isa = known
             .or_else(|| isa_of_source(&source))
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
-        let target = Target { stage, ..Target::new(isa, chip) };
+        let target = Target { stage, ..Target::new(isa, chip) }.checked()?;
         let assembly = assemble(&target, &source).map_err(OpenError::Source)?;
         let image = Image {
             format: "source",
@@ -87,7 +85,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         };
         let chip = chip.map(str::to_owned).or(assembly.target.chip);
         let stage = assembly.target.stage.or(stage);
-        let target = checked(Target { isa, chip, stage })?;
+        let target = Target { isa, chip, stage }.checked()?;
         return Ok(Opened { target, image, warnings: assembly.warnings });
     }
     let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
@@ -99,14 +97,5 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     }
     let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
     let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
-    Ok(Opened { target: checked(Target { isa, chip, stage })?, image, warnings: Vec::new() })
-}
-
-fn checked(target: Target) -> Result<Target, OpenError> {
-    if let Some(chip) = &target.chip
-        && let Some(belongs) = isa_of_chip(chip).filter(|belongs| *belongs != target.isa)
-    {
-        return Err(OpenError::OtherChip { chip: chip.clone(), belongs, isa: target.isa });
-    }
-    Ok(target)
+    Ok(Opened { target: Target { isa, chip, stage }.checked()?, image, warnings: Vec::new() })
 }

@@ -12,14 +12,15 @@ use reconverge_r500::ctm::{
 };
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::inst::{Body, TARGETS};
-use reconverge_r500::launch::{
-    Input, Launch, LaunchError, Options, RunError, Setup, SetupError, Texture, group_width,
-};
+use reconverge_r500::launch::{Hardware, Input, Launch, LaunchError, RunError, group_width};
+use reconverge_r500::setup::{Setup, SetupError};
+use reconverge_r500::texture::Texture;
 use reconverge_r500::words::TexOp;
+use reconverge_simt::Options;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, lanes, mode};
 use crate::result::{Expected, RunResult};
 use crate::values::{Files, Values};
 
@@ -178,7 +179,7 @@ impl From<RunError> for Error {
     fn from(error: RunError) -> Error {
         match error {
             RunError::Launch(error) => error.into(),
-            RunError::Trap { .. } => Error::Trap(error.to_string()),
+            RunError::Trap(_) => Error::Trap(error.to_string()),
             RunError::Differ(difference) => Error::Differ(difference.to_string()),
         }
     }
@@ -199,12 +200,19 @@ impl From<DispatchError> for Error {
 /// See [`enum@Error`]; [`Error::Trap`] is the program's fault, the others are the request's.
 pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
     let setup = Arc::new(Setup::new(program)?);
-    let mut options = options(file, &setup)?;
-    (options.engine, options.level) = (how.engine(), how.level);
+    let default = Options::default();
+    let options = Options {
+        mode: mode(file.mode.as_deref())?,
+        engine: how.engine(),
+        level: how.level,
+        watchdog: file.watchdog.unwrap_or(default.watchdog),
+        ..default
+    };
+    let hardware = hardware(file, &setup)?;
     let constants = constants(file, files)?;
     let (outputs, statistics, report) = match &file.ctm {
-        Some(ctm) => run_ctm(&setup, ctm, options, constants, files)?,
-        None => run_pixels(&setup, file, options, constants, files)?,
+        Some(ctm) => run_ctm(&setup, ctm, hardware, &options, constants, files)?,
+        None => run_pixels(&setup, file, hardware, &options, constants, files)?,
     };
     let mut result = RunResult { outputs, statistics, report, mismatches: Vec::new() };
     for expected in &file.expect {
@@ -215,8 +223,7 @@ pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) ->
 
 type Outputs = (Vec<(String, Array)>, reconverge_simt::Statistics, reconverge_simt::fidelity::Report);
 
-fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
-    let mode = mode(file.mode.as_deref())?;
+fn hardware(file: &LaunchFile, setup: &Setup) -> Result<Hardware, Error> {
     let scope = match file.inhibit_scope.as_deref() {
         None => InhibitScope::default(),
         Some(name) => {
@@ -229,15 +236,8 @@ fn options(file: &LaunchFile, setup: &Setup) -> Result<Options, Error> {
         loop_stack: file.loop_stack.unwrap_or(recommended.loop_stack),
         address_stack: file.address_stack.unwrap_or(recommended.address_stack),
     };
-    let default = Options::default();
-    Ok(Options {
-        mode,
-        scope,
-        limits: Some(limits),
-        group_width: file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref())),
-        watchdog: file.watchdog.unwrap_or(default.watchdog),
-        ..default
-    })
+    let group_width = file.group_width.unwrap_or_else(|| group_width(file.chip.as_deref()));
+    Ok(Hardware { group_width, limits: Some(limits), scope })
 }
 
 fn constants(file: &LaunchFile, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>, Error> {
@@ -257,7 +257,8 @@ fn constants(file: &LaunchFile, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>
 fn run_pixels(
     setup: &Arc<Setup>,
     file: &LaunchFile,
-    options: Options,
+    hardware: Hardware,
+    options: &Options,
     constants: Vec<(u8, [u32; 4])>,
     files: &dyn Files,
 ) -> Result<Outputs, Error> {
@@ -268,8 +269,7 @@ fn run_pixels(
             Ok((input.temp, input.values.load_as(&format!("input temp[{}]", input.temp), Dtype::F32, files)?))
         })
         .collect::<Result<_, Error>>()?;
-    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
-    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let lanes = lanes(file.lanes, loaded.iter().map(|(_, array)| array))?;
     let inputs = loaded
         .into_iter()
         .map(|(temp, array)| Ok(Input { temp, values: per_lane(temp, &array, lanes)?.into() }))
@@ -288,8 +288,8 @@ fn run_pixels(
         &bound,
         "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
     )?;
-    let launch = Launch { lanes, inputs, constants, textures, options };
-    let outcome = reconverge_r500::launch::run(setup, &launch)?;
+    let launch = Launch { lanes, inputs, constants, textures, hardware };
+    let outcome = reconverge_r500::run::run(setup, &launch, options)?;
 
     let mut outputs = Vec::new();
     for target in 0..TARGETS {
@@ -364,7 +364,8 @@ const ALIGNMENT: usize = 2048;
 fn run_ctm(
     setup: &Arc<Setup>,
     values: &CtmValues,
-    options: Options,
+    hardware: Hardware,
+    options: &Options,
     constants: Vec<(u8, [u32; 4])>,
     files: &dyn Files,
 ) -> Result<Outputs, Error> {
@@ -414,9 +415,9 @@ fn run_ctm(
         conditional,
         constants,
         domain: Domain { i, j, width, height },
-        options,
+        hardware,
     };
-    let outcome = ctm::run(setup, dispatch)?;
+    let outcome = ctm::run(setup, dispatch, options)?;
     let mut results = Vec::new();
     for (number, surface) in outputs.iter().enumerate() {
         if let Some(surface) = surface {

@@ -14,8 +14,9 @@ use reconverge_simt::Mode;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, TextureValues, channels, choose, mode};
+use crate::request::{Error, How, TextureValues, channels, choose, lanes, mode};
 use crate::result::{Expected, RunResult};
+use crate::text::chip_help;
 use crate::values::{Files, Values};
 
 /// A launch file for R700, and what the command line builds.
@@ -234,15 +235,14 @@ fn launch(file: &LaunchFile, program: &Program, files: &dyn Files) -> Result<Lau
     let chip = Chip::named(name).ok_or_else(|| Error::Name {
         place: "chip".to_owned(),
         found: name.to_owned(),
-        help: "R600, RV610 to RV670, RV710 to RV790, RS780, RS880 or LATTE fits here".to_owned(),
+        help: chip_help(reconverge_isa::Isa::R700, name),
     })?;
     let loaded: Vec<(u8, Array)> = file
         .input
         .iter()
         .map(|input| Ok((input.gpr, input.values.load_plain(&format!("input R{}", input.gpr), files)?)))
         .collect::<Result<_, Error>>()?;
-    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
-    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let lanes = lanes(file.lanes, loaded.iter().map(|(_, array)| array))?;
     let mut launch = Launch::new(chip, stage(file, program)?, lanes);
     let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
     if let Some(register) = resources.into_iter().find_map(|name| program.state(name)) {

@@ -7,7 +7,7 @@ use reconverge_simt::{Engine, Level as SimdLevel, Mode};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::array::Dtype;
+use crate::array::{Array, Dtype};
 use crate::values::{Files, Values, ValuesError};
 
 /// Why a launch gave no result.
@@ -37,6 +37,9 @@ pub enum Error {
         /// What would fit.
         wanted: String,
     },
+    /// More lanes than a launch may have.
+    #[error("lanes: {0} lanes; 0 to {MOST_LANES} fits here")]
+    Lanes(usize),
     /// A name that is not one of a list.
     #[error("{place}: unknown value `{found}`: {help}")]
     Name {
@@ -141,6 +144,24 @@ impl TextureValues {
         };
         let sampler = Sampler { wrap: [wrap; 3], mag: filter, min: filter, ..Sampler::default() };
         Ok((Arc::new(image), sampler))
+    }
+}
+
+/// Lanes of a launch, at most: a row of quads of 4096 x 4096 pixels. It keeps a hostile launch from taking all memory.
+pub const MOST_LANES: usize = 1 << 24;
+
+/// How many lanes a launch has: those stated, or as many as the longest input has rows, or 1.
+///
+/// # Errors
+/// More than [`MOST_LANES`].
+pub(crate) fn lanes<'a>(
+    stated: Option<usize>,
+    inputs: impl Iterator<Item = &'a Array>,
+) -> Result<usize, Error> {
+    let from_inputs = || inputs.map(|array| array.shape.first().copied().unwrap_or(1)).max();
+    match stated.or_else(from_inputs).unwrap_or(1) {
+        lanes if lanes > MOST_LANES => Err(Error::Lanes(lanes)),
+        lanes => Ok(lanes),
     }
 }
 

@@ -15,8 +15,9 @@ use reconverge_tesla::state::Emitted;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, TextureValues, mode};
+use crate::request::{Error, How, TextureValues, lanes, mode};
 use crate::result::{Expected, RunResult};
+use crate::text::chip_help;
 use crate::values::{Files, Values};
 
 /// A launch file for Tesla, and what the command line builds.
@@ -145,10 +146,7 @@ pub(crate) fn chip(name: Option<&str>) -> Result<Chip, Error> {
     Chip::from_name(name).ok_or_else(|| Error::Name {
         place: "chip".to_owned(),
         found: name.to_owned(),
-        help: format!(
-            "{} or a product of these, or sm_10 to sm_13, fits here",
-            Chip::ALL.map(Chip::name).join(", ")
-        ),
+        help: chip_help(reconverge_isa::Isa::Tesla, name),
     })
 }
 
@@ -492,8 +490,7 @@ fn run_graphics(
             }
         }
     }
-    let from_inputs = || loaded.iter().map(|(_, array)| array.shape.first().copied().unwrap_or(1)).max();
-    let lanes = file.lanes.or_else(from_inputs).unwrap_or(1);
+    let lanes = lanes(file.lanes, loaded.iter().map(|(_, array)| array))?;
     let mut words: Vec<(u16, Vec<u32>)> = Vec::new();
     for (word, array) in &loaded {
         words.extend(columns(*word, array, lanes)?);

@@ -23,12 +23,30 @@ impl Target {
     }
 }
 
-/// A chip name that belongs to none of the machines.
+/// A target that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// Nothing tells the machine.
     #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),
+    /// The chip belongs to another machine.
+    #[error("{chip} is a chip of {belongs}, not of {isa}")]
+    OtherChip {
+        /// The chip asked for.
+        chip: String,
+        /// Its machine.
+        belongs: Isa,
+        /// The machine of the program.
+        isa: Isa,
+    },
+    /// No machine has such a chip.
+    #[error("unknown chip `{chip}`: {help}")]
+    UnknownChip {
+        /// The chip asked for.
+        chip: String,
+        /// What fits.
+        help: String,
+    },
     /// Tesla has no such programs.
     #[error("{0} is no program type of tesla: compute, vertex, geometry and fragment are")]
     Stage(Stage),
@@ -38,20 +56,71 @@ fn hint(more: &str) -> String {
     if more.is_empty() { String::new() } else { format!(", or {more}") }
 }
 
-/// Chips whose name tells the machine. Names compare without regard to case.
-#[rustfmt::skip]
-const CHIPS: &[(Isa, &[&str])] = &[
-    (Isa::R500,  &["R500", "R520", "RV515", "RV530", "R580", "RV560", "RV570"]),
-    (Isa::R700,  &["R600", "RV610", "RV620", "RV630", "RV635", "RV670", "RS780", "RS880",
-                   "R700", "RV710", "RV730", "RV740", "RV770", "RV790", "LATTE"]),
-    (Isa::Tesla, &["G80", "G84", "G86", "G92", "G94", "G96", "G98", "GT200", "MCP77", "MCP79", "GT215", "GT216",
-                   "GT218", "MCP89", "NV50", "SM_10", "SM_11", "SM_12", "SM_13", "G200", "GT212", "GT214", "MCP7A"]),
-];
+/// A chip as front ends know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChipName {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that mean it.
+    pub aliases: &'static [&'static str],
+}
+
+/// The chips of a machine, from the machine's own table.
+pub fn chips(isa: Isa) -> Vec<ChipName> {
+    match isa {
+        Isa::R500 => {
+            let named =
+                |chip: &reconverge_r500::chip::Chip| ChipName { name: chip.name, aliases: chip.aliases };
+            reconverge_r500::chip::CHIPS.iter().map(named).collect()
+        }
+        Isa::R700 => {
+            let named =
+                |chip: &reconverge_r700::chip::Chip| ChipName { name: chip.name, aliases: chip.aliases };
+            reconverge_r700::chip::CHIPS.iter().map(named).collect()
+        }
+        Isa::Tesla => {
+            let chips = reconverge_tesla::inst::Chip::ALL;
+            chips.map(|chip| ChipName { name: chip.name(), aliases: chip.aliases() }).to_vec()
+        }
+    }
+}
+
+/// Whether a machine has a chip of this name. Case does not count.
+fn has_chip(isa: Isa, name: &str) -> bool {
+    match isa {
+        Isa::R500 => reconverge_r500::chip::Chip::named(name).is_some(),
+        Isa::R700 => reconverge_r700::chip::Chip::named(name).is_some(),
+        Isa::Tesla => reconverge_tesla::inst::Chip::from_name(name).is_some(),
+    }
+}
 
 /// The machine that a chip belongs to.
 pub fn isa_of_chip(chip: &str) -> Option<Isa> {
-    let known = |names: &&[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(chip));
-    CHIPS.iter().find(|(_, names)| known(names)).map(|(isa, _)| *isa)
+    Isa::ALL.into_iter().find(|isa| has_chip(*isa, chip))
+}
+
+/// What fits instead of a name that no chip of a machine has.
+pub(crate) fn chip_help(isa: Isa, name: &str) -> String {
+    let names: Vec<&str> =
+        chips(isa).into_iter().flat_map(|chip| [&[chip.name], chip.aliases].concat()).collect();
+    match reconverge_isa::source::closest(name, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? {isa} has {}", names.join(", ")),
+        None => format!("{isa} has {}", names.join(", ")),
+    }
+}
+
+impl Target {
+    /// Refuses a chip that the machine does not have.
+    ///
+    /// # Errors
+    /// The chip belongs to another machine, or to none.
+    pub fn checked(self) -> Result<Target, TargetError> {
+        let Some(chip) = self.chip.clone().filter(|chip| !has_chip(self.isa, chip)) else { return Ok(self) };
+        Err(match isa_of_chip(&chip) {
+            Some(belongs) => TargetError::OtherChip { chip, belongs, isa: self.isa },
+            None => TargetError::UnknownChip { help: chip_help(self.isa, &chip), chip },
+        })
+    }
 }
 
 /// The machine that an assembler source is for: its `.isa` or `.chip` line.
@@ -522,11 +591,24 @@ mod tests {
     }
 
     #[test]
-    fn every_tesla_name_is_a_chip() {
-        use reconverge_tesla::inst::Chip;
-        let (_, names) = CHIPS.iter().find(|(isa, _)| *isa == Isa::Tesla).unwrap();
-        assert!(names.iter().all(|name| Chip::from_name(name).is_some()));
-        assert!(Chip::ALL.iter().all(|chip| isa_of_chip(chip.name()) == Some(Isa::Tesla)));
+    fn every_name_of_a_chip_belongs_to_one_machine() {
+        for isa in Isa::ALL {
+            for name in chips(isa).into_iter().flat_map(|chip| [&[chip.name], chip.aliases].concat()) {
+                let machines = Isa::ALL.into_iter().filter(|isa| has_chip(*isa, name));
+                assert_eq!(machines.collect::<Vec<_>>(), [isa], "{name}");
+            }
+        }
+        assert_eq!(["LATTE", "nva3"].map(isa_of_chip), [Some(Isa::R700), Some(Isa::Tesla)]);
+    }
+
+    #[test]
+    fn an_unknown_chip_is_refused_with_what_fits() {
+        let refused = |isa, chip| Target::new(isa, Some(chip)).checked().unwrap_err().to_string();
+        assert_eq!(refused(Isa::R500, "rv770"), "rv770 is a chip of r700, not of r500");
+        assert_eq!(
+            refused(Isa::R500, "R52"),
+            "unknown chip `R52`: did you mean `R520`? r500 has R520, R500, RV515, RV530, R580, RV560, RV570"
+        );
     }
 
     #[test]

@@ -4,13 +4,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use reconverge_r500::launch::{LaneOutput, Setup};
+use reconverge_r500::outputs::LaneOutput;
+use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Outcome, Stage};
-use reconverge_simt::Mode;
+use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
-use reconverge_workbench::request::How;
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -66,16 +66,16 @@ impl Lanes for R500Case {
 
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
-        use reconverge_r500::launch::{run, run_observed};
+        use reconverge_r500::run::{run, run_observed};
         let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
         let mut left = Vec::new();
         for case_run in &self.runs {
             let on = |engine, level, told: Option<&mut Told>| {
-                let how = How { engine: Some(engine), level };
-                let launch = self.launch(case_run, Mode::Lenient, how).map_err(Trouble::say)?;
+                let launch = self.launch(case_run).map_err(Trouble::say)?;
+                let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
                 let outcome = match told {
-                    Some(told) => run_observed(&setup, &launch, told),
-                    None => run(&setup, &launch),
+                    Some(told) => run_observed(&setup, &launch, &options, told),
+                    None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
             };

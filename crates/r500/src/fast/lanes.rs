@@ -9,7 +9,7 @@ use reconverge_simt::lanes::Kind;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mask, for_avx512, handlers};
 
-use crate::reference::{ROWS, WIDEST, Written};
+use crate::group::{ROWS, WIDEST, Written};
 use crate::words::Omod;
 
 /// Lanes of a body's loops: a thread of R520, and a vector of AVX-512.

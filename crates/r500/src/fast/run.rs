@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Trap};
+use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
 use super::lanes::{Lanes, Operation, Set, chooser};
 use super::lower::{Flow, Last, NONE};
-use crate::flow::{self, Usual};
+use crate::cause::Cause;
+use crate::flow::{self, LoopStep};
+use crate::group::{Group, ROWS};
 use crate::inst::SLOTS;
-use crate::reference::{Cause, Group, ROWS};
 
 /// Why blocks stop.
 enum Stop {
@@ -23,8 +24,8 @@ enum Stop {
 
 /// What a flow instruction did.
 enum Flowed {
-    /// What it mostly does.
-    Usual(Usual),
+    /// A step of a loop.
+    Loop(LoopStep),
     /// Something else; the flow knows where it goes on.
     On,
     /// It traps.
@@ -49,7 +50,10 @@ impl Fast {
             match self.until_something_else(group, runs, end, observer) {
                 Stop::Over => return Ok(()),
                 Stop::Reference => {
-                    group.step(observer)?;
+                    let before = group.statistics.instructions;
+                    let stepped = group.step(observer);
+                    announce_path(observer, Path::Reference, group.statistics.instructions - before);
+                    stepped?;
                 }
                 Stop::Trap(trap) => return Err(trap),
             }
@@ -66,9 +70,9 @@ impl Fast {
         observer: &mut O,
     ) -> Stop {
         let lowered = &self.lowered;
-        let strict = group.options.mode == Mode::Strict;
-        let watchdog = group.options.watchdog;
-        let offset = group.code_offset();
+        let strict = group.mode == Mode::Strict;
+        let watchdog = group.watchdog;
+        let offset = group.setup.offset;
         let Group {
             flow,
             rows,
@@ -115,7 +119,8 @@ impl Fast {
                 unsafe { choose(&mut lanes, Set::ACTIVE, active) };
             }
             let mut inside = 0;
-            if number == NONE {
+            let chained = number != NONE;
+            if !chained {
                 match lowered.entries.get(usize::from(flow.pc())) {
                     Some(entry) if entry.block != NONE => (number, inside) = (entry.block, entry.inside),
                     _ => break Stop::Reference,
@@ -128,7 +133,13 @@ impl Fast {
                     // SAFETY: the operations were made for the level of self, which this processor has.
                     unsafe { execute(&mut lanes, operations, full) };
                 }
-                let mut done = || {
+                let mut done = |observer: &mut O| {
+                    let path = match block.size {
+                        _ if chained => Path::Chain,
+                        0 | 1 => Path::Single,
+                        _ => Path::Block,
+                    };
+                    announce_path(observer, path, u64::from(block.size));
                     left -= u64::from(block.size);
                     lane_instructions += u64::from(block.size) * members;
                     runs[number as usize] += 1;
@@ -145,24 +156,25 @@ impl Fast {
                             let first = usize::from(block.first);
                             let arithmetic = first..first + usize::from(arithmetic);
                             announce_issues(observer, arithmetic.clone(), active);
+                            announce_path(observer, Path::Part, arithmetic.len() as u64);
                             issued[arithmetic].iter_mut().for_each(|times| *times += 1);
                             break Stop::Reference;
                         }
                         announce_issues(observer, block.slots(), active);
                         let divergent = &mut statistics.divergent_branches;
                         match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                            Flowed::Usual(usual) => {
-                                done();
-                                if usual == Usual::Again {
+                            Flowed::Loop(step) => {
+                                done(observer);
+                                if step == LoopStep::LoopBack {
                                     next = block.jump;
                                 }
                             }
                             Flowed::On => {
-                                done();
+                                done(observer);
                                 next = NONE;
                             }
                             Flowed::Trap(cause) => {
-                                done();
+                                done(observer);
                                 break stop(observer, block.first + block.size - 1, active, cause);
                             }
                         }
@@ -170,12 +182,12 @@ impl Fast {
                     Last::Next => {
                         announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
-                        done();
+                        done(observer);
                     }
                     Last::Reference => {
                         announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
-                        done();
+                        done(observer);
                         break Stop::Reference;
                     }
                 }
@@ -202,28 +214,29 @@ impl Fast {
                 // SAFETY: as above.
                 unsafe { execute(&mut lanes, operations, full) };
             }
-            match block.last {
-                Last::Flow(place) if last => {
-                    let instruction = &lowered.flows[place as usize];
-                    if strict && is_stale(instruction, active, &lanes) {
-                        break Stop::Reference;
-                    }
-                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
-                    let divergent = &mut statistics.divergent_branches;
-                    match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                        Flowed::On | Flowed::Usual(_) => {}
-                        Flowed::Trap(cause) => break stop(observer, pc, active, cause),
-                    }
-                }
-                Last::Flow(_) | Last::Next | Last::Reference => {
-                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
-                    flow.advance();
-                }
+            let flows = match block.last {
+                Last::Flow(place) if last => Some(&lowered.flows[place as usize]),
+                Last::Flow(_) | Last::Next | Last::Reference => None,
+            };
+            if strict && flows.is_some_and(|instruction| is_stale(instruction, active, &lanes)) {
+                break Stop::Reference;
             }
+            announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
+            announce_path(observer, Path::Part, 1);
             number = NONE;
             left -= 1;
             lane_instructions += members;
             issued[usize::from(pc)] += 1;
+            match flows {
+                None => flow.advance(),
+                Some(instruction) => {
+                    let divergent = &mut statistics.divergent_branches;
+                    match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
+                        Flowed::On | Flowed::Loop(_) => {}
+                        Flowed::Trap(cause) => break stop(observer, pc, active, cause),
+                    }
+                }
+            }
             if last && block.ends {
                 flow.end();
                 break Stop::Over;
@@ -266,6 +279,14 @@ fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: M
     }
 }
 
+/// Announces by which path instructions ran.
+#[inline(always)]
+fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
+    if O::PATHS {
+        observer.path(path, instructions);
+    }
+}
+
 #[cold]
 fn stop<O: Observer>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> Stop {
     if O::ENABLED {
@@ -303,10 +324,10 @@ fn branch<O: Observer>(
         | wants[2] & result & !holding
         | wants[3] & result & holding;
     // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if let Some(usual) = flow.usually(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
+    if let Some(step) = flow.step_in_loop(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         *lanes.alu_result = Mask::NONE;
         *lanes.alu_result_valid = Mask::NONE;
-        return Flowed::Usual(usual);
+        return Flowed::Loop(step);
     }
     match flow.execute_observed(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
         Ok(decision) => {

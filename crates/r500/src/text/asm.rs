@@ -16,6 +16,7 @@ use super::construct::CONSTRUCTS;
 use super::reading::{Parsed, assigned_field, braces, end, field_value, float, number, signed};
 use super::structure::structure;
 use super::syntax::TARGETS;
+use crate::chip::{CHIPS, Chip};
 use crate::inst::{CONSTANTS, LOOP_CONSTANTS, SLOTS, WORDS};
 use crate::words::*;
 
@@ -81,9 +82,6 @@ struct Assembler {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
 }
-
-/// Chips with an R500 fragment processor, and the family's own name. (AMD R5xx 3D register reference; Mesa's list)
-const CHIPS: [&str; 7] = ["R500", "R520", "RV515", "RV530", "R580", "RV560", "RV570"];
 
 const DIRECTIVES: [&str; 10] =
     [".isa", ".chip", ".base", ".const", ".int", ".bool", ".out", ".state", ".word", ".data"];
@@ -163,9 +161,9 @@ impl Assembler {
             ".chip" => {
                 let at = cursor.here();
                 let chip = cursor.token().to_owned();
-                if !CHIPS.iter().any(|known| known.eq_ignore_ascii_case(&chip)) {
+                if Chip::named(&chip).is_none() {
                     return Err(Diagnostic::error(at, format!("`{chip}` is not an R500 chip"))
-                        .help(suggest(&chip, CHIPS)));
+                        .help(suggest(&chip, CHIPS.iter().map(|chip| chip.name))));
                 }
                 self.chip = Some(chip);
             }

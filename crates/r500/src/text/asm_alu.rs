@@ -375,7 +375,7 @@ pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32
     set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
     set(words, kind, "RGB_CLAMP", u32::from(clamp));
     let list = operands(cursor, 3)?;
-    enough(cursor, op.name(), op.operands(), list.len())?;
+    enough(cursor, op.name(), op.operation().operands, list.len())?;
     for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
         set(words, kind, &format!("RGB_SEL_{name}"), sel.to_bits());
         for (swiz, channel) in swizzle.into_iter().zip(["RED", "GREEN", "BLUE"]) {
@@ -417,7 +417,7 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS]) -> P
     set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
     set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
     let list = operands(cursor, 1)?;
-    enough(cursor, op.name(), op.operands(), list.len())?;
+    enough(cursor, op.name(), op.operation().operands, list.len())?;
     for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
         set(words, kind, &format!("ALPHA_SEL_{name}"), sel.to_bits());
         set(words, kind, &format!("ALPHA_SWIZ_{name}"), swizzle[0].to_bits());

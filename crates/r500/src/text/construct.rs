@@ -193,9 +193,11 @@ impl Statement {
                 Jumps::Never | Jumps::Always => None,
                 Jumps::WhenTrue | Jumps::WhenFalse => {
                     let jumps_when = construct.jumps == Jumps::WhenTrue;
-                    CONDITIONS.into_iter().find_map(|condition| {
+                    // A construct with a condition is not one whose JUMP_FUNC names none.
+                    let found = CONDITIONS.into_iter().find_map(|condition| {
                         value_of(condition).map(|value| (condition, value != jumps_when))
-                    })
+                    });
+                    Some(found?)
                 }
             };
             let on_boolean = matches!(condition, Some((Condition::Boolean, _)));

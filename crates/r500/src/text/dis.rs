@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use reconverge_isa::Program;
 use reconverge_isa::word::{FieldValue, Kind};
+use reconverge_isa::{Mark, Program};
 
 use super::construct::{Condition, Jumps, Pop, Statement};
 use super::syntax::{
@@ -25,6 +25,11 @@ pub struct Listing {
 /// The text of a program: its state as directives, its instructions, its labels. [`super::assemble`] gives the
 /// same program back.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
+    disassemble_marked(program, listing, &mut Vec::new())
+}
+
+/// As [`disassemble`], noting where each instruction ends.
+pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let mut out = String::new();
     directives(program, &mut out);
     let (records, rest) = program.words.as_chunks::<WORDS>();
@@ -46,10 +51,10 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
         }
         let (closes, opens) = if listing.structure { nesting(record) } else { (0, 0) };
         let closed = open.split_off(open.len().saturating_sub(closes));
-        let start = out.len();
+        let (start, depth) = (out.len(), open.len());
         instruction(record, &labels, &mut out);
         if listing.structure {
-            let (text, depth) = (out.split_off(start), open.len());
+            let text = out.split_off(start);
             (0..opens).for_each(|_| {
                 constructs += 1;
                 // An else belongs to the construct that its if opened.
@@ -64,6 +69,8 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
                 let _ = writeln!(out, "{:width$}{line}{label}", "", width = 2 * depth);
             }
         }
+        let (address, words) = (program.base.wrapping_add(index as u32), WORDS * index..WORDS * (index + 1));
+        marks.push(Mark { end: out.len(), address, words, depth });
     }
     for word in rest {
         let _ = writeln!(out, ".data {word:#010x}");
@@ -392,7 +399,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push(format!("alu_result[{}].{channel}", common.alu_result_op.name()));
     }
     let last = rgb.operands.iter().rposition(|operand| *operand != NO_RGB_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(rgb.op.operands());
+    let count = last.max(rgb.op.operation().operands);
     let operands: Vec<String> = rgb.operands[..count].iter().map(rgb_operand).collect();
     let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
     let idle =
@@ -418,7 +425,7 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         dests.push("out.w".to_owned());
     }
     let last = alpha.operands.iter().rposition(|operand| *operand != NO_ALPHA_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(alpha.op.operands());
+    let count = last.max(alpha.op.operation().operands);
     let operands: Vec<String> = alpha.operands[..count].iter().map(alpha_operand).collect();
     let predicate = predicate_text(common.alpha_pred_sel, common.alpha_pred_inv).unwrap_or_default();
     let idle = predicate.is_empty()

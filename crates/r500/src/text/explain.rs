@@ -4,6 +4,7 @@ use reconverge_isa::Program;
 
 use super::dis::{Listing, disassemble};
 use crate::inst::{self, Body, Fc, WORDS};
+use crate::violations::violations;
 use crate::words::{AOp, BOp, FcOp, InstType, layout};
 use reconverge_isa::word::FieldValue;
 
@@ -77,7 +78,7 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     }
     let decoded = inst::decode(words);
     let findings = match &decoded {
-        Ok(decoded) => inst::violations(words, decoded).iter().map(ToString::to_string).collect(),
+        Ok(decoded) => violations(words, decoded).iter().map(ToString::to_string).collect(),
         Err(error) => vec![error.to_string()],
     };
     let flow = match &decoded {

@@ -24,5 +24,5 @@ mod structure;
 mod syntax;
 
 pub use asm::{Assembled, assemble};
-pub use dis::{Listing, disassemble};
+pub use dis::{Listing, disassemble, disassemble_marked};
 pub use explain::{Explanation, FieldText, explain};

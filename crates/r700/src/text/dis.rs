@@ -1,6 +1,6 @@
 //! Words to text.
 
-use reconverge_isa::FieldValue;
+use reconverge_isa::{FieldValue, Mark};
 
 use super::attr::{self, Attr};
 use super::{
@@ -26,6 +26,8 @@ pub struct Disassembly {
     pub text: String,
     /// What could not be read as instructions although the program uses it, with its address in 64-bit words.
     pub notes: Vec<(u32, String)>,
+    /// Where each instruction ends in the text.
+    pub marks: Vec<Mark>,
 }
 
 /// The text of `words` (32-bit, in memory order) for `chip`.
@@ -39,6 +41,7 @@ pub fn disassemble(words: &[u32], chip: Chip, options: Options) -> Disassembly {
 pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut Disassembly) {
     out.text.clear();
     out.notes.clear();
+    out.marks.clear();
     let mut dis = Dis { words, family: chip.family, options, out, group: 0, indent: 0 };
     dis.push(".chip ");
     dis.push(chip.name);
@@ -229,6 +232,8 @@ impl Dis<'_> {
             }
         }
         self.push("\n");
+        let (end, words) = (self.out.text.len(), 2 * addr..2 * addr + words);
+        self.out.marks.push(Mark { end, address: addr as u32, words, depth: self.indent });
     }
 
     /// Attributes that differ from what is usual; gives the mask of what they own in `word`.

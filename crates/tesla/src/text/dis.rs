@@ -1,7 +1,7 @@
 //! From words to text.
 
-use reconverge_isa::Program;
 use reconverge_isa::read::{Labels, NoReading, push_decimal, push_hex};
+use reconverge_isa::{Mark, Program};
 
 use crate::decode::{decode, joined, length};
 use crate::inst::{Chip, Op, Stage};
@@ -32,17 +32,32 @@ impl Default for Listing {
 /// printed as `.word`, with a comment that says why.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
-    if base != 0 {
-        out.push_str(".base ");
-        push_hex(base, &mut out);
-        out.push('\n');
-    }
-    Disassembler { words, base, chip, stage, listing }.print(&mut out);
+    print_words(Disassembler { words, base, chip, stage, listing }, &mut out, &mut Vec::new());
     out
 }
 
-/// Prints a program with what its container told, as directives: name, constants, registers, memory.
+fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec<Mark>) {
+    if disassembler.base != 0 {
+        out.push_str(".base ");
+        push_hex(disassembler.base, out);
+        out.push('\n');
+    }
+    disassembler.print(out, marks);
+}
+
+/// Prints a program with what its container states, as directives: name, constants, registers, memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
+    disassemble_marked(program, chip, stage, listing, &mut Vec::new())
+}
+
+/// As [`disassemble_program`], noting where each instruction ends.
+pub fn disassemble_marked(
+    program: &Program,
+    chip: Chip,
+    stage: Stage,
+    listing: Listing,
+    marks: &mut Vec<Mark>,
+) -> String {
     let mut out = String::with_capacity(program.words.len() * 24 + 256);
     for (directive, value) in [(".chip", chip.name()), (".type", stage.name())] {
         out.extend([directive, " ", value, "\n"]);
@@ -106,7 +121,8 @@ pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing:
             out.push('\n');
         }
     }
-    out.push_str(&disassemble(&program.words, program.base, chip, stage, listing));
+    let (words, base) = (&program.words[..], program.base);
+    print_words(Disassembler { words, base, chip, stage, listing }, &mut out, marks);
     out
 }
 
@@ -188,7 +204,7 @@ impl Disassembler<'_> {
         }
     }
 
-    fn print(&self, out: &mut String) {
+    fn print(&self, out: &mut String, marks: &mut Vec<Mark>) {
         let places = if self.listing.labels || self.listing.structure { self.places() } else { Vec::new() };
         let labels = Places { places: &places, base: self.base };
         let labels: Option<&dyn Labels> = if self.listing.labels { Some(&labels) } else { None };
@@ -227,6 +243,8 @@ impl Disassembler<'_> {
                 out.push_str(&problem);
             }
             out.push('\n');
+            let (address, words) = (self.address(index), index..index + taken);
+            marks.push(Mark { end: out.len(), address, words, depth: depth.max(0) as usize });
             index += taken;
         }
     }

@@ -19,4 +19,4 @@ mod asm;
 mod dis;
 
 pub use asm::{Assembled, Prefix, assemble};
-pub use dis::{Listing, disassemble, disassemble_program};
+pub use dis::{Listing, disassemble, disassemble_marked, disassemble_program};

@@ -1,0 +1,126 @@
+//! Requests that cannot be are refused with a message, whatever the machine.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use reconverge_isa::Isa;
+use reconverge_workbench::text::chips;
+
+/// Runs a command in a folder of its own with these files.
+fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    std::fs::create_dir_all(&path).unwrap();
+    files.iter().for_each(|(name, text)| std::fs::write(path.join(name), text).unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    command.current_dir(&path).args(arguments.split_whitespace()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A program that ends at once, for a chip of a machine.
+fn empty(isa: Isa, chip: &str) -> String {
+    let code = match isa {
+        Isa::R500 => "OUT nop\n",
+        Isa::R700 => "NOP: END_OF_PROGRAM\n",
+        Isa::Tesla => ".type fragment\n  exit nop\n",
+    };
+    format!(".isa {isa}\n.chip {chip}\n{code}")
+}
+
+/// 2^63 lanes: run and check name the bound and reserve no memory for them. (review, H1)
+#[test]
+fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
+    for (isa, chip) in [(Isa::R500, "R580"), (Isa::R700, "rv770"), (Isa::Tesla, "G80")] {
+        let source = empty(isa, chip);
+        let launch = format!(
+            "isa = \"{isa}\"\nprogram = \"a.s\"\nlanes = 9223372036854775807\n[[expect]]\noutput = \"x\"\nvalues = [1]\n"
+        );
+        let files = [("a.s", &source[..]), ("a.toml", &launch)];
+        let bound = "9223372036854775807 lanes; 0 to 16777216 fits here";
+        let output = run(&format!("lanes-{isa}"), &files, "run a.toml");
+        assert_eq!(output.status.code(), Some(2), "{isa}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(bound), "{isa}: {}", text(&output.stderr));
+        let output = run(&format!("lanes-{isa}"), &files, "check a.toml");
+        assert_eq!(output.status.code(), Some(1), "{isa}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(bound), "{isa}: {}", text(&output.stdout));
+    }
+}
+
+/// The same of a corpus case, beside one that is right: its verdict does not take the others with it. (review, H1)
+#[test]
+fn a_case_of_too_many_lanes_fails_alone() {
+    let case = |name: &str, lanes: u64, expect: &str| {
+        format!(
+            r#"{{"name": "{name}", "arch": "r500", "program": {{"code": ["00078001 08020000 08020000 1c440220 1c60c003 00000005"]}}, "lanes": {lanes}, "runs": [{{"const": {{}}, "expect": [{expect}]}}]}}"#
+        )
+    };
+    let cases = format!(
+        "{}\n{}\n",
+        case("many", 1 << 63, ""),
+        case("one", 1, "\"00000000000000000000000000000000\"")
+    );
+    let output = run("lanes-case", &[("a.jsonl", &cases)], "check a.jsonl");
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(printed.contains("many: lanes: 9223372036854775808 lanes; 0 to 16777216 fits here"), "{printed}");
+    assert!(printed.contains("1 passed, 1 failed"), "{printed}");
+}
+
+/// Each name and alias of the one table, LATTE and the numbers of nv50 included. (review, faults 1 and 3)
+#[test]
+fn every_listed_chip_name_assembles_runs_and_disassembles() {
+    for isa in Isa::ALL {
+        for name in chips(isa).into_iter().flat_map(|chip| [&[chip.name], chip.aliases].concat()) {
+            let source = empty(isa, name);
+            let nameless =
+                source.lines().filter(|line| !line.starts_with(".chip")).collect::<Vec<_>>().join("\n");
+            let files = [("a.s", &source[..]), ("b.s", &nameless)];
+            for arguments in ["run a.s", "dis a.s", &format!("run b.s --chip {name}")] {
+                let output = run(&format!("chip-{isa}"), &files, arguments);
+                assert_eq!(output.status.code(), Some(0), "{name}: {arguments}: {}", text(&output.stderr));
+            }
+        }
+    }
+}
+
+/// (review, fault 3)
+#[test]
+fn an_unknown_chip_is_refused_by_every_command() {
+    let files = [
+        ("a.s", &empty(Isa::R700, "rv770")[..]),
+        ("a.hex", "00000000\n"),
+        ("a.toml", "isa = \"r700\"\nprogram = \"a.s\"\nchip = \"nonsense\"\n"),
+    ];
+    for arguments in [
+        "dis a.hex --isa r700 --chip nonsense",
+        "explain --isa r700 --chip nonsense 0 0",
+        "run a.s --chip nonsense",
+        "run a.toml",
+    ] {
+        let output = run("unknown-chip", &files, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", text(&output.stdout));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("unknown chip `nonsense`: r700 has rv770, R700, RV790, LATTE"),
+            "{arguments}: {said}"
+        );
+    }
+    let output = run("unknown-chip", &files, "dis a.hex --isa r700 --chip G80");
+    assert!(text(&output.stderr).contains("G80 is a chip of tesla, not of r700"));
+}
+
+/// `.asm` is a source for `run` and for `check`. (review, fault 2)
+#[test]
+fn an_asm_file_is_a_source_for_run_and_check() {
+    let launch = "isa = \"r500\"\nprogram = \"a.asm\"\nlanes = 1\n[[expect]]\noutput = \"color0\"\nvalues = [[0, 0, 0, 0]]\n";
+    let files = [
+        ("a.asm", ".isa r500\nOUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n"),
+        ("a.toml", launch),
+    ];
+    for arguments in ["run a.asm", "run a.toml", "check a.toml", "check ."] {
+        let output = run("asm-source", &files, arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
+    }
+}

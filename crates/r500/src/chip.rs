@@ -1,0 +1,43 @@
+//! The chips with an R500 fragment processor: their names, and how many lanes of theirs share a program counter.
+//!
+//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names, launch reviews of the X1000 series for the
+//! widths.
+
+/// One chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chip {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that mean it.
+    pub aliases: &'static [&'static str],
+    /// Lanes of a thread.
+    pub group_width: usize,
+}
+
+/// Lanes of a thread on R520: a block of 4 x 4. (docs/r500.md, Q1)
+pub const WIDTH_R520: usize = 16;
+/// Lanes of a thread commonly reported for R580 and RV530; no document states it. (docs/r500.md, Q1)
+pub const WIDTH_R580: usize = 48;
+
+const fn chip(name: &'static str, aliases: &'static [&'static str], group_width: usize) -> Chip {
+    Chip { name, aliases, group_width }
+}
+
+/// Every chip; the family's own name means the first of it.
+#[rustfmt::skip]
+pub static CHIPS: [Chip; 6] = [
+    chip("R520",  &["R500"], WIDTH_R520),
+    chip("RV515", &[],       WIDTH_R520),
+    chip("RV530", &[],       WIDTH_R580),
+    chip("R580",  &[],       WIDTH_R580),
+    chip("RV560", &[],       WIDTH_R580),
+    chip("RV570", &[],       WIDTH_R580),
+];
+
+impl Chip {
+    /// The chip of a name, in any case.
+    pub fn named(name: &str) -> Option<Chip> {
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(&alias))).copied()
+    }
+}

@@ -1,0 +1,225 @@
+//! Blocks: runs of arithmetic instructions that cannot trap, and one instruction after them that may change the flow.
+
+use std::ops::Range;
+
+use super::Lowering;
+use super::schedule::Instruction;
+use crate::flow::{LoopConstant, reads_alu_result};
+use crate::inst::{Alu, Body, Fc, Inst, SLOTS, Source};
+use crate::operations::used_sources;
+use crate::setup::Setup;
+use crate::words::{CmnInst, InstType, TexOp};
+
+/// The instruction behind a block's operations.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) enum Last {
+    /// None: the next one begins another block, or the program has ended.
+    Next,
+    /// The reference interpreter executes it. It does not count as one of the block.
+    Reference,
+    /// Flow control, by number.
+    Flow(u32),
+}
+
+/// Instructions that run together.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Block {
+    /// Its operations.
+    pub(in crate::fast) start: u32,
+    pub(in crate::fast) end: u32,
+    /// Its first slot.
+    pub(in crate::fast) first: u16,
+    /// Instructions, a flow instruction at the end included.
+    pub(in crate::fast) size: u16,
+    /// Some lanes that are not active are written too.
+    pub(in crate::fast) inactive: bool,
+    /// Its last instruction is the program's.
+    pub(in crate::fast) ends: bool,
+    pub(in crate::fast) last: Last,
+    /// The blocks that follow and that its flow instruction jumps to, or [`NONE`].
+    pub(in crate::fast) fall: u32,
+    pub(in crate::fast) jump: u32,
+}
+
+impl Block {
+    /// The slots of its instructions.
+    pub(in crate::fast) fn slots(&self) -> Range<usize> {
+        let first = usize::from(self.first);
+        first..first + usize::from(self.size)
+    }
+}
+
+/// A flow instruction.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Flow {
+    pub(in crate::fast) fc: Fc,
+    /// The predicate bit that JUMP_FUNC looks at, if any, and whether it is turned around.
+    pub(in crate::fast) predicate: Option<(usize, bool)>,
+    /// The lanes that want to jump, all or none, for each ALU result * 2 + predicate.
+    pub(in crate::fast) wants: [u64; 4],
+    /// The ALU result must be valid.
+    pub(in crate::fast) reads_alu_result: bool,
+    pub(in crate::fast) constant: LoopConstant,
+}
+
+/// A place in a block.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Entry {
+    /// [`NONE`] for a slot without instruction.
+    pub(in crate::fast) block: u32,
+    /// Which instruction of it.
+    pub(in crate::fast) inside: u16,
+}
+
+/// No block.
+pub(in crate::fast) const NONE: u32 = u32::MAX;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn program(&mut self) {
+        let starts = self.starts();
+        let mut open: Option<Block> = None;
+        for slot in 0..SLOTS as u16 {
+            if starts[usize::from(slot)] {
+                self.close(&mut open, Last::Next);
+            }
+            if self.setup.slot(slot).is_none() {
+                self.close(&mut open, Last::Next);
+                continue;
+            }
+            let at = self.lowered.operations.len() as u32;
+            let block = open.get_or_insert(Block {
+                start: at,
+                end: at,
+                first: slot,
+                size: 0,
+                inactive: false,
+                ends: false,
+                last: Last::Next,
+                fall: NONE,
+                jump: NONE,
+            });
+            let entry = Entry { block: self.lowered.blocks.len() as u32, inside: block.size };
+            self.lowered.entries[usize::from(slot)] = entry;
+            let ends = slot == self.setup.end;
+            let executable = self.executable(slot);
+            let last = match executable.map(|inst| (inst, &inst.body)) {
+                Some((inst, Body::Fc(fc))) => {
+                    self.lowered.flows.push(flow(self.setup, inst, fc));
+                    Some(Last::Flow(self.lowered.flows.len() as u32 - 1))
+                }
+                Some((_, Body::Tex(tex))) if tex.inst.inst == TexOp::NOP => None,
+                Some((inst, Body::Alu(alu))) if self.alu(slot, inst, alu) => {
+                    block.inactive |= inst.common.write_inactive;
+                    None
+                }
+                Some((_, Body::Alu(_) | Body::Tex(_))) | None => {
+                    self.lowered.by_reference.push(slot);
+                    Some(Last::Reference)
+                }
+            };
+            self.lowered.ends[usize::from(slot)] = self.lowered.operations.len() as u32;
+            if !matches!(last, Some(Last::Reference)) {
+                block.size += 1;
+                block.ends = ends;
+            }
+            if let Some(last) = last {
+                self.close(&mut open, last);
+            } else if ends {
+                self.close(&mut open, Last::Next);
+            }
+        }
+        self.close(&mut open, Last::Next);
+        let at = |slot: u16| match self.lowered.entries.get(usize::from(slot)) {
+            Some(Entry { block, inside: 0 }) => *block,
+            _ => NONE,
+        };
+        for block in &mut self.lowered.blocks {
+            block.fall = at(block.first + block.size);
+            if let Last::Flow(number) = block.last {
+                block.jump = at(target_of(self.setup, &self.lowered.flows[number as usize].fc));
+            }
+        }
+    }
+
+    fn close(&mut self, open: &mut Option<Block>, last: Last) {
+        if let Some(block) = open.take() {
+            let end = self.lowered.operations.len() as u32;
+            self.lowered.blocks.push(Block { end, last, ..block });
+        }
+    }
+
+    /// Slots that something jumps to. What a call returns to stands behind a flow instruction anyhow.
+    fn starts(&self) -> Vec<bool> {
+        let mut starts = vec![false; SLOTS];
+        starts[usize::from(self.setup.start) % SLOTS] = true;
+        for (_, slot) in self.setup.slots() {
+            if let Ok(Inst { body: Body::Fc(fc), .. }) = &slot.inst
+                && let Some(start) = starts.get_mut(usize::from(target_of(self.setup, fc)))
+            {
+                *start = true;
+            }
+        }
+        starts
+    }
+
+    /// The instruction in a slot, unless it traps whatever the state.
+    fn executable(&self, pc: u16) -> Option<&'a Inst> {
+        let slot = self.setup.slot(pc)?;
+        let inst = slot.inst.as_ref().ok()?;
+        let inside = (self.setup.range_start..=self.setup.range_end).contains(&pc);
+        let ends_well = pc != self.setup.end || inst.common.r#type == InstType::OUT;
+        (!self.strict || inside && slot.violations.is_empty() && ends_well).then_some(inst)
+    }
+
+    /// Lowers an arithmetic instruction; `false` when the reference interpreter has to execute it.
+    fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
+        let start = self.lowered.operations.len();
+        self.scratch = 0;
+        let scatters = inst.common.r#type == InstType::OUT && self.uncached;
+        let masked = (0..4).any(|channel| inst.common.writes_output(channel));
+        if scatters && masked || !self.addresses_are_known(&inst.common, alu) {
+            return false;
+        }
+        if Instruction::new(self, &inst.common, alu, slot).lower().is_none() {
+            self.lowered.operations.truncate(start);
+            return false;
+        }
+        true
+    }
+
+    /// Whether no address is relative, and none traps.
+    fn addresses_are_known(&self, common: &CmnInst, alu: &Alu) -> bool {
+        let allocated = |temp: u8| !self.strict || temp <= self.setup.pix_size;
+        let [rgb, alpha] = used_sources(alu);
+        let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));
+        let read = sources.filter(|(_, used)| *used).all(|(source, _)| match source {
+            Source::Temp { addr, rel } => !rel && allocated(*addr),
+            Source::Const { rel, .. } => !rel,
+            Source::Inline { .. } => true,
+        });
+        let mut written =
+            (0..4).filter(|channel| common.writes_temp(*channel)).map(|channel| alu.destination(channel));
+        read && written.all(|(temp, rel)| !rel && allocated(temp))
+    }
+}
+
+/// The slot that a flow instruction jumps to, unless it returns.
+fn target_of(setup: &Setup, fc: &Fc) -> u16 {
+    fc.addr.jump_addr + if fc.addr.jump_global { 0 } else { setup.offset }
+}
+
+fn flow(setup: &Setup, inst: &Inst, fc: &Fc) -> Flow {
+    let boolean = setup.bools >> fc.addr.bool_addr & 1;
+    let wants = [0u32, 2, 4, 6].map(|index| match fc.inst.jump_func >> (index + boolean) & 1 {
+        0 => 0,
+        _ => u64::MAX,
+    });
+    // One predicate only; RGBA is forbidden and read as red in lenient mode.
+    Flow {
+        fc: *fc,
+        predicate: inst.common.predicate(0),
+        wants,
+        reads_alu_result: reads_alu_result(fc.inst.jump_func),
+        constant: setup.ints[usize::from(fc.addr.int_addr)],
+    }
+}

@@ -1,0 +1,171 @@
+//! The table of codes: which vector code computes an operation. One row each.
+
+use reconverge_simt::Level;
+
+use super::super::kernels::{
+    self, AnyMad, Channels, Cos, Dot as DotBody, Each, Ex2, Function, Kernel, Ln2, Mad, Sin,
+};
+use super::super::lanes::{Body, Handler, Set, handler};
+use crate::operations::{Dot, Operation, Value};
+use crate::words::AlphaOp;
+
+/// How channels are computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code {
+    id: u8,
+    /// How many sources a channel has.
+    pub(super) sources: usize,
+    /// How many channels one vector operation computes at most.
+    pub(super) most: usize,
+    handlers: fn(&Shape) -> Handlers,
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Code) -> bool {
+        self.id == other.id
+    }
+}
+
+/// What the code of a vector operation depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// How many channels it computes.
+    pub(super) count: usize,
+    /// Results are clamped.
+    pub(super) clamp: bool,
+    /// No source is a denormal.
+    pub(super) normal: bool,
+    /// The sign of some source is flipped.
+    pub(super) flips: bool,
+    /// OMOD of some channel is not ×1.
+    pub(super) scaled: bool,
+    /// Zero times anything is zero.
+    pub(super) zero_wins: bool,
+    pub(super) level: Level,
+}
+
+impl Code {
+    /// A * B + C.
+    pub(super) const SUM: Code = Code { id: u8::MAX, sources: 3, most: 4, handlers: sum };
+    /// The source, with OMOD.
+    pub(super) const PASS: Code = Code::together::<kernels::Pass>(u8::MAX - 1);
+    /// The source without its sign.
+    pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(u8::MAX - 2);
+
+    /// The code of an operation that works channel by channel; `None`: the reference interpreter executes it.
+    pub(super) fn of(operation: &Operation) -> Option<Code> {
+        let op = match operation.value {
+            Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
+            Value::Choice(_) | Value::Rounded(_) | Value::Transcendental(_) => operation.alpha?,
+            Value::Dot(_) | Value::Forwarded => return None,
+        };
+        let id = op as u8;
+        Some(match op {
+            AlphaOp::MIN => Code::together::<kernels::Min>(id),
+            AlphaOp::MAX => Code::together::<kernels::Max>(id),
+            AlphaOp::CND => Code::together::<kernels::Cnd>(id),
+            AlphaOp::CMP => Code::together::<kernels::Cmp>(id),
+            AlphaOp::FRC => Code::alone::<kernels::Frc>(id),
+            AlphaOp::RCP => Code::alone::<kernels::Rcp>(id),
+            AlphaOp::RSQ => Code::alone::<kernels::Rsq>(id),
+            AlphaOp::EX2 => Code::lane_by_lane::<Ex2>(id),
+            AlphaOp::LN2 => Code::lane_by_lane::<Ln2>(id),
+            AlphaOp::SIN => Code::lane_by_lane::<Sin>(id),
+            AlphaOp::COS => Code::lane_by_lane::<Cos>(id),
+            AlphaOp::MAD | AlphaOp::MDH | AlphaOp::MDV | AlphaOp::DP => return None,
+        })
+    }
+
+    /// Up to four channels in one vector operation.
+    const fn together<K: Kernel>(id: u8) -> Code {
+        Code { id, sources: K::SOURCES, most: 4, handlers: channels::<K> }
+    }
+
+    /// One channel in a vector operation.
+    const fn alone<K: Kernel>(id: u8) -> Code {
+        Code { id, sources: K::SOURCES, most: 1, handlers: channel::<K> }
+    }
+
+    /// A function of one lane.
+    const fn lane_by_lane<F: Function>(id: u8) -> Code {
+        Code { id, sources: 1, most: 1, handlers: |shape| pair::<Each<F, true>, Each<F, false>>(shape.level) }
+    }
+
+    pub(super) fn handlers(self, shape: &Shape) -> Handlers {
+        (self.handlers)(shape)
+    }
+}
+
+/// Code that writes the lanes of a set, and code that writes all lanes.
+pub(super) struct Handlers {
+    blend: Handler,
+    full: Handler,
+}
+
+impl Handlers {
+    /// The code while some lane may be off, and while all are active. `None`: all lanes are written.
+    pub(super) fn for_set(&self, set: Option<Set>) -> [Handler; 2] {
+        match set {
+            None => [self.full; 2],
+            Some(Set::ACTIVE | Set::ALL) => [self.blend, self.full],
+            Some(_) => [self.blend; 2],
+        }
+    }
+}
+
+fn pair<B: Body, F: Body>(level: Level) -> Handlers {
+    Handlers { blend: handler::<B>(level), full: handler::<F>(level) }
+}
+
+fn sum(shape: &Shape) -> Handlers {
+    if shape.zero_wins { sum_of::<true>(shape) } else { sum_of::<false>(shape) }
+}
+
+fn sum_of<const ZERO_WINS: bool>(shape: &Shape) -> Handlers {
+    match *shape {
+        Shape { scaled: true, .. } => channels::<AnyMad<ZERO_WINS, true>>(shape),
+        Shape { clamp: true, .. } | Shape { normal: false, .. } => {
+            channels::<AnyMad<ZERO_WINS, false>>(shape)
+        }
+        Shape { flips: true, .. } => unclamped::<Mad<ZERO_WINS, false, false, true>>(shape),
+        Shape { flips: false, .. } => unclamped::<Mad<ZERO_WINS, false, false, false>>(shape),
+    }
+}
+
+fn channels<K: Kernel>(shape: &Shape) -> Handlers {
+    match (shape.count, shape.clamp) {
+        (1, _) => channel::<K>(shape),
+        (_, false) => unclamped::<K>(shape),
+        (2, true) => pair::<Channels<K, 2, true, true>, Channels<K, 2, true, false>>(shape.level),
+        (3, true) => pair::<Channels<K, 3, true, true>, Channels<K, 3, true, false>>(shape.level),
+        (_, true) => pair::<Channels<K, 4, true, true>, Channels<K, 4, true, false>>(shape.level),
+    }
+}
+
+fn unclamped<K: Kernel>(shape: &Shape) -> Handlers {
+    match shape.count {
+        1 => pair::<Channels<K, 1, false, true>, Channels<K, 1, false, false>>(shape.level),
+        2 => pair::<Channels<K, 2, false, true>, Channels<K, 2, false, false>>(shape.level),
+        3 => pair::<Channels<K, 3, false, true>, Channels<K, 3, false, false>>(shape.level),
+        _ => pair::<Channels<K, 4, false, true>, Channels<K, 4, false, false>>(shape.level),
+    }
+}
+
+fn channel<K: Kernel>(shape: &Shape) -> Handlers {
+    match shape.clamp {
+        false => pair::<Channels<K, 1, false, true>, Channels<K, 1, false, false>>(shape.level),
+        true => pair::<Channels<K, 1, true, true>, Channels<K, 1, true, false>>(shape.level),
+    }
+}
+
+/// The code of a dot product, which writes all lanes.
+pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
+    match (dot, zero_wins) {
+        (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
+        (Dot::Three, true) => handler::<DotBody<3, false, true>>(level),
+        (Dot::Four, false) => handler::<DotBody<4, false, false>>(level),
+        (Dot::Four, true) => handler::<DotBody<4, false, true>>(level),
+        (Dot::TwoAndAddend, false) => handler::<DotBody<3, true, false>>(level),
+        (Dot::TwoAndAddend, true) => handler::<DotBody<3, true, true>>(level),
+    }
+}

@@ -1,0 +1,155 @@
+//! From instructions to blocks of operations, once a launch.
+//!
+//! | read | for |
+//! |---|---|
+//! | `blocks` | runs of arithmetic instructions, and the flow between them |
+//! | `schedule` | one arithmetic instruction as vector operations |
+//! | `operands` | rows and constants that they read |
+//! | `codes` | the vector code of each operation: the table |
+//! | `denormals` | rows in which no denormal can be |
+//!
+//! Everything that is known before the program runs is settled here: constants, swizzles, modifiers, presubtract, which
+//! channels are read. An instruction that nothing here knows (texture fetches, relative addresses, scattered outputs,
+//! whatever traps) is a block of its own for the reference interpreter, so that every program runs.
+
+mod blocks;
+mod codes;
+mod denormals;
+mod operands;
+mod schedule;
+
+use std::collections::HashMap;
+
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Level, Mode};
+
+pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
+use self::denormals::{Normal, written_by};
+use super::lanes::{Body, Channel, Operation, Place, Set, handler};
+use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
+use crate::inst::{Body as InstBody, SLOTS};
+use crate::launch::Launch;
+use crate::setup::Setup;
+use crate::words::Omod;
+
+/// What lowering gives.
+#[derive(Clone, Debug)]
+pub(super) struct Lowered {
+    pub(super) operations: Vec<Operation>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) flows: Vec<Flow>,
+    /// By slot.
+    pub(super) entries: Vec<Entry>,
+    /// By slot: the end of its operations.
+    pub(super) ends: Vec<u32>,
+    /// The rows behind the registers, before the first instruction.
+    pub(super) room: Vec<Row<WIDEST>>,
+    /// Slots whose instruction the reference interpreter executes.
+    pub(super) by_reference: Vec<u16>,
+    /// Rows that the program may write.
+    pub(super) written: Vec<usize>,
+}
+
+/// Intermediate results of one instruction.
+const SCRATCH: usize = 32;
+
+/// Lowers the program of a launch. `uncached`: outputs are scattered.
+pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, level: Level) -> Lowered {
+    let constants = &launch.constants_of(setup);
+    let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
+    let strict = mode == Mode::Strict;
+    let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
+    let mut lowering = Lowering {
+        setup,
+        constants,
+        strict,
+        uncached,
+        level,
+        normal: Normal::new(setup, inputs),
+        known: HashMap::new(),
+        lowered: Lowered {
+            operations: Vec::new(),
+            blocks: Vec::new(),
+            flows: Vec::new(),
+            entries: vec![Entry { block: NONE, inside: 0 }; SLOTS],
+            ends: vec![0; SLOTS],
+            room,
+            by_reference: Vec::new(),
+            written: written(setup),
+        },
+        scratch: 0,
+    };
+    lowering.program();
+    lowering.lowered
+}
+
+/// Rows that the program may write, whatever happens.
+fn written(setup: &Setup) -> Vec<usize> {
+    let mut rows = vec![false; ROWS];
+    for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {
+        written_by(inst).iter().for_each(|(row, ..)| rows[*row] = true);
+        if let InstBody::Alu(alu) = &inst.body {
+            for channel in (0..4).filter(|channel| inst.common.writes_output(*channel)) {
+                rows[color_row(alu.target(channel) as usize, channel)] = true;
+            }
+            rows[DEPTH_ROW] |= alu.w_omask;
+        }
+    }
+    (0..ROWS).filter(|row| rows[*row]).collect()
+}
+
+struct Lowering<'a> {
+    setup: &'a Setup,
+    constants: &'a [[u32; 4]],
+    strict: bool,
+    uncached: bool,
+    level: Level,
+    normal: Normal,
+    /// Rows of constants, by bits.
+    known: HashMap<u32, Place>,
+    lowered: Lowered,
+    /// Rows of [`SCRATCH`] that the instruction at hand uses.
+    scratch: usize,
+}
+
+impl Lowering<'_> {
+    /// The row of a constant.
+    fn constant(&mut self, bits: u32) -> Place {
+        let room = &mut self.lowered.room;
+        *self.known.entry(bits).or_insert_with(|| {
+            room.push(Row([bits; WIDEST]));
+            Place::of(ROWS + room.len() - 1)
+        })
+    }
+
+    /// Whether a row is one of a constant, and no denormal.
+    fn is_normal_constant(&self, row: usize) -> bool {
+        let row = row - ROWS;
+        row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
+    }
+
+    /// A row for an intermediate result of the instruction at hand, if there is another.
+    fn scratch(&mut self) -> Option<Place> {
+        self.scratch += 1;
+        (self.scratch <= SCRATCH).then(|| Place::of(ROWS + Set::COUNT + self.scratch - 1))
+    }
+
+    fn push(&mut self, operation: Operation) {
+        self.lowered.operations.push(operation);
+    }
+
+    /// An operation without arithmetic.
+    fn plain<B: Body>(&self, set: Set) -> Operation {
+        let handler = handler::<B>(self.level);
+        Operation {
+            handlers: [handler; 2],
+            channels: [Channel::NONE; 4],
+            set,
+            omod: Omod::DISABLED,
+            scale: 1.0,
+            clamp: false,
+            number: [0; 2],
+            inverted: false,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
+
+use super::super::bodies::OfQuad;
+use super::super::lanes::{Place, Set};
+use super::codes::Code;
+use super::schedule::{Computed, Instruction};
+use crate::inst::{CONSTANTS, Source, inline_constant};
+use crate::lane;
+use crate::operations::used_sources;
+use crate::words::{Imod, Omod, Sel, SrcpOp, Swiz};
+
+/// A source component: the same for all lanes, or a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Bits(u32),
+    Row(Place),
+}
+
+/// An operand: a row, and sign bits to flip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand {
+    pub(super) place: Place,
+    pub(super) flip: u32,
+}
+
+impl Instruction<'_, '_> {
+    pub(super) fn operand(&mut self, channel: usize, number: usize) -> Option<Operand> {
+        if channel == 3 { self.alpha_operand(number) } else { self.rgb_operand(number, channel) }
+    }
+
+    pub(super) fn rgb_operand(&mut self, number: usize, channel: usize) -> Option<Operand> {
+        let operand = &self.alu.rgb.operands[number];
+        let value = self.swizzled(operand.sel, operand.swiz[channel])?;
+        self.modified(value, operand.modifier)
+    }
+
+    pub(super) fn alpha_operand(&mut self, number: usize) -> Option<Operand> {
+        let operand = &self.alu.alpha.operands[number];
+        let value = self.swizzled(operand.sel, operand.swiz)?;
+        self.modified(value, operand.modifier)
+    }
+
+    /// src0 of another lane of the quad, with the modifier of an operand of the channel's unit.
+    pub(super) fn neighbour(&mut self, channel: usize, number: usize, lane: u8) -> Option<Operand> {
+        let modifier = match channel {
+            3 => self.alu.alpha.operands[number].modifier,
+            _ => self.alu.rgb.operands[number].modifier,
+        };
+        let mut value = self.component(Sel::SRC0, channel)?;
+        if let Value::Row(place) = value {
+            let dst = self.lowering.scratch()?;
+            let mut operation = self.lowering.plain::<OfQuad>(Set::ACTIVE);
+            operation.number[0] = lane;
+            (operation.channels[0].src[0], operation.channels[0].dst) = (place, dst);
+            if self.is_normal(place) {
+                self.normal.push(dst);
+            }
+            self.lowering.push(operation);
+            value = Value::Row(dst);
+        }
+        self.modified(value, modifier)
+    }
+
+    fn modified(&mut self, value: Value, modifier: Imod) -> Option<Operand> {
+        const SIGN: u32 = 1 << 31;
+        let place = match value {
+            Value::Bits(bits) => {
+                let bits = lane::modify(f32::from_bits(bits), modifier).to_bits();
+                return Some(Operand { place: self.lowering.constant(bits), flip: 0 });
+            }
+            Value::Row(place) => place,
+        };
+        let plain = Operand { place, flip: 0 };
+        let magnitude =
+            Computed { code: Code::MAGNITUDE, src: [plain; 3], omod: Omod::DISABLED, clamp: false };
+        Some(match modifier {
+            Imod::NOP => plain,
+            Imod::NEG => Operand { flip: SIGN, ..plain },
+            Imod::ABS => Operand { place: self.scratched(&magnitude)?, flip: 0 },
+            Imod::NAB => Operand { place: self.scratched(&magnitude)?, flip: SIGN },
+        })
+    }
+
+    fn swizzled(&mut self, sel: Sel, swiz: Swiz) -> Option<Value> {
+        match swiz {
+            Swiz::R => self.component(sel, 0),
+            Swiz::G => self.component(sel, 1),
+            Swiz::B => self.component(sel, 2),
+            Swiz::A => self.component(sel, 3),
+            Swiz::ZERO => Some(Value::Bits(0)),
+            Swiz::HALF => Some(Value::Bits(0.5f32.to_bits())),
+            Swiz::ONE => Some(Value::Bits(1f32.to_bits())),
+        }
+    }
+
+    /// R, G and B come from the RGB address word, A from the alpha address word. (CTM guide p. 27)
+    fn component(&mut self, sel: Sel, channel: usize) -> Option<Value> {
+        match sel {
+            Sel::SRC0 => Some(self.fetched(0, channel)),
+            Sel::SRC1 => Some(self.fetched(1, channel)),
+            Sel::SRC2 => Some(self.fetched(2, channel)),
+            Sel::SRCP => self.presubtract(channel),
+        }
+    }
+
+    fn fetched(&self, number: usize, channel: usize) -> Value {
+        let [rgb, alpha] = used_sources(self.alu);
+        let (sources, used) = match channel {
+            3 => (&self.alu.alpha_sources, alpha),
+            _ => (&self.alu.rgb_sources, rgb),
+        };
+        if !used[number] {
+            return Value::Bits(0);
+        }
+        match sources.src[number] {
+            Source::Temp { addr, .. } => Value::Row(Place::of(usize::from(addr) * 4 + channel)),
+            Source::Const { addr, .. } => {
+                Value::Bits(self.lowering.constants[usize::from(addr) % CONSTANTS][channel])
+            }
+            Source::Inline { code } => Value::Bits(inline_constant(code).to_bits()),
+        }
+    }
+
+    fn presubtract(&mut self, channel: usize) -> Option<Value> {
+        if let Some((_, value)) = self.presubtracted.iter().find(|(known, _)| *known == channel) {
+            return Some(*value);
+        }
+        let op = match channel {
+            3 => self.alu.alpha_sources.srcp_op,
+            _ => self.alu.rgb_sources.srcp_op,
+        };
+        let value = match (self.fetched(0, channel), self.fetched(1, channel)) {
+            (Value::Bits(a), Value::Bits(b)) => {
+                Value::Bits(lane::presubtract(op, f32::from_bits(a), f32::from_bits(b)).to_bits())
+            }
+            (a, b) => {
+                let a = self.modified(a, Imod::NOP)?;
+                let b = self.modified(b, Imod::NOP)?;
+                let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
+                // As a product and a sum, which round once too. (lane::presubtract)
+                let (factor, addend) = match op {
+                    SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
+                    SrcpOp::SUB => (bits(-1.0), b),
+                    SrcpOp::ADD => (bits(1.0), b),
+                    SrcpOp::NEG => (bits(-1.0), bits(1.0)),
+                };
+                let src = [a, factor, addend];
+                let computed = Computed { code: Code::SUM, src, omod: Omod::MUL_1, clamp: false };
+                Value::Row(self.scratched(&computed)?)
+            }
+        };
+        self.presubtracted.push((channel, value));
+        Some(value)
+    }
+}

@@ -1,0 +1,382 @@
+//! One arithmetic instruction as vector operations: which channels are computed together, and in which order, so that both
+//! units read before either writes. (CTM guide pp. 26-29)
+
+use super::super::bodies::{
+    AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
+};
+use super::super::kernels::{self, AnyMad, Mad};
+use super::super::lanes::{Channel, Operation, Place, Set};
+use super::Lowering;
+use super::codes::{self, Code, Shape};
+use super::operands::{Operand, Value};
+use crate::group::{DEPTH_ROW, ROWS, color_row};
+use crate::inst::Alu;
+use crate::operations::{self, Dot};
+use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
+
+/// One channel's result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Computed {
+    pub(super) code: Code,
+    pub(super) src: [Operand; 3],
+    pub(super) omod: Omod,
+    pub(super) clamp: bool,
+}
+
+/// Channels that one operation computes. `set`: the lanes that are written; `None` for all, into scratch.
+#[derive(Clone, Debug)]
+struct Together {
+    code: Code,
+    omod: Omod,
+    clamp: bool,
+    set: Option<Set>,
+    channels: Vec<Channel>,
+}
+
+/// An instruction being lowered. Its functions give `None` when there is not enough room.
+pub(super) struct Instruction<'a, 'l> {
+    pub(super) lowering: &'a mut Lowering<'l>,
+    pub(super) common: &'a CmnInst,
+    pub(super) alu: &'a Alu,
+    /// Presubtracted channels, by channel.
+    pub(super) presubtracted: Vec<(usize, Value)>,
+    slot: u16,
+    /// Rows of scratch in which no denormal can stand.
+    pub(super) normal: Vec<Place>,
+    /// Sets that are made for this instruction: base, predicate bit, inversion.
+    sets: Vec<((Set, usize, bool), Set)>,
+}
+
+impl<'a, 'l> Instruction<'a, 'l> {
+    pub(super) fn new(lowering: &'a mut Lowering<'l>, common: &'a CmnInst, alu: &'a Alu, slot: u16) -> Self {
+        let (normal, presubtracted, sets) = (Vec::new(), Vec::new(), Vec::new());
+        Instruction { lowering, common, alu, slot, presubtracted, normal, sets }
+    }
+
+    pub(super) fn lower(&mut self) -> Option<()> {
+        let (common, alu) = (self.common, self.alu);
+        let out = common.r#type == InstType::OUT;
+        // An uncached OUT that comes here writes nothing but temporaries.
+        let cached = out && !self.lowering.uncached;
+        let mut together: Vec<Together> = Vec::new();
+        let mut after: Vec<Together> = Vec::new();
+        let mut marks = Vec::new();
+        let mut halves = [None; 2];
+        for channel in 0..4 {
+            let mut writes = Vec::new();
+            let mut flags = Vec::new();
+            if common.writes_temp(channel) {
+                let (temp, _) = alu.destination(channel);
+                let base = if common.write_inactive { Set::ALL } else { Set::ACTIVE };
+                writes.push((Place::of(usize::from(temp) * 4 + channel), self.set(base, channel)));
+            }
+            let active = |this: &mut Self| this.set(Set::ACTIVE, channel);
+            if cached && common.writes_output(channel) {
+                let target = alu.target(channel) as u8;
+                let set = active(self);
+                writes.push((Place::of(color_row(usize::from(target), channel)), set));
+                marks.push(Operation {
+                    number: [target, channel as u8],
+                    ..self.lowering.plain::<ColorWritten>(set)
+                });
+            }
+            if cached && channel == 3 && alu.w_omask {
+                let set = active(self);
+                writes.push((Place::of(DEPTH_ROW), set));
+                marks.push(self.lowering.plain::<DepthWritten>(set));
+            }
+            if !out && common.writes_output(channel) {
+                let set = active(self);
+                let operation = match alu.target(channel) {
+                    Target::A => self.lowering.plain::<Predicate<EQ>>(set),
+                    Target::B => self.lowering.plain::<Predicate<LT>>(set),
+                    Target::C => self.lowering.plain::<Predicate<GE>>(set),
+                    Target::D => self.lowering.plain::<Predicate<NE>>(set),
+                };
+                flags.push(Operation { number: [channel as u8, 0], ..operation });
+            }
+            if !out && alu.alu_wmask && channel == common.alu_result_channel() {
+                let set = active(self);
+                flags.push(match common.alu_result_op {
+                    AluResultOp::EQ => self.lowering.plain::<AluResult<EQ>>(set),
+                    AluResultOp::LT => self.lowering.plain::<AluResult<LT>>(set),
+                    AluResultOp::GE => self.lowering.plain::<AluResult<GE>>(set),
+                    AluResultOp::NE => self.lowering.plain::<AluResult<NE>>(set),
+                });
+            }
+            if writes.is_empty() && flags.is_empty() {
+                continue;
+            }
+            let computed = self.computed(channel, &mut halves)?;
+            if let ([(place, set)], []) = (writes.as_slice(), flags.as_slice()) {
+                add(&mut together, &computed, *place, Some(*set));
+                continue;
+            }
+            if let ([], [flag]) = (writes.as_slice(), flags.as_slice())
+                && let Some(judged) = self.judged(&computed, flag.set)
+            {
+                // Reads before anything is written, and what it writes nothing here reads.
+                self.lowering.push(judged);
+                continue;
+            }
+            let scratch = self.lowering.scratch()?;
+            add(&mut together, &computed, scratch, None);
+            let moved = Computed::moved(scratch);
+            writes.iter().for_each(|(place, set)| add(&mut after, &moved, *place, Some(*set)));
+            for mut flag in flags {
+                flag.channels[0].src[0] = scratch;
+                marks.push(flag);
+            }
+        }
+        self.in_order(together, &mut after)?;
+        after.iter().for_each(|moves| self.emit(moves));
+        marks.into_iter().for_each(|mark| self.lowering.push(mark));
+        Some(())
+    }
+
+    /// A sum of which only the ALU result is wanted, in one operation.
+    fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
+        let clamps = computed.clamp && computed.omod != Omod::DISABLED;
+        let only = (0..4).all(|channel| !self.common.writes_output(channel));
+        if computed.code != Code::SUM || kernels::factor(computed.omod) != 1.0 || clamps || !only {
+            return None;
+        }
+        let normal = computed.src.iter().all(|operand| self.is_normal(operand.place));
+        let op = self.common.alu_result_op;
+        let mut operation = match (self.lowering.setup.zero_wins, normal) {
+            (false, false) => self.alu_result_of::<AnyMad<false, false>>(op, set),
+            (false, true) => self.alu_result_of::<Mad<false, false, false, true>>(op, set),
+            (true, false) => self.alu_result_of::<AnyMad<true, false>>(op, set),
+            (true, true) => self.alu_result_of::<Mad<true, false, false, true>>(op, set),
+        };
+        operation.channels[0].src = computed.src.map(|operand| operand.place);
+        operation.channels[0].flip = computed.src.map(|operand| operand.flip);
+        Some(operation)
+    }
+
+    fn alu_result_of<K: kernels::Kernel>(&self, op: AluResultOp, set: Set) -> Operation {
+        match op {
+            AluResultOp::EQ => self.lowering.plain::<AluResultOf<K, EQ>>(set),
+            AluResultOp::LT => self.lowering.plain::<AluResultOf<K, LT>>(set),
+            AluResultOp::GE => self.lowering.plain::<AluResultOf<K, GE>>(set),
+            AluResultOp::NE => self.lowering.plain::<AluResultOf<K, NE>>(set),
+        }
+    }
+
+    /// Emits operations so that none writes what another still reads: both units read before either writes. (r500.md 3.1)
+    fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
+        while !left.is_empty() {
+            let harmless = (0..left.len()).find(|&at| {
+                let written = |place: Place| left[at].channels.iter().any(|channel| channel.dst == place);
+                let reads = |other: &Together| {
+                    other.channels.iter().any(|channel| channel.src.iter().any(|src| written(*src)))
+                };
+                !left.iter().enumerate().any(|(place, other)| place != at && reads(other))
+            });
+            let mut next = left.remove(harmless.unwrap_or(0));
+            if harmless.is_none() {
+                for channel in &mut next.channels {
+                    let scratch = self.lowering.scratch()?;
+                    add(after, &Computed::moved(scratch), channel.dst, next.set);
+                    channel.dst = scratch;
+                }
+                next.set = None;
+            }
+            self.emit(&next);
+        }
+        Some(())
+    }
+
+    fn emit(&mut self, together: &Together) {
+        let Together { code, omod, clamp, set, ref channels } = *together;
+        let Lowering { setup, level, .. } = *self.lowering;
+        let arithmetic = code != Code::MAGNITUDE && omod != Omod::DISABLED;
+        let shape = Shape {
+            count: channels.len(),
+            clamp,
+            normal: channels.iter().all(|channel| channel.src.iter().all(|src| self.is_normal(*src))),
+            flips: channels.iter().any(|channel| channel.flip != [0; 3]),
+            scaled: channels.iter().any(|channel| channel.scale != 1.0),
+            zero_wins: setup.zero_wins,
+            level,
+        };
+        let handlers = code.handlers(&shape).for_set(set);
+        let mut operation = Operation {
+            handlers,
+            set: set.unwrap_or(self.base()),
+            omod,
+            scale: kernels::factor(omod),
+            clamp,
+            ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
+        };
+        operation.channels[..channels.len()].copy_from_slice(channels);
+        self.lowering.push(operation);
+        if arithmetic || code == Code::SUM {
+            self.normal.extend(channels.iter().map(|channel| channel.dst));
+        }
+    }
+
+    /// Whether a row is one in which no denormal can stand.
+    pub(super) fn is_normal(&self, place: Place) -> bool {
+        match place.number() {
+            row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
+            row => self.normal.contains(&place) || self.lowering.is_normal_constant(row),
+        }
+    }
+
+    /// Lanes that any channel may be written in.
+    fn base(&self) -> Set {
+        if self.common.write_inactive { Set::ALL } else { Set::ACTIVE }
+    }
+
+    /// Emits an operation into scratch and gives its row.
+    pub(super) fn scratched(&mut self, computed: &Computed) -> Option<Place> {
+        let dst = self.lowering.scratch()?;
+        let mut together = Vec::new();
+        add(&mut together, computed, dst, None);
+        together.iter().for_each(|together| self.emit(together));
+        Some(dst)
+    }
+
+    /// The lanes of `base` whose predicate lets a channel be written. (r500.md 2.1)
+    fn set(&mut self, base: Set, channel: usize) -> Set {
+        let Some((bit, inverted)) = self.common.predicate(channel) else { return base };
+        let key = (base, bit, inverted);
+        if let Some((_, set)) = self.sets.iter().find(|(known, _)| *known == key) {
+            return *set;
+        }
+        // At most two a channel, so that there are enough.
+        let set = Set(2 + self.sets.len() as u8);
+        self.sets.push((key, set));
+        let operation = self.lowering.plain::<Predicated>(set);
+        self.lowering.push(Operation { number: [bit as u8, base.0], inverted, ..operation });
+        set
+    }
+
+    /// The result of a channel. `halves` keeps what the channels of a half share.
+    fn computed(&mut self, channel: usize, halves: &mut [Option<Place>; 2]) -> Option<Computed> {
+        let alu = self.alu;
+        let (rgb_op, alpha_op) = (alu.rgb.op, alu.alpha.op);
+        let (half, omod, clamp) = match channel {
+            3 => (1, alu.alpha.omod, self.common.alpha_clamp),
+            _ => (0, alu.rgb.omod, self.common.rgb_clamp),
+        };
+        let one = |code, operand| Computed { code, src: [operand; 3], omod, clamp };
+        if half == 0 && rgb_op == RgbOp::SOP || half == 1 && alpha_op.is_transcendental() {
+            let a = self.alpha_operand(0)?;
+            if !alpha_op.is_transcendental() {
+                // Lenient reading of an SOP without a transcendental: the alpha unit's operand A.
+                return Some(one(Code::PASS, a));
+            }
+            let code = Code::of(alpha_op.operation())?;
+            if rgb_op != RgbOp::SOP {
+                return Some(one(code, a));
+            }
+            // Both units may want the value; each scales it for itself.
+            let place = match halves[0] {
+                Some(place) => place,
+                None => self.scratched(&Computed { code, src: [a; 3], omod: Omod::MUL_1, clamp: false })?,
+            };
+            halves[0] = Some(place);
+            return Some(one(Code::PASS, Operand { place, flip: 0 }));
+        }
+        if half == 1 && alpha_op == AlphaOp::DP && !rgb_op.is_dot_product() {
+            // Lenient reading of a DP without a dot product: the RGB unit's red value.
+            let a = self.rgb_operand(0, 0)?;
+            return Some(one(Code::PASS, a));
+        }
+        if half == 0 && rgb_op.is_dot_product() || half == 1 && alpha_op == AlphaOp::DP {
+            let place = match halves[half] {
+                Some(place) => place,
+                None => self.dot_product(omod, clamp)?,
+            };
+            halves[half] = Some(place);
+            return Some(Computed::moved(place));
+        }
+        let operation = if half == 1 { alpha_op.operation() } else { rgb_op.operation() };
+        let code = Code::of(operation)?;
+        let mut src = [Operand { place: Place::of(0), flip: 0 }; 3];
+        for number in 0..code.sources {
+            src[number] = match (operation.value, number) {
+                (operations::Value::Derivative(_), 0) => self.neighbour(channel, number, 0)?,
+                (operations::Value::Derivative(neighbour), 2) => {
+                    self.neighbour(channel, number, neighbour)?
+                }
+                _ => self.operand(channel, number)?,
+            };
+        }
+        if code == Code::SUM {
+            // Of the signs of the factors only that of the product counts.
+            src[0].flip ^= src[1].flip;
+            src[1].flip = 0;
+        }
+        Some(Computed { code, src, omod, clamp })
+    }
+
+    /// Emits a dot product and gives its row.
+    fn dot_product(&mut self, omod: Omod, clamp: bool) -> Option<Place> {
+        let operations::Value::Dot(dot) = self.alu.rgb.op.operation().value else { return None };
+        let handler = codes::dot(dot, self.lowering.setup.zero_wins, self.lowering.level);
+        let mut channels = [Channel::NONE; 4];
+        for (term, channel) in channels.iter_mut().enumerate() {
+            let operands = match (dot, term) {
+                (Dot::TwoAndAddend, 2) => [None, None, Some(self.rgb_operand(2, 2)?)],
+                // The fourth product is the alpha unit's, whatever the alpha opcode is. (CTM guide p. 27)
+                (Dot::Four, 3) => [Some(self.alpha_operand(0)?), Some(self.alpha_operand(1)?), None],
+                (_, 3) => continue,
+                _ => [Some(self.rgb_operand(0, term)?), Some(self.rgb_operand(1, term)?), None],
+            };
+            for (number, operand) in operands.into_iter().enumerate() {
+                if let Some(Operand { place, flip }) = operand {
+                    (channel.src[number], channel.flip[number]) = (place, flip);
+                }
+            }
+        }
+        let dst = self.lowering.scratch()?;
+        channels[0].dst = dst;
+        let operation = Operation {
+            handlers: [handler; 2],
+            channels,
+            omod,
+            scale: kernels::factor(omod),
+            clamp: clamp && omod != Omod::DISABLED,
+            ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
+        };
+        self.lowering.push(operation);
+        self.normal.push(dst);
+        Some(dst)
+    }
+}
+
+impl Computed {
+    /// What stands in a row, bit for bit.
+    fn moved(place: Place) -> Computed {
+        let src = [Operand { place, flip: 0 }; 3];
+        Computed { code: Code::PASS, src, omod: Omod::DISABLED, clamp: false }
+    }
+}
+
+/// Adds a channel to the operation that computes others in the same way, or as another operation.
+fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
+    let Computed { code, src, mut omod, clamp } = *computed;
+    // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+    let clamp = clamp && omod != Omod::DISABLED;
+    let mut channel = Channel { dst, ..Channel::NONE };
+    if code == Code::SUM {
+        (channel.omod, channel.scale, channel.beyond) = (omod, kernels::factor(omod), kernels::beyond(omod));
+        omod = Omod::MUL_1;
+    }
+    for (number, operand) in src.iter().enumerate() {
+        // Sources beyond those of the code are those before, so that they say nothing of their own.
+        let operand = if number < code.sources { operand } else { &src[0] };
+        (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
+    }
+    let same = |other: &&mut Together| {
+        let alike = (other.code, other.omod, other.clamp, other.set) == (code, omod, clamp, set);
+        alike && other.channels.len() < code.most
+    };
+    match all.iter_mut().find(same) {
+        Some(together) => together.channels.push(channel),
+        None => all.push(Together { code, omod, clamp, set, channels: vec![channel] }),
+    }
+}

@@ -1,0 +1,165 @@
+//! One group: the lanes that share a program counter, with all their registers. A copy of it is a snapshot.
+
+use std::sync::Arc;
+
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::registers::Registers;
+use reconverge_simt::{FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+
+use crate::fidelity;
+use crate::flow::Flow;
+use crate::inst::{SAMPLERS, SLOTS, TARGETS, TEMPORARIES};
+use crate::memory::Bound;
+use crate::setup::Setup;
+use crate::texture::Texture;
+
+/// One group: its lanes, their registers, its flow state. (CTM guide: a thread)
+#[derive(Clone)]
+pub struct Group {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) mode: Mode,
+    /// Instructions that may be issued before the watchdog stops the group.
+    pub(crate) watchdog: u64,
+    pub(crate) flow: Flow,
+    /// Lanes that were launched.
+    pub(crate) lanes: Mask,
+    /// Lanes that TEXKILL removed.
+    pub(crate) killed: Mask,
+    /// Temporaries, `rows[register * 4 + channel][lane]`, then the output registers: [`color_row`], [`DEPTH_ROW`].
+    pub(crate) rows: Registers<WIDEST>,
+    /// Float constants as seen by this run.
+    pub(crate) constants: Arc<Vec<[u32; 4]>>,
+    /// One bit a lane for R, G, B, A.
+    pub(crate) predicate: [Mask; 4],
+    pub(crate) alu_result: Mask,
+    /// Lanes whose ALU result was written since the last FC instruction.
+    pub(crate) alu_result_valid: Mask,
+    pub(crate) written: Written,
+    pub(crate) textures: [Option<Texture>; SAMPLERS],
+    /// The surfaces of the CTM model.
+    pub(crate) memory: Option<Box<Bound>>,
+    pub(crate) statistics: Statistics,
+    /// How often each slot was issued.
+    pub(crate) issued: Vec<u64>,
+}
+
+/// Which output registers were written. Their values are rows: the last write to a channel wins. (CTM guide p. 31)
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Written {
+    /// `color[target][channel]`
+    pub(crate) color: [[Mask; 4]; TARGETS],
+    pub(crate) depth: Mask,
+}
+
+impl Written {
+    /// The lanes that wrote an output, by its number.
+    pub(crate) fn output(&self, output: usize) -> Mask {
+        self.color.as_flattened().get(output).copied().unwrap_or(self.depth)
+    }
+}
+
+/// The lanes a row has room for.
+pub(crate) const WIDEST: usize = 64;
+/// The row of the depth (W) output.
+pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
+/// Temporaries and outputs.
+pub(crate) const ROWS: usize = DEPTH_ROW + 1;
+/// Channels of the render targets, and depth.
+pub(crate) const OUTPUTS: usize = TARGETS * 4 + 1;
+
+/// The row of an output: the channels of render targets A to D, then depth.
+pub(crate) const fn output_row(output: usize) -> usize {
+    color_row(0, 0) + output
+}
+
+/// The row of a channel of a render target's output register.
+pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
+    (TEMPORARIES + target) * 4 + channel
+}
+
+impl Group {
+    /// A group at `flow` whose registers are all zero.
+    pub(crate) fn at(setup: &Arc<Setup>, flow: Flow, lanes: Mask, mode: Mode, watchdog: u64) -> Group {
+        Group {
+            setup: setup.clone(),
+            mode,
+            watchdog,
+            flow,
+            lanes,
+            killed: Mask::NONE,
+            rows: Registers::zero(ROWS),
+            constants: Arc::default(),
+            predicate: [Mask::NONE; 4],
+            alu_result: Mask::NONE,
+            alu_result_valid: Mask::NONE,
+            written: Written::default(),
+            textures: [const { None }; SAMPLERS],
+            memory: None,
+            statistics: Statistics::default(),
+            issued: vec![0; SLOTS],
+        }
+    }
+
+    /// Becomes another group of the same launch at its start; counts by slot and rows stay.
+    pub(crate) fn restart(&mut self, lanes: Mask) {
+        self.flow.restart(self.setup.start, lanes, lanes);
+        self.lanes = lanes;
+        self.killed = Mask::NONE;
+        self.predicate = [Mask::NONE; 4];
+        self.alu_result = Mask::NONE;
+        self.alu_result_valid = Mask::NONE;
+        self.written = Written::default();
+        self.statistics = Statistics::default();
+    }
+
+    /// Binds the surfaces of the CTM model, and marks the lanes outside the domain as uncovered.
+    pub(crate) fn bind_memory(&mut self, bound: Bound, covered: Mask) {
+        self.memory = Some(Box::new(bound));
+        self.flow.kill(self.lanes - covered);
+    }
+
+    /// Takes the surfaces back after a run.
+    pub(crate) fn take_memory(&mut self) -> Option<Bound> {
+        self.memory.take().map(|bound| *bound)
+    }
+
+    /// Counts so far. A warp instruction is one instruction issued to the group, whatever its mask.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// What was executed so far, and how exact it was.
+    pub fn report(&self) -> Report {
+        let mut report = Report::default();
+        for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {
+            if let Ok(inst) = &slot.inst {
+                fidelity::count(inst, times, &mut report);
+            }
+        }
+        report
+    }
+
+    /// Bits of a channel (0 red to 3 alpha) of a temporary.
+    pub fn temp(&self, register: u8, channel: usize, lane: Lane) -> u32 {
+        self.rows[usize::from(register) * 4 + channel][lane.index()]
+    }
+
+    /// The flow state.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+}
+
+impl FlowView for Group {
+    fn issue(&self) -> Option<Issue> {
+        self.flow.issue()
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        self.flow.why(lane)
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        self.flow.stack()
+    }
+}

@@ -1,0 +1,201 @@
+//! The operations of both units, one row each: codes, operands, exactness, and how the value comes about.
+//!
+//! Sources: CTM guide pp. 28-29 (opcode tables); [`mod@crate::lane`] computes. A row with a code in both columns is one
+//! operation that both units have.
+
+use std::ops::Range;
+
+use reconverge_simt::Fidelity::{self, Approximate, Specified};
+
+use crate::inst::{Alu, RgbOperand};
+use crate::lane;
+use crate::words::{AlphaOp, Omod, RgbOp, Sel, SrcpOp, Swiz};
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its code in the RGB unit.
+    pub rgb: Option<RgbOp>,
+    /// Its code in the alpha unit.
+    pub alpha: Option<AlphaOp>,
+    /// How many of the operands A, B, C mean something, in order.
+    pub operands: usize,
+    /// How exact the value is.
+    pub fidelity: Fidelity,
+    /// How the value comes about.
+    pub value: Value,
+}
+
+/// How an operation's value comes about.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// A * B + C with OMOD, rounded once. ([`lane::sum`])
+    Sum,
+    /// [`Value::Sum`] in which A is src0 of the quad's first lane, and C src0 of this one of its lanes, with the modifiers
+    /// of A and C. (REG, MDH and MDV)
+    Derivative(u8),
+    /// One of the operands A and B. OMOD may be disabled: bits pass unchanged then. (CTM guide p. 29)
+    Choice(fn(f32, f32, f32) -> f32),
+    /// A function of A that applies OMOD before it rounds.
+    Rounded(fn(f32, Omod) -> f32),
+    /// A function of A that only the alpha unit has; OMOD scales the rounded value. (CTM guide p. 42)
+    Transcendental(fn(f32) -> f32),
+    /// A dot product. ([`lane::dot`])
+    Dot(Dot),
+    /// The value of the other unit before its OMOD and clamp: the dot product for DP, the transcendental for SOP.
+    Forwarded,
+}
+
+/// The terms of a dot product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dot {
+    /// A.r * B.r + A.g * B.g + A.b * B.b
+    Three,
+    /// The fourth product is the alpha unit's A * B, whatever the alpha opcode is. (CTM guide p. 27)
+    Four,
+    /// A.r * B.r + A.g * B.g + C.b
+    TwoAndAddend,
+}
+
+const fn row(
+    rgb: Option<RgbOp>,
+    alpha: Option<AlphaOp>,
+    operands: usize,
+    fidelity: Fidelity,
+    value: Value,
+) -> Operation {
+    Operation { rgb, alpha, operands, fidelity, value }
+}
+
+/// All operations.
+///
+/// Choices are documented bit for bit. What rounds follows profile R, since the rounding of the hardware is not documented
+/// (about one bit an input, CTM guide p. 41).
+#[rustfmt::skip]
+pub const OPERATIONS: [Operation; 19] = [
+    //  RGB unit           alpha unit         operands
+    row(Some(RgbOp::MAD), Some(AlphaOp::MAD), 3, Approximate, Value::Sum),
+    row(Some(RgbOp::DP3), None,               2, Approximate, Value::Dot(Dot::Three)),
+    row(Some(RgbOp::DP4), None,               2, Approximate, Value::Dot(Dot::Four)),
+    row(Some(RgbOp::D2A), None,               3, Approximate, Value::Dot(Dot::TwoAndAddend)),
+    row(Some(RgbOp::MIN), Some(AlphaOp::MIN), 2, Specified,   Value::Choice(|a, b, _| lane::min(a, b))),
+    row(Some(RgbOp::MAX), Some(AlphaOp::MAX), 2, Specified,   Value::Choice(|a, b, _| lane::max(a, b))),
+    row(Some(RgbOp::CND), Some(AlphaOp::CND), 3, Specified,   Value::Choice(lane::cnd)),
+    row(Some(RgbOp::CMP), Some(AlphaOp::CMP), 3, Specified,   Value::Choice(lane::cmp)),
+    row(Some(RgbOp::FRC), Some(AlphaOp::FRC), 1, Approximate, Value::Rounded(lane::frc)),
+    row(Some(RgbOp::MDH), Some(AlphaOp::MDH), 3, Approximate, Value::Derivative(1)),
+    row(Some(RgbOp::MDV), Some(AlphaOp::MDV), 3, Approximate, Value::Derivative(2)),
+    row(Some(RgbOp::SOP), None,               0, Approximate, Value::Forwarded),
+    row(None,             Some(AlphaOp::DP),  0, Approximate, Value::Forwarded),
+    row(None,             Some(AlphaOp::EX2), 1, Approximate, Value::Transcendental(lane::ex2)),
+    row(None,             Some(AlphaOp::LN2), 1, Approximate, Value::Transcendental(lane::ln2)),
+    row(None,             Some(AlphaOp::RCP), 1, Approximate, Value::Transcendental(lane::rcp)),
+    row(None,             Some(AlphaOp::RSQ), 1, Approximate, Value::Transcendental(lane::rsq)),
+    row(None,             Some(AlphaOp::SIN), 1, Approximate, Value::Transcendental(lane::sin)),
+    row(None,             Some(AlphaOp::COS), 1, Approximate, Value::Transcendental(lane::cos)),
+];
+
+/// The place of each code's row. Does not compile when a code has no row, or two.
+macro_rules! rows {
+    ($Op:ident, $unit:ident) => {{
+        let mut places = [u8::MAX; 16];
+        let mut place = 0;
+        while place < OPERATIONS.len() {
+            if let Some(op) = OPERATIONS[place].$unit {
+                assert!(places[op as usize] == u8::MAX, "a code has one row");
+                places[op as usize] = place as u8;
+            }
+            place += 1;
+        }
+        let mut number = 0;
+        while number < $Op::ALL.len() {
+            assert!(places[$Op::ALL[number] as usize] != u8::MAX, "every code has a row");
+            number += 1;
+        }
+        places
+    }};
+}
+
+const RGB: [u8; 16] = rows!(RgbOp, rgb);
+const ALPHA: [u8; 16] = rows!(AlphaOp, alpha);
+
+impl RgbOp {
+    /// The row of this code.
+    pub const fn operation(self) -> &'static Operation {
+        &OPERATIONS[RGB[self as usize] as usize]
+    }
+
+    /// Whether the result is one dot product in all channels.
+    pub const fn is_dot_product(self) -> bool {
+        matches!(self.operation().value, Value::Dot(_))
+    }
+}
+
+impl AlphaOp {
+    /// The row of this code.
+    pub const fn operation(self) -> &'static Operation {
+        &OPERATIONS[ALPHA[self as usize] as usize]
+    }
+
+    /// Whether this is one of the functions that only the alpha unit has.
+    pub const fn is_transcendental(self) -> bool {
+        matches!(self.operation().value, Value::Transcendental(_))
+    }
+}
+
+impl Operation {
+    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
+    pub const fn is_choice(&self) -> bool {
+        matches!(self.value, Value::Choice(_))
+    }
+}
+
+/// Which of src0 to src2 an instruction reads, in the RGB and in the alpha address word: only those can trap.
+pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
+    let mut used = [[false; 3]; 2];
+    let mut mark = |sel: Sel, swiz: Swiz| {
+        let (word, srcp_op) = match swiz {
+            Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
+            Swiz::A => (1, alu.alpha_sources.srcp_op),
+            Swiz::ZERO | Swiz::HALF | Swiz::ONE => return,
+        };
+        match sel {
+            Sel::SRC0 => used[word][0] = true,
+            Sel::SRC1 => used[word][1] = true,
+            Sel::SRC2 => used[word][2] = true,
+            Sel::SRCP => {
+                used[word][0] = true;
+                used[word][1] |= matches!(srcp_op, SrcpOp::SUB | SrcpOp::ADD);
+            }
+        }
+    };
+    let (rgb, alpha) = (&alu.rgb.operands, &alu.alpha.operands);
+    let mut mark_rgb = |operand: &RgbOperand, channels: Range<usize>| {
+        operand.swiz[channels].iter().for_each(|swiz| mark(operand.sel, *swiz));
+    };
+    let operation = alu.rgb.op.operation();
+    match operation.value {
+        Value::Derivative(_) => {
+            mark_rgb(&rgb[1], 0..3);
+            mark(Sel::SRC0, Swiz::R);
+        }
+        Value::Dot(Dot::TwoAndAddend) => {
+            rgb[..2].iter().for_each(|operand| mark_rgb(operand, 0..2));
+            mark_rgb(&rgb[2], 2..3);
+        }
+        _ => rgb[..operation.operands].iter().for_each(|operand| mark_rgb(operand, 0..3)),
+    }
+    let operation = alu.alpha.op.operation();
+    let reads = match operation.value {
+        Value::Derivative(_) => {
+            mark(Sel::SRC0, Swiz::A);
+            &alpha[1..2]
+        }
+        _ => &alpha[..operation.operands],
+    };
+    reads.iter().for_each(|operand| mark(operand.sel, operand.swiz));
+    if matches!(alu.rgb.op.operation().value, Value::Dot(Dot::Four)) {
+        alpha[..2].iter().for_each(|operand| mark(operand.sel, operand.swiz));
+    }
+    used
+}

@@ -1,0 +1,123 @@
+//! Runs a launch: group after group, in pieces, or observed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_simt::{Engine, Mask, Observer, Options, Silent};
+
+use crate::fast::parallel;
+use crate::group::OUTPUTS;
+use crate::launch::{Input, Launch, RunError, trapped};
+use crate::outputs::{Finding, Outcome, Outputs, Totals};
+use crate::setup::Setup;
+
+/// Runs every lane of a launch.
+///
+/// # Errors
+/// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
+pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Reference => run_observed(setup, launch, options, &mut Silent),
+        Engine::Fast => parallel::run(setup, launch, options),
+        Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
+    }
+}
+
+/// Runs a launch of any number of lanes in the memory that a piece of it needs.
+///
+/// `inputs` gives what the rasteriser wrote for a range of lanes, those of the next piece; `launch.inputs` is not looked
+/// at. The piece is run as by [`run`], and `outcome` is handed what it left, with its range. A piece has `piece` lanes,
+/// rounded up to whole threads, and at least one; the last has what is left. No thread sees anything of another, so that
+/// the pieces are together what one run would give.
+///
+/// # Errors
+/// Those of [`run`], of the first piece that has one: lanes are counted from the first of the launch. Pieces before it
+/// have been handed on.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use reconverge_r500::launch::{Input, Launch};
+/// use reconverge_r500::run::run_in_pieces;
+/// use reconverge_r500::setup::Setup;
+/// use reconverge_r500::text::assemble;
+/// use reconverge_simt::Options;
+///
+/// let source = "OUT out[A].r = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
+/// let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
+/// let launch = Launch { lanes: 1 << 12, ..Launch::default() };
+/// let (mut sum, mut pieces) = (0.0, 0);
+/// let totals = run_in_pieces(
+///     &setup,
+///     &launch,
+///     &Options::default(),
+///     1 << 10,
+///     |lanes| {
+///         let values = lanes.map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
+///         vec![Input { temp: 0, values }]
+///     },
+///     |_, outcome| {
+///         sum += outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).sum::<f32>();
+///         pieces += 1;
+///     },
+/// );
+/// assert_eq!((sum, pieces), (4095.0 * 2048.0, 4));
+/// assert_eq!(totals.unwrap().statistics.lane_instructions, 1 << 12);
+/// ```
+pub fn run_in_pieces(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    piece: usize,
+    mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
+    mut outcome: impl FnMut(Range<usize>, Outcome),
+) -> Result<Totals, RunError> {
+    launch.without_lanes().check().map_err(RunError::Launch)?;
+    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.hardware.group_width);
+    let mut totals = Totals::default();
+    for start in (0..launch.lanes).step_by(piece) {
+        let range = start..launch.lanes.min(start.saturating_add(piece));
+        let launch = Launch { lanes: range.len(), inputs: inputs(range.clone()), ..launch.without_lanes() };
+        let left = run(setup, &launch, options).map_err(|error| error.behind(start))?;
+        let behind = |finding: Finding| Finding { first_lane: start + finding.first_lane, ..finding };
+        totals.add(&Totals {
+            statistics: left.statistics,
+            report: left.report.clone(),
+            finding: left.finding.map(behind),
+        });
+        outcome(range, left);
+    }
+    Ok(totals)
+}
+
+/// Runs a launch group after group, announcing every event. Data events come from the reference interpreter, whatever the
+/// options say; flow events from either engine. Lockstep announces no event, but the paths of the fast engine.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_observed<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Fast if !O::DATA => return parallel::run_in_order(setup, launch, options, observer),
+        Engine::Lockstep if !O::ENABLED => {
+            return parallel::run_in_lockstep(setup, launch, options, observer);
+        }
+        Engine::Reference | Engine::Fast | Engine::Lockstep => {}
+    }
+    let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
+    let (mut totals, mut all) = (Totals::default(), outputs.all());
+    for first_lane in (0..launch.lanes).step_by(launch.hardware.group_width) {
+        let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
+        let mut group = launch.group(setup, options, first_lane, Mask::first(lanes));
+        group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
+        totals.add_group(&group, first_lane);
+        all.put(&group, first_lane, lanes);
+    }
+    Ok(totals.with(outputs))
+}

@@ -1,0 +1,239 @@
+//! A program in its slots with its state registers, decoded and checked once.
+
+use reconverge_isa::Program;
+use reconverge_isa::word::WordError;
+use thiserror::Error;
+
+use crate::flow::LoopConstant;
+use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SLOTS, TARGETS, WORDS};
+use crate::violations::{Violation, violations};
+use crate::words::*;
+
+/// One loaded instruction slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// The words as loaded.
+    pub words: [u32; WORDS],
+    /// Their meaning, or why they have none.
+    pub inst: Result<Inst, WordError>,
+    /// What the documents forbid about them.
+    pub violations: Vec<Violation>,
+}
+
+/// A program in its slots, with its state registers, decoded and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    slots: Vec<Option<Slot>>,
+    /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
+    pub zero_wins: bool,
+    /// US_PIXSIZE: highest temporary allocated.
+    pub pix_size: u8,
+    /// US_FC_CTRL.FULL_FC_EN.
+    pub fc_mode: FcMode,
+    /// US_FC_BOOL_CONST: bit n is boolean constant n.
+    pub bools: u32,
+    /// US_FC_INT_CONST.
+    pub ints: [LoopConstant; LOOP_CONSTANTS],
+    /// US_CODE_OFFSET: added to addresses that are not global.
+    pub offset: u16,
+    /// First slot to execute, absolute.
+    pub start: u16,
+    /// Last slot to execute, absolute.
+    pub end: u16,
+    /// US_CODE_RANGE: first slot of the window, absolute.
+    pub range_start: u16,
+    /// Last slot of the window, absolute.
+    pub range_end: u16,
+    /// US_OUT_FMT.
+    pub out_fmt: [OutFmtReg; TARGETS],
+    /// FG_DEPTH_SRC.
+    pub depth_src: DepthSrc,
+    /// Float constants that came with the program: number and bits of r, g, b, a.
+    pub constants: Vec<(u8, [u32; 4])>,
+}
+
+/// Why a program cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SetupError {
+    /// There is no instruction.
+    #[error("the program has no instruction")]
+    Empty,
+    /// The code ends inside an instruction.
+    #[error("{words} words are not a whole number of instructions: the last one has {left} of {WORDS} words")]
+    Cut {
+        /// Words there are.
+        words: usize,
+        /// Words of the incomplete instruction.
+        left: usize,
+    },
+    /// More instructions than slots.
+    #[error("{count} instructions from slot {base} do not fit into the {SLOTS} instruction slots")]
+    TooMany {
+        /// Instructions.
+        count: usize,
+        /// First slot.
+        base: u32,
+    },
+    /// A state register that this machine does not have.
+    #[error("unknown state register {0}")]
+    UnknownRegister(String),
+    /// A state register with bits or codes that mean nothing.
+    #[error("{name} = {value:#010x}: {error}")]
+    Register {
+        /// The register.
+        name: String,
+        /// Its value.
+        value: u32,
+        /// What is wrong with it.
+        error: WordError,
+    },
+    /// A constant outside the file.
+    #[error(
+        "constant bytes {offset}..{end} of bank {bank} lie outside the {CONSTANTS} float constants (bank 0)"
+    )]
+    Constant {
+        /// Bank.
+        bank: u32,
+        /// First byte.
+        offset: u32,
+        /// One past the last byte.
+        end: u64,
+    },
+}
+
+impl Setup {
+    /// Loads and decodes a program.
+    ///
+    /// A state register that the program does not bring gets the value that lets every program run: code from
+    /// its first to its last slot, 128 temporaries, full flow control, zero times anything as IEEE has it.
+    /// Registers of other blocks (`RS_…`, which route the inputs) are passed over.
+    ///
+    /// # Errors
+    /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
+    /// instruction is reached.
+    pub fn new(program: &Program) -> Result<Setup, SetupError> {
+        let words = &program.words;
+        let (count, left) = (words.len() / WORDS, words.len() % WORDS);
+        if left != 0 {
+            return Err(SetupError::Cut { words: words.len(), left });
+        }
+        if count == 0 {
+            return Err(SetupError::Empty);
+        }
+        if count as u64 + u64::from(program.base) > SLOTS as u64 {
+            return Err(SetupError::TooMany { count, base: program.base });
+        }
+        let (first, last) = (program.base as u16, program.base as u16 + count as u16 - 1);
+        let mut slots = vec![None; SLOTS];
+        for (slot, words) in slots[usize::from(first)..].iter_mut().zip(words.as_chunks::<WORDS>().0) {
+            let inst = inst::decode(words);
+            let violations = inst.as_ref().map_or_else(|_| Vec::new(), |inst| violations(words, inst));
+            *slot = Some(Slot { words: *words, inst, violations });
+        }
+        let unused = OutFmtReg {
+            out_fmt: OutFmt::UNUSED,
+            c0_sel: OutSel::A,
+            c1_sel: OutSel::A,
+            c2_sel: OutSel::A,
+            c3_sel: OutSel::A,
+            out_sign: 0,
+            round_adj: RoundAdj::NORMAL,
+        };
+        let mut setup = Setup {
+            slots,
+            zero_wins: false,
+            pix_size: 127,
+            fc_mode: FcMode::FULL,
+            bools: 0,
+            ints: [LoopConstant::default(); LOOP_CONSTANTS],
+            offset: 0,
+            start: first,
+            end: last,
+            range_start: first,
+            range_end: last,
+            out_fmt: [unused; TARGETS],
+            depth_src: DepthSrc::SCAN,
+            constants: Vec::new(),
+        };
+        setup.load_state(program)?;
+        setup.load_constants(program)?;
+        Ok(setup)
+    }
+
+    fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
+        let mut code_addr = None;
+        for (name, value) in &program.state {
+            // The rasteriser's set-up says which temporary an input arrives in; a launch says that itself.
+            if name.starts_with("RS_") {
+                continue;
+            }
+            let Some((register, n)) = state_register(name) else {
+                return Err(SetupError::UnknownRegister(name.clone()));
+            };
+            let bad = |error| SetupError::Register { name: name.clone(), value: *value, error };
+            match register.word.name {
+                "US_CONFIG" => {
+                    let config = Config::unpack(*value).map_err(bad)?;
+                    self.zero_wins = config.zero_times_anything_equals_zero == ZeroMul::ZERO_WINS;
+                }
+                "US_PIXSIZE" => self.pix_size = PixSize::unpack(*value).map_err(bad)?.pix_size,
+                "US_FC_BOOL_CONST" => self.bools = *value,
+                "US_FC_CTRL" => self.fc_mode = FcCtrl::unpack(*value).map_err(bad)?.full_fc_en,
+                "US_FC_INT_CONST" => {
+                    let FcIntConst { kr, kg, kb } = FcIntConst::unpack(*value).map_err(bad)?;
+                    self.ints[n as usize] = LoopConstant { count: kr, start: kg, step: kb };
+                }
+                "US_CODE_ADDR" => code_addr = Some(CodeAddr::unpack(*value).map_err(bad)?),
+                "US_CODE_RANGE" => {
+                    let range = CodeRange::unpack(*value).map_err(bad)?;
+                    self.range_start = range.code_addr;
+                    self.range_end = range.code_addr + range.code_size;
+                }
+                "US_CODE_OFFSET" => self.offset = CodeOffset::unpack(*value).map_err(bad)?.offset_addr,
+                "US_OUT_FMT" => self.out_fmt[n as usize] = OutFmtReg::unpack(*value).map_err(bad)?,
+                "FG_DEPTH_SRC" => self.depth_src = DepthSrcReg::unpack(*value).map_err(bad)?.depth_src,
+                // Texture sizes come with the textures, the depth format acts behind the shader, and how a
+                // program was uploaded does not matter once it is in its slots.
+                "US_FORMAT0" | "US_W_FMT" | "GA_US_VECTOR_INDEX" | "GA_US_VECTOR_DATA" => {}
+                other => unreachable!("{other} is in words::STATE but is not loaded"),
+            }
+        }
+        // START_ADDR and END_ADDR count from OFFSET_ADDR, whichever register came first.
+        if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
+            self.start = self.offset + start_addr;
+            self.end = self.offset + end_addr;
+        }
+        Ok(())
+    }
+
+    fn load_constants(&mut self, program: &Program) -> Result<(), SetupError> {
+        for block in &program.constants {
+            let end = u64::from(block.offset) + block.bytes.len() as u64;
+            let aligned = block.offset.is_multiple_of(16) && end.is_multiple_of(16);
+            if block.bank != 0 || end > CONSTANTS as u64 * 16 || !aligned {
+                return Err(SetupError::Constant { bank: block.bank, offset: block.offset, end });
+            }
+            for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {
+                let (words, _) = bytes.as_chunks::<4>();
+                let value = [0, 1, 2, 3].map(|channel| u32::from_le_bytes(words[channel]));
+                self.constants.push(((block.offset / 16) as u8 + index as u8, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of the loaded slots in order.
+    pub(crate) fn words(&self) -> Vec<u32> {
+        self.slots().flat_map(|(_, slot)| slot.words).collect()
+    }
+
+    /// What is loaded in an absolute slot.
+    pub fn slot(&self, slot: u16) -> Option<&Slot> {
+        self.slots.get(usize::from(slot))?.as_ref()
+    }
+
+    /// The loaded slots in order.
+    pub fn slots(&self) -> impl Iterator<Item = (u16, &Slot)> {
+        self.slots.iter().enumerate().filter_map(|(n, slot)| Some((n as u16, slot.as_ref()?)))
+    }
+}
