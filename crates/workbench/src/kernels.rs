@@ -101,7 +101,7 @@ pub enum Prepared {
         /// The launch. Boxed for its size.
         launch: Box<tesla::Compute>,
         /// How to run. `parallel` is on: the threads are those of the rayon pool in which the run is called.
-        options: tesla::Options,
+        options: reconverge_simt::Options,
     },
 }
 
@@ -173,7 +173,7 @@ impl Prepared {
             }
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
-                Left::Tesla(tesla::run(tesla::Launch::Compute(*launch), &program, &options)?)
+                Left::Tesla(reconverge_tesla::run::run(tesla::Launch::Compute(*launch), &program, &options)?)
             }
         })
     }
@@ -198,7 +198,7 @@ impl Prepared {
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
                 let launch = tesla::Launch::Compute(*launch);
-                Left::Tesla(tesla::run_observed(launch, &program, &options, &mut trace)?)
+                Left::Tesla(reconverge_tesla::run::run_observed(launch, &program, &options, &mut trace)?)
             }
         };
         Ok((left, trace.steps + trace.trace.steps.len() as u64))
@@ -298,8 +298,8 @@ fn r700_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Opti
     reconverge_simt::Options { engine: how.engine(), level: how.level, ..options }
 }
 
-fn tesla_on(how: How, options: tesla::Options) -> tesla::Options {
-    tesla::Options { engine: how.engine(), level: how.level, ..options }
+fn tesla_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
+    reconverge_simt::Options { engine: how.engine(), level: how.level, ..options }
 }
 
 /// What a rasteriser that fills its groups along the rows gives: the centre of each lane's pixel.
@@ -347,5 +347,5 @@ fn prepare_tesla(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     launch.block = [BLOCK, 1, 1];
     launch.params = OUT.to_le_bytes().to_vec();
     launch.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * lanes as usize] }])?;
-    Ok(Prepared::Tesla { program, launch: Box::new(launch), options: tesla::Options::default() })
+    Ok(Prepared::Tesla { program, launch: Box::new(launch), options: reconverge_simt::Options::default() })
 }

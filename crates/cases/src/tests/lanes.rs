@@ -100,7 +100,9 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_tesla::launch::{Launch, Options, run, run_observed};
+        use reconverge_simt::Options;
+        use reconverge_tesla::launch::Launch;
+        use reconverge_tesla::run::{run, run_observed};
         let program = self.program()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
