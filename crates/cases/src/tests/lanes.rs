@@ -7,7 +7,8 @@ use std::sync::Arc;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Outcome, Stage};
+use reconverge_r700::launch::Stage;
+use reconverge_r700::outcome::Outcome;
 use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{EventLog, everywhere, shared};
@@ -99,7 +100,9 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_tesla::launch::{Launch, Options, run, run_observed};
+        use reconverge_simt::Options;
+        use reconverge_tesla::launch::Launch;
+        use reconverge_tesla::run::{run, run_observed};
         let program = self.program()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
@@ -137,9 +140,9 @@ fn run_r700(
     program: &reconverge_isa::Program,
     launch: &reconverge_r700::launch::Launch,
 ) -> Result<Outcome, String> {
-    use reconverge_r700::launch::{Options, run, run_observed};
+    use reconverge_r700::run::{run, run_observed};
     let on = |engine, level, log: Option<&mut EventLog>| {
-        let options = Options { engine, level, ..Options::STRICT };
+        let options = Options { engine, level, ..Options::default() };
         match log {
             Some(log) => run_observed(program, launch, &options, log),
             None => run(program, launch, &options),
