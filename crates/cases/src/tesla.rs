@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Isa, Program};
+use reconverge_simt::Options;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{
-    Fragment, Launch, MOST_LOCAL, Options, Outcome, RunError, Setup, Varying, run,
-};
+use reconverge_tesla::launch::{Fragment, Launch, MOST_LOCAL, Outcome, RunError, Setup, Varying};
+use reconverge_tesla::run::run;
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 

@@ -92,7 +92,7 @@ pub enum Prepared {
         /// The launch.
         launch: Box<r700::Launch>,
         /// How to run.
-        options: r700::Options,
+        options: reconverge_simt::Options,
     },
     /// Blocks of [`BLOCK`] threads; counts leave through the one buffer of the launch's memory.
     Tesla {
@@ -101,7 +101,7 @@ pub enum Prepared {
         /// The launch. Boxed for its size.
         launch: Box<tesla::Compute>,
         /// How to run. `parallel` is on: the threads are those of the rayon pool in which the run is called.
-        options: tesla::Options,
+        options: reconverge_simt::Options,
     },
 }
 
@@ -123,9 +123,9 @@ pub enum KernelError {
     /// R500: the run failed.
     #[error(transparent)]
     R500(#[from] r500::RunError),
-    /// R700: the program trapped.
+    /// R700: the run failed.
     #[error(transparent)]
-    R700(#[from] reconverge_simt::Trap<reconverge_r700::reference::Cause>),
+    R700(#[from] reconverge_r700::run::RunError),
     /// Tesla: the launch cannot be.
     #[error(transparent)]
     TeslaLaunch(#[from] tesla::LaunchError),
@@ -169,11 +169,11 @@ impl Prepared {
                 Left::R500(reconverge_r500::run::run(&setup, &launch, &options_of(how))?.into())
             }
             Prepared::R700 { program, launch, options } => {
-                Left::R700(r700::run(&program, &launch, &r700_on(how, options))?.into())
+                Left::R700(reconverge_r700::run::run(&program, &launch, &r700_on(how, options))?.into())
             }
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
-                Left::Tesla(tesla::run(tesla::Launch::Compute(*launch), &program, &options)?)
+                Left::Tesla(reconverge_tesla::run::run(tesla::Launch::Compute(*launch), &program, &options)?)
             }
         })
     }
@@ -191,12 +191,14 @@ impl Prepared {
             ),
             Prepared::R700 { program, launch, options } => {
                 let options = r700_on(how, options);
-                Left::R700(r700::run_observed(&program, &launch, &options, &mut trace)?.into())
+                Left::R700(
+                    reconverge_r700::run::run_observed(&program, &launch, &options, &mut trace)?.into(),
+                )
             }
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
                 let launch = tesla::Launch::Compute(*launch);
-                Left::Tesla(tesla::run_observed(launch, &program, &options, &mut trace)?)
+                Left::Tesla(reconverge_tesla::run::run_observed(launch, &program, &options, &mut trace)?)
             }
         };
         Ok((left, trace.steps + trace.trace.steps.len() as u64))
@@ -209,7 +211,7 @@ pub enum Left {
     /// Counts are numbers in the red of render target A. Boxed for its size.
     R500(Box<reconverge_r500::outputs::Outcome>),
     /// Counts are in the red of pixel 0. Boxed for its size.
-    R700(Box<r700::Outcome>),
+    R700(Box<reconverge_r700::outcome::Outcome>),
     /// Counts are in the one buffer.
     Tesla(tesla::Outcome),
 }
@@ -292,12 +294,12 @@ fn options_of(how: How) -> Options {
     Options { engine: how.engine(), level: how.level, ..Options::default() }
 }
 
-fn r700_on(how: How, options: r700::Options) -> r700::Options {
-    r700::Options { engine: how.engine(), level: how.level, ..options }
+fn r700_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
+    reconverge_simt::Options { engine: how.engine(), level: how.level, ..options }
 }
 
-fn tesla_on(how: How, options: tesla::Options) -> tesla::Options {
-    tesla::Options { engine: how.engine(), level: how.level, ..options }
+fn tesla_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
+    reconverge_simt::Options { engine: how.engine(), level: how.level, ..options }
 }
 
 /// What a rasteriser that fills its groups along the rows gives: the centre of each lane's pixel.
@@ -332,7 +334,7 @@ fn prepare_r700(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
         }
     }
     let program = Program::from_words(assembled.words);
-    Ok(Prepared::R700 { program, launch: Box::new(launch), options: r700::Options::STRICT })
+    Ok(Prepared::R700 { program, launch: Box::new(launch), options: reconverge_simt::Options::default() })
 }
 
 fn prepare_tesla(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
@@ -345,5 +347,5 @@ fn prepare_tesla(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
     launch.block = [BLOCK, 1, 1];
     launch.params = OUT.to_le_bytes().to_vec();
     launch.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * lanes as usize] }])?;
-    Ok(Prepared::Tesla { program, launch: Box::new(launch), options: tesla::Options::default() })
+    Ok(Prepared::Tesla { program, launch: Box::new(launch), options: reconverge_simt::Options::default() })
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use reconverge_isa::{Image, Program};
+use reconverge_simt::Options;
 use reconverge_simt::Statistics;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Compute, Launch, LaunchError, Options};
+use reconverge_tesla::launch::{Compute, Launch, LaunchError};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -146,8 +147,7 @@ impl Manifest {
         for launch in &self.launches {
             let program = self.program(image, launch)?;
             let compute = self.compute(launch, image, program, chip, memory)?;
-            let outcome =
-                finished(reconverge_tesla::launch::run(Launch::Compute(compute), program, &options))?;
+            let outcome = finished(reconverge_tesla::run::run(Launch::Compute(compute), program, &options))?;
             result.statistics.add(&outcome.statistics);
             result.report.add(&outcome.report);
             memory = outcome.memory;

@@ -5,11 +5,11 @@
 
 use reconverge_isa::program::Param;
 use reconverge_isa::{Image, Program};
+use reconverge_simt::Options;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, LaneResult, Launch, LaunchError, Options, Outcome, RunError, Setup, Varying,
-    Vertex,
+    Compute, Fragment, Geometry, LaneResult, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::state::Emitted;
 use serde::Deserialize;
@@ -310,7 +310,7 @@ fn run_kernel(
         globals = compute.load_module(module, next).map_err(impossible)?;
     }
     let launch = Launch::Compute(compute);
-    let outcome = finished(reconverge_tesla::launch::run(launch, program, options))?;
+    let outcome = finished(reconverge_tesla::run::run(launch, program, options))?;
     let missing = |name: &str| Error::Machine(format!("buffer {name} is gone"));
     let mut outputs = Vec::new();
     for Placed { name, address, dtype, shape, bytes } in placed {
@@ -514,7 +514,7 @@ fn run_graphics(
             Launch::Vertex(Vertex { setup, lanes, inputs: words.into_iter().collect() })
         }
     };
-    let outcome = finished(reconverge_tesla::launch::run(launch, program, options))?;
+    let outcome = finished(reconverge_tesla::run::run(launch, program, options))?;
     let mut outputs = Vec::new();
     let word = |words: &[u32], number: usize| words.get(number).copied().unwrap_or(0);
     match stage {
