@@ -34,7 +34,7 @@ questions! {
     KILLED_LANES_ARE_UNCOVERED = 2, "is a killed lane uncovered",
         "yes; it goes on as a helper";
     PAIR_ARRIVES_IN_TEMP_0 = 3, "where (i, j) arrives",
-        "temp[0].rg";
+        "red and green of temporary 0";
     PREDICATES_GATE_EVERY_EFFECT = 4, "what predication gates",
         "every side effect; NONE is true whatever the inversion";
     WRITE_INACTIVE_IS_FOR_TEMPORARIES = 5, "what WRITE_INACTIVE reaches",
