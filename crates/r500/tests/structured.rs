@@ -36,7 +36,7 @@ struct Lowering<'a> {
 /// Where a computed condition is.
 struct Computed {
     name: &'static str,
-    /// It is there turned around.
+    /// It is there inverted.
     negated: bool,
 }
 
