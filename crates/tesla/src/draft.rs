@@ -2,7 +2,7 @@
 
 use reconverge_isa::row;
 
-use crate::inst::{Access, Form, Inst, Op, Tex, TexOp};
+use crate::inst::{Access, Form, Idle, Inst, Op, Tex, TexOp};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::integer::{Addition, Logic};
 use crate::lane::quad::{QuadOp, QuadSource};
@@ -56,7 +56,7 @@ pub struct Draft {
 impl Default for Draft {
     fn default() -> Self {
         Draft {
-            inst: Inst::new(Op::Nop, Form::Long),
+            inst: Inst::new(Op::Idle(Idle::Nop), Form::Long),
             addition: Addition::Add,
             compare: Compare::from_bits(0),
             logic: Logic::And,

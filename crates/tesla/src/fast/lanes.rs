@@ -13,8 +13,8 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 
 use crate::flow::WARP;
-use crate::inst::{Chip, Inst};
-use crate::lane::Flags;
+use crate::inst::{Arith, Chip};
+use crate::lane::{Flags, Modifiers};
 use crate::meaning::Modes;
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
@@ -196,7 +196,9 @@ pub(super) struct Operation {
 /// What [`Operation`] has no place for.
 #[derive(Clone, Debug)]
 pub(super) struct GeneralOperands {
-    pub(super) inst: Inst,
+    pub(super) op: Arith,
+    pub(super) modifiers: [Modifiers; 3],
+    pub(super) writes_flags: bool,
     /// The upper rows of 64-bit sources.
     pub(super) src_high: [Place; 3],
     /// The upper row of a 64-bit result.

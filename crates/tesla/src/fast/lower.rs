@@ -20,7 +20,7 @@ use super::memory::Transfer;
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Base, Dst, End, Guard, Inst, Mem, Op, Operand, Space, Special};
+use crate::inst::{Arith, Base, Control, Dst, End, Guard, Inst, Mem, Memory, Op, Operand, Space, Special};
 use crate::lane::Width;
 use crate::spaces::aligned;
 
@@ -318,7 +318,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
 /// Lets blocks know their neighbours. Between `quadon` and `quadpop` control flow is a fault, which the stack has to
 /// be asked about every time: programs with them have no neighbours.
 fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
-    let quads = |inst: &Inst| matches!(inst.op, Op::Quadon | Op::Quadpop);
+    let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().iter().flatten().any(quads) {
         return;
     }
@@ -387,15 +387,8 @@ fn leaders(context: &Context) -> Vec<bool> {
     for (place, inst) in slots.iter().enumerate() {
         let Ok(inst) = inst else { continue };
         leaders[place] |= inst.end == End::Join;
-        let target = match inst.op {
-            Op::Bra { target }
-            | Op::Call { target, .. }
-            | Op::Preret { target, .. }
-            | Op::Breakaddr { target }
-            | Op::Joinat { target } => target,
-            _ => continue,
-        };
-        if let Some(target) = context.code.place(target) {
+        let Op::Control(control) = inst.op else { continue };
+        if let Some(target) = control.target().and_then(|target| context.code.place(target)) {
             leaders[target] = true;
         }
     }
@@ -491,104 +484,42 @@ impl Lower<'_> {
 
     /// `None`: the reference interpreter's.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
-        let guard = Test::of(inst.guard);
-        let control = match inst.op {
-            Op::Bra { target } => Last::Bra { target, guard },
-            Op::Joinat { target } => Last::Joinat { target },
-            Op::Breakaddr { target } => Last::Breakaddr { target },
-            Op::Call { target, lim: false } => Last::Call { target },
-            Op::Ret => Last::Ret { guard },
-            Op::Break => Last::Break { guard },
-            _ => return self.ordinary(inst),
-        };
-        Some(Lowering::Last(control))
-    }
-
-    fn ordinary(&mut self, inst: &Inst) -> Option<Lowering> {
+        if let Op::Control(control) = inst.op {
+            return Self::control(control, inst.guard).map(Lowering::Last);
+        }
         if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
-        let set = self.predicate(inst);
-        match inst.op {
-            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Some(Lowering::Straight),
-            Op::Ld => self.load(inst, set),
-            Op::St => self.store(inst, set).map(Lowering::Last),
-            Op::Mov { .. }
-            | Op::MovFromC
-            | Op::MovToC
-            | Op::MovFromA
-            | Op::MovFromSpecial
-            | Op::ShlA
-            | Op::AddA
-            | Op::Add { .. }
-            | Op::Mul { .. }
-            | Op::Mad { .. }
-            | Op::Sad { .. }
-            | Op::Min { .. }
-            | Op::Max { .. }
-            | Op::Set { .. }
-            | Op::Logic { .. }
-            | Op::Shl { .. }
-            | Op::Shr { .. }
-            | Op::FAdd { .. }
-            | Op::FMul { .. }
-            | Op::FMad { .. }
-            | Op::FMin
-            | Op::FMax
-            | Op::FSet { .. }
-            | Op::Slct
-            | Op::I2I { .. }
-            | Op::I2F32 { .. }
-            | Op::I2F16 { .. }
-            | Op::F2I { .. }
-            | Op::F2F32 { .. }
-            | Op::F2F16 { .. }
-            | Op::I2F64 { .. }
-            | Op::I64ToF32 { .. }
-            | Op::F64ToI { .. }
-            | Op::F32ToI64 { .. }
-            | Op::F64ToF32 { .. }
-            | Op::F32ToF64
-            | Op::F64ToF64 { .. }
-            | Op::DAdd { .. }
-            | Op::DMul { .. }
-            | Op::DFma { .. }
-            | Op::DMin
-            | Op::DMax
-            | Op::DSet { .. }
-            | Op::Rcp
-            | Op::Rsqrt
-            | Op::Lg2
-            | Op::Sin
-            | Op::Cos
-            | Op::Ex2 { .. }
-            | Op::PreSin
-            | Op::PreEx2 => self.arithmetic(inst, set),
-            Op::LdLock
-            | Op::StUnlock
-            | Op::Quadop { .. }
-            | Op::Interp { .. }
-            | Op::Tex(_)
-            | Op::Emit { .. }
-            | Op::Atom { .. }
-            | Op::Atom64 { .. }
-            | Op::Red { .. }
-            | Op::Red64 { .. }
-            | Op::Vote { .. }
-            | Op::Discard
-            | Op::Bra { .. }
-            | Op::BraIndirect { .. }
-            | Op::Call { .. }
-            | Op::Preret { .. }
-            | Op::Ret
-            | Op::Breakaddr { .. }
-            | Op::Break
-            | Op::Joinat { .. }
-            | Op::Quadon
-            | Op::Quadpop
-            | Op::Bar { .. }
-            | Op::Trap => None,
+        match &inst.op {
+            Op::Idle(_) => Some(Lowering::Straight),
+            Op::Arith(op) => {
+                let set = self.predicate(inst);
+                self.arithmetic(op, inst, set)
+            }
+            Op::Memory(Memory::Ld) => {
+                let set = self.predicate(inst);
+                self.load(inst, set)
+            }
+            Op::Memory(Memory::St) => {
+                let set = self.predicate(inst);
+                self.store(inst, set).map(Lowering::Last)
+            }
+            Op::Memory(_) | Op::Group(_) | Op::Control(_) => None,
         }
+    }
+
+    /// Control flow that the engine has a way for.
+    fn control(control: Control, guard: Guard) -> Option<Last> {
+        let guard = Test::of(guard);
+        Some(match control {
+            Control::Bra { target } => Last::Bra { target, guard },
+            Control::Joinat { target } => Last::Joinat { target },
+            Control::Breakaddr { target } => Last::Breakaddr { target },
+            Control::Call { target, lim: false } => Last::Call { target },
+            Control::Ret => Last::Ret { guard },
+            Control::Break => Last::Break { guard },
+            _ => return None,
+        })
     }
 
     /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
@@ -604,13 +535,13 @@ impl Lower<'_> {
         PREDICATED
     }
 
-    fn arithmetic(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+    fn arithmetic(&mut self, op: &Arith, inst: &Inst, set: usize) -> Option<Lowering> {
         let mut operation = self.operation(self.sink(), set);
         operation.c = inst.guard.c;
         let mut high = [self.zero(); 3];
         let transfer = self.sources(inst, &mut operation, &mut high, set)?;
         let after = self.operations.len();
-        self.result(inst, operation, high, set)?;
+        self.result(op, inst, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
@@ -727,6 +658,7 @@ impl Lower<'_> {
     /// The operations of an arithmetic instruction whose sources are in their rows.
     fn result(
         &mut self,
+        op: &Arith,
         inst: &Inst,
         mut operation: Operation,
         src_high: [Place; 3],
@@ -767,12 +699,18 @@ impl Lower<'_> {
                 return None; // The order of the two writes would matter.
             }
         }
-        let code = self.own_code(inst, &mut operation);
+        let code = self.own_code(op, inst, &mut operation);
         match code {
             Some(code) => self.push(code, operation),
             None => {
                 operation.number = u32::try_from(self.generals.len()).ok()?;
-                self.generals.push(GeneralOperands { inst: *inst, src_high, dst_high });
+                self.generals.push(GeneralOperands {
+                    op: *op,
+                    modifiers: inst.modifiers,
+                    writes_flags: inst.cdst.is_some(),
+                    src_high,
+                    dst_high,
+                });
                 let code = match inst.cdst {
                     Some(_) => handler::<General<true>>(self.level),
                     None => handler::<General<false>>(self.level),
@@ -785,7 +723,7 @@ impl Lower<'_> {
     }
 
     /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
-    fn own_code(&mut self, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+    fn own_code(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
         }
@@ -796,35 +734,39 @@ impl Lower<'_> {
             changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
         };
         // What stands in for the operation: moves to other files are moves.
-        let mut op = inst.op;
-        match inst.op {
-            Op::FAdd { .. } | Op::FMul { .. } | Op::FMin | Op::FMax | Op::FSet { .. } => {
+        let mut own = *op;
+        match *op {
+            Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMin | Arith::FMax | Arith::FSet { .. } => {
                 modify(0, a.abs, a.neg);
                 modify(1, b.abs, b.neg);
             }
-            Op::F2I { .. } | Op::F2F32 { .. } => modify(0, a.abs, a.neg),
+            Arith::F2I { .. } | Arith::F2F32 { .. } => modify(0, a.abs, a.neg),
             // The sign of the product is that of a factor.
-            Op::FMad { .. } => {
+            Arith::FMad { .. } => {
                 modify(0, false, a.neg);
                 modify(2, c.abs, c.neg);
             }
-            Op::Slct => modify(2, c.abs, c.neg),
-            Op::Logic { not1, not2, .. } => {
+            Arith::Slct => modify(2, c.abs, c.neg),
+            Arith::Logic { not1, not2, .. } => {
                 changed.flip[0] = if not1 { u32::MAX } else { 0 };
                 changed.flip[1] = if not2 { u32::MAX } else { 0 };
             }
             // These take integers, whose modifiers are no bit operations.
-            Op::I2I { .. } | Op::I2F32 { .. } if a.abs || a.neg => return None,
-            Op::MovFromC | Op::MovToC | Op::MovFromA | Op::MovFromSpecial => {
-                op = Op::Mov { width: Width::B32 }
+            Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
+            Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
+                own = Arith::Mov { width: Width::B32 }
             }
-            Op::ShlA => {
+            Arith::ShlA => {
                 let Operand::Imm(count) = inst.src[1] else { return None };
                 changed.src[1] = self.constant(count & 15)?;
-                op = Op::Shl { width: Width::B32 };
+                own = Arith::Shl { width: Width::B32 };
             }
-            Op::AddA => {
-                op = Op::Add { addition: crate::lane::integer::Addition::Add, width: Width::B32, sat: false };
+            Arith::AddA => {
+                own = Arith::Add {
+                    addition: crate::lane::integer::Addition::Add,
+                    width: Width::B32,
+                    sat: false,
+                };
             }
             _ => {}
         }
@@ -834,7 +776,7 @@ impl Lower<'_> {
             halves: changed.narrow != [false; 3] || changed.dst_narrow,
             modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
         };
-        let code = kernels::choose(&op, shape, self.context.modes, self.level)?;
+        let code = kernels::choose(&own, shape, self.context.modes, self.level)?;
         *operation = changed;
         Some(code)
     }
@@ -843,8 +785,8 @@ impl Lower<'_> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
             // A move; a load has no flags to write.
-            let inst = Inst { op: Op::Mov { width: Width::B32 }, cdst: None, ..*inst };
-            return self.arithmetic(&inst, set);
+            let inst = Inst { cdst: None, ..*inst };
+            return self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst, set);
         }
         let rows = match inst.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {

@@ -14,7 +14,7 @@ use reconverge_isa::read::Table;
 use reconverge_isa::row::{self, Bits, Part, at};
 
 use crate::draft::Draft;
-use crate::inst::{BarrierCount, Op, Tex, TexOp};
+use crate::inst::{Arith, BarrierCount, Control, Group, Memory, Op, Tex, TexOp};
 use crate::lane::Width;
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{Integer, Size};
@@ -54,7 +54,7 @@ const fn row(
     meaning: Meaning,
 ) -> Row {
     assert!(fixed & !mask == 0, "a fixed bit outside the mask");
-    Row { id, names, long, fixed, mask, default: 0, spare: 0, scope: ALL, parts, meaning, source }
+    Row { id, names, long, fixed, mask, default: 0, scope: ALL, parts, meaning, source }
 }
 
 /// One word: its bits, and which of them count.
@@ -133,11 +133,11 @@ fn bits24(signed: bool, high: bool) -> Product {
 }
 
 fn mad(draft: &Draft, product: Product, sat: bool) -> Op {
-    Op::Mad { product, addition: draft.addition, sat }
+    Op::Arith(Arith::Mad { product, addition: draft.addition, sat })
 }
 
 fn i2i(draft: &Draft, size: Size, signed: bool, register: Width) -> Op {
-    Op::I2I { to: Integer { size, signed }, register, from: draft.from }
+    Op::Arith(Arith::I2I { to: Integer { size, signed }, register, from: draft.from })
 }
 
 fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
@@ -145,16 +145,20 @@ fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
 }
 
 fn atom(draft: &Draft, atomic: Atomic, atomic64: Atomic64) -> Op {
-    if draft.wide { Op::Atom64 { atomic: atomic64 } } else { Op::Atom { atomic, signed: draft.signed[0] } }
+    if draft.wide {
+        Op::Memory(Memory::Atom64 { atomic: atomic64 })
+    } else {
+        Op::Memory(Memory::Atom { atomic, signed: draft.signed[0] })
+    }
 }
 
 fn tex(draft: &Draft, op: TexOp, cube: bool) -> Op {
-    Op::Tex(Tex { op, cube, ..draft.tex })
+    Op::Group(Group::Tex(Tex { op, cube, ..draft.tex }))
 }
 
 fn bar(draft: &Draft, count: BarrierCount) -> Op {
     let [inc, wait] = draft.barrier;
-    Op::Bar { inc, wait, barrier: draft.numbers[0] as u8, count }
+    Op::Control(Control::Bar { inc, wait, barrier: draft.numbers[0] as u8, count })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use reconverge_isa::read::{Labels, NoReading, push_decimal, push_hex};
 use reconverge_isa::{Mark, Program};
 
 use crate::decode::{decode, joined, length};
-use crate::inst::{Chip, Op, Stage};
+use crate::inst::{Chip, Control, Op, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
@@ -124,18 +124,6 @@ pub fn disassemble_marked(
     let (words, base) = (&program.words[..], program.base);
     print_words(Disassembler { words, base, chip, stage, listing }, &mut out, marks);
     out
-}
-
-/// The code address that an instruction names.
-pub(super) fn target(op: Op) -> Option<u32> {
-    match op {
-        Op::Bra { target }
-        | Op::Call { target, .. }
-        | Op::Preret { target, .. }
-        | Op::Breakaddr { target }
-        | Op::Joinat { target } => Some(target),
-        _ => None,
-    }
 }
 
 /// What stands at each word.
@@ -286,23 +274,24 @@ impl Disassembler<'_> {
                 // Only control instructions have targets.
                 if pair[0] & 3 == 3
                     && let Ok(inst) = decode(pair, self.chip, self.stage)
-                    && let Some(address) = target(inst.op)
+                    && let Op::Control(control) = inst.op
+                    && let Some(address) = control.target()
                 {
-                    uses.push((index, address, inst.op));
+                    uses.push((index, address, control));
                 }
             }
             index += taken;
         }
-        for (from, address, op) in uses {
+        for (from, address, control) in uses {
             let offset = address.wrapping_sub(self.base);
             let to = offset as usize / 4;
             if offset & 3 != 0 || to >= self.words.len() || !places[to].start {
                 continue;
             }
             places[to].labelled = true;
-            match op {
-                Op::Bra { .. } if to <= from => places[to].loops = true,
-                Op::Joinat { .. } | Op::Breakaddr { .. } if to > from => {
+            match control {
+                Control::Bra { .. } if to <= from => places[to].loops = true,
+                Control::Joinat { .. } | Control::Breakaddr { .. } if to > from => {
                     places[(from + 2).min(to)].nesting += 1;
                     places[to].nesting -= 1;
                 }
