@@ -70,7 +70,7 @@ fn example(row: &Row, here: Scope) -> (String, &'static str) {
         let works = |word: &u64| TABLE.print(*word, here, None, &mut String::new()).is_ok();
         let found = candidates.into_iter().map(|bits| word | bits & !row.mask).find(works);
         word = found.unwrap_or(word);
-        // A row whose example cannot be printed would show as an empty text, which a test forbids.
+        // A row whose example cannot be printed has an empty text, which a test forbids.
         let _ = TABLE.print(word, here, None, &mut text);
     }
     let mut draft = Draft::default();

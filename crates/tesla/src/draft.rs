@@ -1,4 +1,4 @@
-//! What the parts of a row leave behind while a word is decoded, before it has a meaning.
+//! The values that the parts of a row give while a word is decoded, before it has a meaning.
 
 use reconverge_isa::row;
 
@@ -19,7 +19,7 @@ pub struct Draft {
     pub compare: Compare,
     /// and, or, xor, mov2.
     pub logic: Logic,
-    /// Types of the first and second source are signed; the first stands for both where there is one type.
+    /// Types of the first and second source are signed; the first holds for both where there is one type.
     pub signed: [bool; 2],
     /// Upper bits of a 24-bit product.
     pub high: bool,

@@ -377,7 +377,7 @@ pub struct Mem {
     pub base: Base,
     /// Post-increment.
     pub increment: bool,
-    /// Bytes. Signed where the encoding says so (post-increment of short and long operands).
+    /// Bytes. Signed where the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
@@ -459,7 +459,7 @@ pub enum Dst {
     R128(u8),
     /// `$a`, the low 16 bits.
     A(u8),
-    /// `$c`, always written whatever `Inst::cdst` says: `mov $c, $r` and `vote`.
+    /// `$c`, always written whatever `Inst::cdst` is: `mov $c, $r` and `vote`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -524,7 +524,7 @@ pub enum BarrierCount {
     All,
 }
 
-/// A class of operations. Behind each stand its name in reports and the grade of its exactness.
+/// A class of operations: each with its name in reports and the grade of its exactness.
 macro_rules! operations {
     (
         $(#[$docs:meta])*
@@ -668,7 +668,7 @@ operations! {
             signed: bool,
         } => "shr", Exact;
 
-        // f32 (6.2, 6.3). Sources as `modifiers` say, abs before neg.
+        // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.
         /// [`crate::lane::float::add`] \[add f32\]
         FAdd {
             /// Nearest or zero; the description recommends to take the two invalid codes as the other directions.
@@ -701,7 +701,7 @@ operations! {
         /// [`crate::lane::float::slct`]; `modifiers[2].neg` negates src\[2\], which is compared with 0. \[slct\]
         Slct => "slct", Exact;
 
-        // Conversions (6.4, 6.5). Sources as `modifiers[0]` says.
+        // Conversions (6.4, 6.5). Source with `modifiers[0]`.
         /// [`crate::lane::convert::i2i`] \[cvt\]
         I2I {
             /// Destination type.
@@ -827,7 +827,7 @@ operations! {
             compare: Compare,
         } => "set f64", Exact;
 
-        // Special functions (8). Sources as `modifiers[0]` says.
+        // Special functions (8). Source with `modifiers[0]`.
         /// [`crate::lane::special::rcp`] \[rcp\]
         Rcp => "rcp", Exact;
         /// [`crate::lane::special::rsqrt`] \[rsqrt\]
@@ -857,7 +857,7 @@ operations! {
         Ld => "ld", Specified;
         /// src\[0\], memory = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) tells whether it got it. \[ld lock\]
+        /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) is S if it got it. \[ld lock\]
         LdLock => "ld lock", Recommended;
         /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
         StUnlock => "st unlock", Recommended;
@@ -873,19 +873,19 @@ operations! {
             /// s32 rather than u32.
             signed: bool,
         } => "atomic", Exact;
-        /// The same on 64 bits, [`crate::lane::atomic::atomic64`].
+        /// An atomic on 64 bits, [`crate::lane::atomic::atomic64`].
         Atom64 {
             /// Which operation.
             atomic: Atomic64,
         } => "atomic", Exact;
-        /// The same on 32 bits without a result: src\[1\] onto src\[0\]. \[red\]
+        /// A reduction, an atomic without a result: src\[1\] onto src\[0\]. \[red\]
         Red {
             /// Which operation.
             atomic: Atomic,
             /// s32 rather than u32.
             signed: bool,
         } => "red", Exact;
-        /// The same on 64 bits without a result.
+        /// A reduction on 64 bits.
         Red64 {
             /// Which operation.
             atomic: Atomic64,
@@ -900,7 +900,7 @@ operations! {
         Quadop {
             /// By lane of the quad, what it does.
             ops: [QuadOp; 4],
-            /// Whose src\[0\].
+            /// The lane of the quad whose src\[0\] is taken.
             from: QuadSource,
         } => "quadop", Exact;
         /// A texture instruction. \[tex...\]

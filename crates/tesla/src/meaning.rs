@@ -47,9 +47,9 @@ pub struct Operands {
 
 /// **Open**: what `cvt neg s32 s32` and `cvt abs s32 s32` make of -2^31, whose negation is no s32.
 ///
-/// The hardware model saturates it to 2^31 - 1, and so say the arithmetic vectors, every one of which writes a flag
+/// The hardware model saturates it to 2^31 - 1, and so do the arithmetic vectors, every one of which writes a flag
 /// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are
-/// expected to wrap to -2^31 as their language says. Both hold when the saturation belongs to the form that writes
+/// expected to wrap to -2^31 as their language defines. Both hold when the saturation belongs to the form that writes
 /// flags, which is what is done here; a card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000 would settle it.
 fn negated(
     to: Integer,

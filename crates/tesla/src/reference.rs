@@ -1,7 +1,7 @@
 //! The clear interpreter: one instruction of one warp, written to be read beside the manual.
 //!
 //! The order is that of the step function in chapter 9.3: fetch, the join modifier, the predicate, the instruction
-//! for each active lane whose predicate holds, the exit modifier. Which lane function an operation is stands in
+//! for each active lane whose predicate holds, the exit modifier. The lane function of an operation is in
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
@@ -342,7 +342,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: a free word is loaded and locked, and the flags say so. The lowest lane wins; the value is
+    /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins; the value is
     /// written even when the lock was not to be had.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let (address, value) = self.load_from(inst, lane)?;

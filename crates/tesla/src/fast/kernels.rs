@@ -7,7 +7,7 @@
 use reconverge_simt::Level;
 
 use super::lanes::{Handler, Kernel, Lanewise, handler};
-use super::usual;
+use super::host_float;
 use crate::flow::WARP;
 use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
@@ -16,7 +16,7 @@ use crate::lane::integer::{Addition, Logic as LogicOp, Product};
 use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer};
 use crate::meaning::Modes;
 
-/// What an instruction's operands ask of its code.
+/// The operands that an instruction's code has to handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// It writes a row; what does not writes a `$c`.
@@ -32,7 +32,7 @@ pub(super) struct Shape {
 macro_rules! kernels {
     ($(
         $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
-        $(, usually $usually:expr)?;
+        $(, by_host $by_host:expr)?;
     )*) => { $(
         struct $Name<$(const $parameter: $type),*>;
         impl<$(const $parameter: $type),*> Kernel for $Name<$($parameter),*> {
@@ -42,8 +42,8 @@ macro_rules! kernels {
             }
             $(
                 #[inline(always)]
-                fn usually(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
-                    ($usually)(src)
+                fn by_host(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                    ($by_host)(src)
                 }
             )?
         }
@@ -135,9 +135,9 @@ kernels! {
     Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
     FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT)),
-        usually if MODE == NEAREST && !SAT { usual::add } else { usual::none };
+        by_host if MODE == NEAREST && !SAT { host_float::add } else { host_float::none };
     FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false),
-        usually if MODE == NEAREST && !SAT { usual::mul } else { usual::none };
+        by_host if MODE == NEAREST && !SAT { host_float::mul } else { host_float::none };
     FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false);
     FMin<>(a, b, _c, _carry) float::min(a, b);
     FMax<>(a, b, _c, _carry) float::max(a, b);
@@ -187,7 +187,7 @@ fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// The code of an operation whose modifiers it does not know: those go into the operands of [`Lanewise`] (`not` as
+/// The code of an operation without its modifiers: those go into the operands of [`Lanewise`] (`not` as
 /// well). `None` when there is no code of its own.
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     match *op {

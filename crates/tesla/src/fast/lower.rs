@@ -1,8 +1,8 @@
 //! From instructions to blocks of operations, once a program.
 //!
 //! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
-//! end that may. Everything that is known before the program runs is settled here: which registers there are, what
-//! stands in constants, which function with which modifiers. An instruction that nothing here knows ends its block
+//! end that may. Everything that is known before the program runs is decided here: which registers there are, the
+//! contents of constants, which function with which modifiers. An instruction without an operation ends its block
 //! and is executed by the reference interpreter, so that every program runs.
 
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ impl Test {
     }
 }
 
-/// Instructions that run together: what is looked at every time.
+/// Instructions that run together: what every run reads.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
@@ -93,7 +93,8 @@ pub(super) struct Block {
     pub(super) end: u32,
     /// Instructions, the last one included.
     pub(super) size: u32,
-    /// The same where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and flow.
+    /// [`Block::size`] where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and
+    /// flow.
     pub(super) chained: u32,
     /// Byte address of what follows.
     pub(super) next: u32,
@@ -104,13 +105,12 @@ pub(super) struct Block {
     /// All active lanes end behind it.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// The block that follows, and the one that a branch goes to, if it can be entered without further ado: it does
-    /// not join. Else [`NONE`].
+    /// The block that follows, and the one that a branch goes to, if it has no join; else [`NONE`].
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
 
-/// What is looked at when only some of a block's instructions run.
+/// What a block needs when only some of its instructions run.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     /// For each instruction but [`Block::last`], where its operations end.
@@ -145,7 +145,7 @@ pub(super) struct Side {
 /// What follows a `joinat`: a block with a branch at its end, two sides that meet, the join that takes the entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
-    /// The block with the branch, and who takes it.
+    /// The block with the branch, and its predicate.
     pub(super) branch: u32,
     pub(super) guard: Test,
     pub(super) diamond: Diamond,
@@ -172,25 +172,25 @@ pub(super) struct Lowered {
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, the block and the number of the instruction in it that stands there.
+    /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WARP>>,
 }
 
-/// The room begins with a row of zeros, which absent registers and operands read;
+/// Row of the room: zeros, which absent registers and operands read.
 const ZERO: usize = 0;
-/// a row that nobody reads;
+/// Row of the room: receives unused results.
 const SINK: usize = 1;
-/// the words of the two sets;
+/// First row of the room for the words of the two sets of lanes.
 const SETS: usize = 2;
-/// intermediate rows, one for each source and one for a result on its way;
+/// First of four rows of the room: one for each source, one for an intermediate result.
 const TEMPORARIES: usize = 4;
-/// and then the constants.
+/// Rows of the room before the constants.
 const FIXED: usize = 8;
 
-/// More rows than this have no place.
+/// The most rows of a program.
 const MOST_ROWS: usize = 1 << 20;
 
 /// What an instruction becomes.
@@ -239,7 +239,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         let mut inside = Inside { ends: Vec::new(), places: Vec::new(), addresses: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
-                // Whoever comes here is the reference interpreter's: it traps.
+                // The reference interpreter handles this address and traps.
                 place += 1;
                 break;
             };
@@ -315,8 +315,8 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     }
 }
 
-/// Lets blocks know their neighbours. Between `quadon` and `quadpop` control flow is a fault, which the stack has to
-/// be asked about every time: programs with them have no neighbours.
+/// Gives blocks the numbers of their neighbours. Between `quadon` and `quadpop` control flow is a fault, which only the
+/// stack shows: the blocks of programs with them have no neighbours.
 fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().iter().flatten().any(quads) {
@@ -380,7 +380,7 @@ fn conditional(
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
+/// By word: whether a block begins there whatever precedes it. Jumps elsewhere enter a block in its middle.
 fn leaders(context: &Context) -> Vec<bool> {
     let slots = context.code.slots();
     let mut leaders = vec![false; slots.len()];
@@ -482,7 +482,7 @@ impl Lower<'_> {
         self.operations.push((handler, operation));
     }
 
-    /// `None`: the reference interpreter's.
+    /// `None`: the reference interpreter executes it.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
         if let Op::Control(control) = inst.op {
             return Self::control(control, inst.guard).map(Lowering::Last);
@@ -548,7 +548,7 @@ impl Lower<'_> {
         })
     }
 
-    /// Puts the sources' places into the operation; the load of the one source that is not the same for all lanes.
+    /// Puts the sources' places into the operation. Gives the load of the one source that differs between lanes.
     fn sources(
         &mut self,
         inst: &Inst,
@@ -733,7 +733,7 @@ impl Lower<'_> {
             changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
             changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
         };
-        // What stands in for the operation: moves to other files are moves.
+        // The operation whose code is used: moves to other files are moves.
         let mut own = *op;
         match *op {
             Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMin | Arith::FMax | Arith::FSet { .. } => {

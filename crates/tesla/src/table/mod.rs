@@ -1,7 +1,7 @@
-//! The instruction set: rows by form, and what their short definitions stand for.
+//! The instruction set: rows by form, and the helpers that their definitions use.
 //!
 //! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Rows that go beyond
-//! what other tools print say so.
+//! what other tools print are marked.
 
 mod control;
 mod immediate;
@@ -32,7 +32,7 @@ const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
 /// All rows with their index.
 ///
-/// Immediate forms come before long ones: a long row does not say that the lowest bits of its second word are not 3.
+/// Immediate forms come before long ones: a long row does not require that the lowest bits of its second word are not 3.
 pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
     Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
 });
@@ -41,7 +41,7 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// What a row means, given what its parts left.
+/// The operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
 const fn row(
@@ -96,7 +96,7 @@ const fn control(
     row(id, names, true, [pair(fixed), pair(mask)], source, parts, meaning)
 }
 
-/// Two words with a predicate, which is "always" unless the text says otherwise.
+/// Two words with a predicate, which is "always" unless the text has one.
 const fn predicated(
     id: &'static str,
     names: &'static str,

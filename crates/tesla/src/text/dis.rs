@@ -26,10 +26,10 @@ impl Default for Listing {
     }
 }
 
-/// Prints words as text that [`assemble`](super::assemble) makes the same words of.
+/// Prints words as text from which [`assemble`](super::assemble) makes the same words.
 ///
 /// `base` is the byte address of the first word in the code window. What is no instruction of this chip and stage is
-/// printed as `.word`, with a comment that says why.
+/// printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing }, &mut out, &mut Vec::new());
@@ -106,7 +106,7 @@ pub fn disassemble_marked(
         out.push('\n');
     }
     for block in &program.constants {
-        // The last word is filled with zeros; a block of odd size says its size.
+        // The last word is filled with zeros; a block of odd size states its size.
         for (line, chunk) in block.bytes.chunks(16).enumerate() {
             out.push_str(".const ");
             push_decimal(block.bank, &mut out);
@@ -126,7 +126,7 @@ pub fn disassemble_marked(
     out
 }
 
-/// What stands at each word.
+/// What a word of the code is.
 #[derive(Clone, Copy, Default)]
 struct Place {
     /// An instruction, or a `.word`, starts here.
@@ -237,7 +237,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints one line; how many words it stands for, and what is wrong with them.
+    /// Prints one line. Gives the number of its words, and what is wrong with them.
     fn instruction(
         &self,
         index: usize,
@@ -261,7 +261,7 @@ impl Disassembler<'_> {
         (taken, Some(problem))
     }
 
-    /// What stands where: starts, targets, nesting.
+    /// By word: starts of instructions, targets, nesting.
     fn places(&self) -> Vec<Place> {
         let mut places = vec![Place::default(); self.words.len() + 1];
         let mut uses = Vec::new();
