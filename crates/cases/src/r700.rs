@@ -6,12 +6,13 @@ use std::sync::Arc;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run};
-use reconverge_r700::reference::Cause;
+use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::memory::VertexBuffer;
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::run::{RunError, run};
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::{Mode, Trap};
+use reconverge_simt::{Mode, Options};
 use reconverge_workbench::{Target, round_trip};
 use serde::Deserialize;
 
@@ -64,7 +65,8 @@ impl R700Case {
         in_modes(settings, &self.runs, |case_run, mode| {
             let outcome =
                 run(&program, &self.launch(case_run)?, &options(mode, settings)).map_err(trouble)?;
-            self.compare(case_run, &outcome).map_err(Trouble::Wrong)
+            self.compare(case_run, &outcome).map_err(Trouble::Wrong)?;
+            found(&outcome)
         })
     }
 
@@ -130,19 +132,18 @@ impl R700Case {
 }
 
 fn options(mode: Mode, settings: &Settings) -> Options {
-    let options = match mode {
-        Mode::Strict => Options::STRICT,
-        Mode::Lenient => Options::LENIENT,
-    };
-    Options { engine: settings.how.engine(), level: settings.how.level, ..options }
+    Options { mode, engine: settings.how.engine(), level: settings.how.level, ..Options::default() }
 }
 
-/// Engines that differ are no trap of the program.
-fn trouble(trap: Trap<Cause>) -> Trouble {
-    match &trap.cause {
-        Cause::Engines(difference) => Trouble::Wrong(difference.to_string()),
-        _ => Trouble::Trap(trap.to_string()),
+fn trouble(error: RunError) -> Trouble {
+    match error {
+        RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
+        RunError::Launch(_) | RunError::Differ(_) => Trouble::Wrong(error.to_string()),
     }
+}
+
+fn found(outcome: &Outcome) -> Result<(), Trouble> {
+    outcome.finding.map_or(Ok(()), |finding| Err(Trouble::Finding(finding.to_string())))
 }
 
 fn chip(name: Option<&str>) -> Result<Chip, Trouble> {
@@ -195,7 +196,8 @@ impl LlvmCase {
         }
         in_modes(settings, &[()], |(), mode| {
             let outcome = run(&program, &self.launch()?, &options(mode, settings)).map_err(trouble)?;
-            self.compare(&outcome).map_err(Trouble::Wrong)
+            self.compare(&outcome).map_err(Trouble::Wrong)?;
+            found(&outcome)
         })
     }
 

@@ -92,7 +92,7 @@ pub enum Prepared {
         /// The launch.
         launch: Box<r700::Launch>,
         /// How to run.
-        options: r700::Options,
+        options: reconverge_simt::Options,
     },
     /// Blocks of [`BLOCK`] threads; counts leave through the one buffer of the launch's memory.
     Tesla {
@@ -123,9 +123,9 @@ pub enum KernelError {
     /// R500: the run failed.
     #[error(transparent)]
     R500(#[from] r500::RunError),
-    /// R700: the program trapped.
+    /// R700: the run failed.
     #[error(transparent)]
-    R700(#[from] reconverge_simt::Trap<reconverge_r700::reference::Cause>),
+    R700(#[from] reconverge_r700::run::RunError),
     /// Tesla: the launch cannot be.
     #[error(transparent)]
     TeslaLaunch(#[from] tesla::LaunchError),
@@ -169,7 +169,7 @@ impl Prepared {
                 Left::R500(reconverge_r500::run::run(&setup, &launch, &options_of(how))?.into())
             }
             Prepared::R700 { program, launch, options } => {
-                Left::R700(r700::run(&program, &launch, &r700_on(how, options))?.into())
+                Left::R700(reconverge_r700::run::run(&program, &launch, &r700_on(how, options))?.into())
             }
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
@@ -191,7 +191,9 @@ impl Prepared {
             ),
             Prepared::R700 { program, launch, options } => {
                 let options = r700_on(how, options);
-                Left::R700(r700::run_observed(&program, &launch, &options, &mut trace)?.into())
+                Left::R700(
+                    reconverge_r700::run::run_observed(&program, &launch, &options, &mut trace)?.into(),
+                )
             }
             Prepared::Tesla { program, launch, options } => {
                 let options = tesla_on(how, options);
@@ -209,7 +211,7 @@ pub enum Left {
     /// Counts are numbers in the red of render target A. Boxed for its size.
     R500(Box<reconverge_r500::outputs::Outcome>),
     /// Counts are in the red of pixel 0. Boxed for its size.
-    R700(Box<r700::Outcome>),
+    R700(Box<reconverge_r700::outcome::Outcome>),
     /// Counts are in the one buffer.
     Tesla(tesla::Outcome),
 }
@@ -292,8 +294,8 @@ fn options_of(how: How) -> Options {
     Options { engine: how.engine(), level: how.level, ..Options::default() }
 }
 
-fn r700_on(how: How, options: r700::Options) -> r700::Options {
-    r700::Options { engine: how.engine(), level: how.level, ..options }
+fn r700_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
+    reconverge_simt::Options { engine: how.engine(), level: how.level, ..options }
 }
 
 fn tesla_on(how: How, options: reconverge_simt::Options) -> reconverge_simt::Options {
@@ -332,7 +334,7 @@ fn prepare_r700(source: &str, lanes: u32) -> Result<Prepared, KernelError> {
         }
     }
     let program = Program::from_words(assembled.words);
-    Ok(Prepared::R700 { program, launch: Box::new(launch), options: r700::Options::STRICT })
+    Ok(Prepared::R700 { program, launch: Box::new(launch), options: reconverge_simt::Options::default() })
 }
 
 fn prepare_tesla(source: &str, lanes: u32) -> Result<Prepared, KernelError> {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Outcome, Stage};
-use reconverge_r700::reference::Cause;
+use reconverge_r700::launch::{FetchProgram, Input, Launch, Stage};
+use reconverge_r700::memory::VertexBuffer;
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::run::RunError;
 use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::Mode;
+use reconverge_simt::Options;
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -187,23 +188,24 @@ impl LaunchFile {
 /// [`Error::Trap`] is the program's fault, the others are the request's.
 pub fn run(file: &LaunchFile, program: &Program, how: How, files: &dyn Files) -> Result<RunResult, Error> {
     let launch = launch(file, program, files)?;
-    let mut options = match mode(file.mode.as_deref())? {
-        Mode::Strict => Options::STRICT,
-        Mode::Lenient => Options::LENIENT,
+    let mut options = Options {
+        mode: mode(file.mode.as_deref())?,
+        engine: how.engine(),
+        level: how.level,
+        ..Options::default()
     };
     options.watchdog = file.watchdog.unwrap_or(options.watchdog);
-    (options.engine, options.level) = (how.engine(), how.level);
     let dtype = match file.output_type.as_deref() {
         None => Dtype::F32,
         Some(name) => {
             choose("output_type", name, &[("f32", Dtype::F32), ("u32", Dtype::U32), ("i32", Dtype::I32)])?
         }
     };
-    let outcome =
-        reconverge_r700::launch::run(program, &launch, &options).map_err(|trap| match &trap.cause {
-            Cause::Engines(difference) => Error::Differ(difference.to_string()),
-            _ => Error::Trap(trap.to_string()),
-        })?;
+    let outcome = reconverge_r700::run::run(program, &launch, &options).map_err(|error| match error {
+        RunError::Differ(difference) => Error::Differ(difference.to_string()),
+        RunError::Trap(trap) => Error::Trap(trap.to_string()),
+        RunError::Launch(error) => Error::Machine(error.to_string()),
+    })?;
     let mut result = RunResult {
         outputs: outputs(&outcome, launch.lanes, dtype),
         statistics: outcome.statistics,
