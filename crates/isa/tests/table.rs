@@ -315,8 +315,7 @@ fn a_description_covers_each_bit_of_the_word() {
             (0xf000_0000, "opcode", "ldc"),
             (0xf, "destination", "$r1"),
             (0xff30, "constant", "c3[0xff]"),
-            (0x0fef_00c0, "not used by this operand choice", "0x200000 differs from its default"),
-            (0x0010_0000, "spare", "0x100000 differs from its default"),
+            (0x0fff_00c0, "spare", "0x300000 differs from its default"),
         ]
     );
     let described = table().describe(0x2000_ff03, OLD).expect("mov");
