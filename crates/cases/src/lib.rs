@@ -1,4 +1,4 @@
-//! Every case schema, read and judged: what `check` runs.
+//! Every case schema, read and run: what `check` compares.
 //!
 //! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
 //! * [`Case::judge`] runs one and says what came of it, a [`Verdict`].
@@ -6,8 +6,8 @@
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
 //! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
-//! words and containers, round trip). What is the same for several stands in
-//! [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+//! words and containers, round trip). [`hex`] (words in JSON)
+//! and [`expect`] (comparing lanes) serve several of them.
 
 pub mod binary;
 pub mod corpus;
@@ -25,11 +25,12 @@ pub mod tesla;
 mod tests;
 pub mod vectors;
 
+use std::fmt;
 use std::io::Read;
+use std::sync::Arc;
 
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
-use reconverge_workbench::request::How;
+use reconverge_simt::{Mode, Options};
 use thiserror::Error;
 
 pub use summary::{Outcome, Summary};
@@ -60,8 +61,8 @@ impl Verdict {
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
-    /// What runs the cases.
-    pub how: How,
+    /// How the cases run; the mode in it is not looked at.
+    pub options: Options,
 }
 
 /// One thing to judge.
@@ -119,7 +120,7 @@ impl Case {
 }
 
 /// Files beside the one that is read, by path relative to it. Libraries do no file access themselves.
-pub trait Folder {
+pub trait Folder: fmt::Debug + Send + Sync {
     /// The bytes of a file, or `None` when there is none.
     fn read(&self, relative: &str) -> Option<Vec<u8>>;
     /// The path of the file being read, relative to the closest folder above it that holds `name`, with the
@@ -177,7 +178,12 @@ const UNPACKED_LIMIT: u64 = 1 << 30;
 ///
 /// # Errors
 /// See [`ReadError`].
-pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
+pub fn read(
+    path: &str,
+    bytes: &[u8],
+    folder: &Arc<dyn Folder>,
+    isa: Option<Isa>,
+) -> Result<Vec<Case>, ReadError> {
     let unpacked;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
         unpacked = gunzip(path, bytes)?;
@@ -206,7 +212,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     if first_line.starts_with(vectors::HEADER) {
         return vectors::read(path, bytes);
     }
-    binary::read(path, bytes, folder, isa)
+    binary::read(path, bytes, &**folder, isa)
 }
 
 fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {

@@ -142,13 +142,16 @@ type Left = (Option<u64>, Option<u64>);
 impl VectorCase {
     /// Executes the row, in lockstep on both engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let engines = match settings.how.engine() {
+        let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
             Engine::Reference => &[Engine::Reference],
             Engine::Fast => &[Engine::Fast],
         };
-        let on =
-            |engine: &Engine| Options { engine: *engine, level: settings.how.level, ..Options::default() };
+        let on = |engine: &Engine| Options {
+            engine: *engine,
+            level: settings.options.level,
+            ..Options::default()
+        };
         let verdicts = engines.iter().map(|engine| self.judge_with(&on(engine)));
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }

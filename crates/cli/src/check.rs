@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -17,7 +18,7 @@ use regex::Regex;
 use crate::messages::note;
 use crate::{Answer, EngineArgs, builtin, files};
 
-/// Judge cases; without a path, the built-in corpus of all machines
+/// Run test cases and compare; without a path, the built-in corpus of all machines
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
@@ -37,8 +38,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Only strict or only lenient mode; both when absent, a strict trap being a finding
-    #[arg(long, value_name = "MODE", value_parser = ["strict", "lenient"])]
-    mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = crate::mode)]
+    mode: Option<Mode>,
     /// The machine of bare words that nothing else tells
     #[arg(long, value_name = "MACHINE")]
     isa: Option<Isa>,
@@ -61,10 +62,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if let Some(jobs) = args.jobs {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("--jobs")?;
     }
-    let settings = Settings {
-        mode: args.mode.as_deref().map(|mode| if mode == "strict" { Mode::Strict } else { Mode::Lenient }),
-        how: args.engine.how(),
-    };
+    let settings = Settings { mode: args.mode, options: args.engine.options() };
     let progress = progress(cases.len() as u64);
     let verdicts: Vec<Verdict> = cases
         .par_iter()
@@ -112,14 +110,19 @@ fn print(summary: &Summary) {
         say!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
     }
     say!(
-        "{} cases: {} passed, {} failed, {} unsupported, {} skipped; {} strict findings",
-        summary.cases,
+        "{}: {} passed, {} failed, {} unsupported, {} skipped; {}",
+        counted(summary.cases, "case"),
         summary.passed,
         summary.failed,
         summary.unsupported,
         summary.skipped,
-        summary.findings.len()
+        counted(summary.findings.len(), "strict finding")
     );
+}
+
+/// `1 case`, `2 cases`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A bar on a terminal, after a second; nothing elsewhere.
@@ -228,22 +231,24 @@ fn read_file(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<(),
     let name = path.display().to_string();
     let damaged = |why: String| ReadError::Damaged { file: name.clone(), why };
     let bytes = std::fs::read(path).map_err(|error| damaged(error.to_string()))?;
-    cases.extend(reconverge_cases::read(&name, &bytes, &Disk { file: path }, isa)?);
+    let folder: Arc<dyn Folder> = Arc::new(Disk { file: path.to_owned() });
+    cases.extend(reconverge_cases::read(&name, &bytes, &folder, isa)?);
     Ok(())
 }
 
 /// Files beside a file on disk.
-struct Disk<'a> {
-    file: &'a Path,
+#[derive(Debug)]
+struct Disk {
+    file: PathBuf,
 }
 
-impl Folder for Disk<'_> {
+impl Folder for Disk {
     fn read(&self, relative: &str) -> Option<Vec<u8>> {
         std::fs::read(self.file.parent()?.join(relative)).ok()
     }
 
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)> {
-        let file = std::path::absolute(self.file).ok()?;
+        let file = std::path::absolute(&self.file).ok()?;
         let (folder, bytes) = file
             .ancestors()
             .skip(1)

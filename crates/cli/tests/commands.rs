@@ -373,7 +373,7 @@ fn a_run_manifest_is_judged_by_bytes_and_counts() {
         [0u8, 1, 2, last].into_iter().flat_map(|lane| u32::from(lane).to_le_bytes()).collect::<Vec<u8>>()
     };
     folder.write("out.bin", bytes(3)).write("run.json", manifest(12));
-    assert!(folder.answers("check run.json", 0).contains("1 cases: 1 passed"));
+    assert!(folder.answers("check run.json", 0).contains("1 case: 1 passed"));
     assert!(folder.answers("run run.json", 0).contains("out: u32 [4]"));
     folder.write("out.bin", bytes(9));
     assert!(folder.answers("check run.json", 1).contains("expect out: byte 12 is 0x03, expected 0x09"));
@@ -397,7 +397,7 @@ fn a_launch_file_may_be_json() {
             .answers("run add.json", 0)
             .starts_with("pixel0: u32 [2, 4]\n     0  6 0 0 0\n     1  7 0 0 0\n")
     );
-    assert!(folder.answers("check add.json", 0).contains("1 cases: 1 passed"));
+    assert!(folder.answers("check add.json", 0).contains("1 case: 1 passed"));
     folder.write("add.json", launch(8));
     assert!(folder.answers("check add.json", 1).contains("expect pixel0: element 4: expected 8, found 7"));
 }

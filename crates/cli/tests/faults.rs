@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use reconverge_isa::Isa;
-use reconverge_workbench::text::chips;
+use reconverge_workbench::machine::{ChipName, machine};
 
 /// Runs a command in a folder of its own with these files.
 fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
@@ -72,7 +72,7 @@ fn a_case_of_too_many_lanes_fails_alone() {
 #[test]
 fn every_listed_chip_name_assembles_runs_and_disassembles() {
     for isa in Isa::ALL {
-        for name in chips(isa).into_iter().flat_map(|chip| [&[chip.name], chip.aliases].concat()) {
+        for name in machine(isa).chips().into_iter().flat_map(ChipName::names) {
             let source = empty(isa, name);
             let nameless =
                 source.lines().filter(|line| !line.starts_with(".chip")).collect::<Vec<_>>().join("\n");

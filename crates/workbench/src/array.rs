@@ -180,6 +180,11 @@ enum Element {
 }
 
 impl Array {
+    /// Bytes, one after the other.
+    pub fn from_bytes(bytes: Vec<u8>) -> Array {
+        Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()

@@ -6,7 +6,7 @@ use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Image, Isa};
 use thiserror::Error;
 
-use crate::text::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
+use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
 
 /// A file that has been read.
 #[derive(Clone, Debug, PartialEq)]

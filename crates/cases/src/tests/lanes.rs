@@ -1,17 +1,21 @@
 //! Lanes do not depend on each other: any of them leave alone, or with some of the others, what they leave all together,
 //! on every engine. They then diverge elsewhere, and stand at other places of their group.
 
+use std::any::Any;
 use std::fmt::Debug;
-use std::sync::Arc;
 
+use reconverge_isa::Isa;
+use reconverge_r500::launch::Launch;
 use reconverge_r500::outputs::LaneOutput;
-use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Outcome, Stage};
 use reconverge_simt::Mode;
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
-use reconverge_workbench::request::How;
+use reconverge_workbench::r500::launch::Pixels;
+use reconverge_workbench::r700::launch::{Waves, WavesOutcome};
+use reconverge_workbench::tesla::launch::Grid;
+use reconverge_workbench::{Session, Target};
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -67,13 +71,16 @@ impl Lanes for R500Case {
 
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
+        use reconverge_r500::launch::Options;
         use reconverge_r500::run::{run, run_observed};
-        let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
+            let Pixels { setup, launch } = prepared(self.prepare(&image, case_run));
             let on = |engine, level, told: Option<&mut Told>| {
-                let how = How { engine: Some(engine), level };
-                let launch = self.launch(case_run, Mode::Lenient, how).map_err(Trouble::say)?;
+                let mode = Mode::Lenient;
+                let options = Options { engine, level, mode, ..launch.options };
+                let launch = Launch { options, ..launch.clone() };
                 let outcome = match told {
                     Some(told) => run_observed(&setup, &launch, told),
                     None => run(&setup, &launch),
@@ -88,6 +95,12 @@ impl Lanes for R500Case {
     }
 }
 
+/// The machine's own session in what was prepared.
+fn prepared<S: 'static>(session: Result<Box<dyn Session>, Trouble>) -> S {
+    let session: Box<dyn Any> = session.expect("a launch that can be");
+    *session.downcast().expect("the machine's own session")
+}
+
 impl Lanes for TeslaCase {
     type Left = LaneResult;
 
@@ -100,22 +113,22 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_tesla::launch::{Launch, Options, run, run_observed};
-        let program = self.program()?;
+        use reconverge_tesla::launch::{Options, run, run_observed};
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
-            let launch = Launch::Fragment(self.fragment(case_run).map_err(Trouble::say)?);
+            let grid: Grid = prepared(self.prepare(&image, case_run));
             let on = |engine, level, told: Option<&mut Told>| {
                 let options = Options { engine, level, ..Options::default() };
                 match told {
-                    Some(told) => run_observed(launch.clone(), &program, &options, told),
-                    None => run(launch.clone(), &program, &options),
+                    Some(told) => run_observed(grid.launch.clone(), &grid.program, &options, told),
+                    None => run(grid.launch.clone(), &grid.program, &options),
                 }
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name));
-            let outcome = outcome.map_err(|error| error.to_string())?;
+            let outcome = grid.left(outcome.map_err(|error| error.to_string())?);
             self.compare(case_run, &outcome)?;
-            left.extend(outcome.lanes);
+            left.extend(outcome.outcome.lanes);
         }
         Ok(left)
     }
@@ -133,12 +146,9 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
 }
 
 /// An R700 program on every engine, in strict mode.
-fn run_r700(
-    name: &str,
-    program: &reconverge_isa::Program,
-    launch: &reconverge_r700::launch::Launch,
-) -> Result<Outcome, String> {
+fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
     use reconverge_r700::launch::{Options, run, run_observed};
+    let Waves { program, launch, .. } = waves;
     let on = |engine, level, told: Option<&mut Told>| {
         let options = Options { engine, level, ..Options::STRICT };
         match told {
@@ -146,7 +156,8 @@ fn run_r700(
             None => run(program, launch, &options),
         }
     };
-    everywhere(on, |result| format!("{name}: {result:?}")).map_err(|trap| trap.to_string())
+    let outcome = everywhere(on, |result| format!("{name}: {result:?}"));
+    Ok(waves.left(outcome.map_err(|error| error.to_string())?))
 }
 
 impl Lanes for R700Case {
@@ -161,14 +172,14 @@ impl Lanes for R700Case {
     }
 
     fn left(&self) -> Result<Vec<Exports>, String> {
-        let program = self.program();
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
-            let launch = self.launch(case_run).map_err(Trouble::say)?;
-            assert_eq!(launch.stage, Stage::Pixel);
-            let outcome = run_r700(&self.name, &program, &launch)?;
+            let waves: Waves = prepared(self.prepare(&image, case_run));
+            assert_eq!(waves.launch.stage, Stage::Pixel);
+            let outcome = run_r700(&self.name, &waves)?;
             self.compare(case_run, &outcome)?;
-            left.extend(exports(&outcome));
+            left.extend(exports(&outcome.outcome));
         }
         Ok(left)
     }
@@ -195,14 +206,16 @@ impl Lanes for LlvmCase {
     }
 
     fn left(&self) -> Result<Vec<Exports>, String> {
-        let launch = self.launch().map_err(Trouble::say)?;
-        let outcome = run_r700(&self.id, &self.program(), &launch)?;
+        let image = self.image();
+        let target = Target::new(Isa::R700, Some("rv770"));
+        let waves: Waves = prepared(self.prepare(&target, &image).map_err(Trouble::Wrong));
+        let outcome = run_r700(&self.id, &waves)?;
         self.compare(&outcome)?;
-        Ok(exports(&outcome))
+        Ok(exports(&outcome.outcome))
     }
 }
 
-/// Judges all lanes, then each set of them that `sets` gives for that many.
+/// Runs all lanes, then each set of them that `sets` gives for that many.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
