@@ -8,6 +8,7 @@ use reconverge_r500::launch::{Input, Launch};
 use reconverge_r500::run::run_in_pieces;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
+use reconverge_simt::Options;
 
 /// A triangle over the lanes, from -1 to 1.
 const SOURCE: &str = "\
@@ -29,7 +30,7 @@ fn main() {
     let inputs =
         |lanes: std::ops::Range<usize>| vec![Input { temp: 0, values: lanes.map(position).collect() }];
     let (start, mut above) = (Instant::now(), 0);
-    let totals = run_in_pieces(&setup, &launch, piece, inputs, |_, outcome| {
+    let totals = run_in_pieces(&setup, &launch, &Options::default(), piece, inputs, |_, outcome| {
         let red = outcome.outputs.color(0, 0).unwrap_or(&[]);
         above += red.iter().filter(|bits| f32::from_bits(**bits) > 0.0).count();
     });

@@ -12,17 +12,17 @@
 use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Engine, Mask, Silent, Statistics};
+use reconverge_simt::{Engine, Mask, Options, Shares, Silent, Statistics};
 use thiserror::Error;
 
 pub use crate::cause::AccessError;
 use crate::fast::{Fast, lockstep};
 use crate::group::Group;
 use crate::inst::{SAMPLERS, TARGETS};
-use crate::launch::{Input, Launch, LaunchError, Options, RunError};
+use crate::launch::{Hardware, Input, Launch, LaunchError, RunError, trapped};
 use crate::memory::Bound;
 pub use crate::memory::{Scatter, Surface};
-use crate::outputs::{Finding, LaneOutput};
+use crate::outputs::{Finding, LaneOutput, Totals};
 use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
@@ -91,8 +91,8 @@ pub struct Dispatch {
     pub constants: Vec<(u8, [u32; 4])>,
     /// The index pairs.
     pub domain: Domain,
-    /// How to run.
-    pub options: Options,
+    /// The chip.
+    pub hardware: Hardware,
 }
 
 /// What a dispatch leaves.
@@ -148,20 +148,19 @@ struct Pair {
 ///
 /// # Errors
 /// See [`DispatchError`].
-pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, DispatchError> {
+pub fn run(
+    setup: &Arc<Setup>,
+    dispatch: Dispatch,
+    options: &Options,
+) -> Result<DispatchOutcome, DispatchError> {
     let mut inputs = [None; SAMPLERS];
     for (number, surface) in &dispatch.inputs {
         *inputs.get_mut(usize::from(*number)).ok_or(RunError::Launch(LaunchError::TextureUnit(*number)))? =
             Some(*surface);
     }
-    let mut outcome = DispatchOutcome {
-        memory: dispatch.memory,
-        statistics: Statistics::default(),
-        report: Report::default(),
-        finding: None,
-    };
+    let (mut memory, mut totals) = (dispatch.memory, Totals::default());
     dispatch.domain.check()?;
-    let width = dispatch.options.group_width;
+    let width = dispatch.hardware.group_width;
     let launch_of = |pairs: &[Pair]| Launch {
         lanes: pairs.len(),
         inputs: vec![Input {
@@ -173,10 +172,10 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
         }],
         constants: dispatch.constants.clone(),
         textures: Vec::new(),
-        options: dispatch.options,
+        hardware: dispatch.hardware,
     };
-    launch_of(&[]).check().map_err(RunError::from)?;
-    let mut threads = Threads::new(setup, &launch_of(&[]), dispatch.uncached);
+    launch_of(&[]).check().map_err(RunError::Launch)?;
+    let mut groups = Groups::new(setup, &launch_of(&[]), options, dispatch.uncached);
     let scatter_target = dispatch.outputs[0];
     let mut rest = quads(dispatch.domain);
     for first_lane in (0..).step_by(width) {
@@ -185,18 +184,21 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
             break;
         }
         for pair in pairs.iter_mut().filter(|pair| pair.covered) {
-            pair.covered = scheduled(dispatch.conditional.as_ref(), &outcome.memory, pair)?;
+            pair.covered = scheduled(dispatch.conditional.as_ref(), &memory, pair)?;
         }
         let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
         if covered.is_empty() {
             continue;
         }
-        let memory = std::mem::take(&mut outcome.memory);
-        let bound = Bound { memory, inputs, scatter_target, uncached: dispatch.uncached };
-        let group = threads.run(&launch_of(&pairs), bound, covered, first_lane)?;
-        outcome.memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
-        outcome.statistics.add(&group.statistics());
-        outcome.finding = outcome.finding.or(Finding::of(group, first_lane));
+        let bound = Bound {
+            memory: std::mem::take(&mut memory),
+            inputs,
+            scatter_target,
+            uncached: dispatch.uncached,
+        };
+        let group = groups.run(&launch_of(&pairs), bound, covered, first_lane)?;
+        memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
+        totals.add_counts(group, first_lane);
         for lane in covered.lanes() {
             let output = LaneOutput::of(group, lane.index());
             if !output.killed {
@@ -205,19 +207,19 @@ pub fn run(setup: &Arc<Setup>, dispatch: Dispatch) -> Result<DispatchOutcome, Di
                     dispatch.conditional.as_ref(),
                     &pairs[lane.index()],
                     &output,
-                    &mut outcome.memory,
+                    &mut memory,
                 )?;
             }
         }
     }
-    outcome.report = threads.finish();
-    Ok(outcome)
+    let Totals { statistics, finding, .. } = totals;
+    Ok(DispatchOutcome { memory, statistics, report: groups.finish(), finding })
 }
 
-/// Threads one after another: what a later one reads may be what an earlier one wrote.
-struct Threads<'a> {
+/// Groups one after another: what a later one reads may be what an earlier one wrote.
+struct Groups<'a> {
     setup: &'a Arc<Setup>,
-    engine: Engine,
+    options: &'a Options,
     fast: Fast,
     /// The latest; the fast engine uses it again and again.
     group: Group,
@@ -226,17 +228,17 @@ struct Threads<'a> {
     report: Report,
 }
 
-impl<'a> Threads<'a> {
+impl<'a> Groups<'a> {
     /// The launch is one of the dispatch's, without lanes.
-    fn new(setup: &'a Arc<Setup>, launch: &Launch, uncached: bool) -> Self {
-        let fast = Fast::with(setup, launch, uncached);
-        let mut group = launch.group(setup, 0, Mask::NONE);
+    fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, uncached: bool) -> Self {
+        let fast = Fast::with(setup, launch, options, uncached);
+        let mut group = launch.group(setup, options, 0, Mask::NONE);
         fast.prepare(&mut group);
         let runs = vec![0; fast.blocks()];
-        Threads { setup, engine: launch.options.engine, fast, group, runs, report: Report::default() }
+        Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
-    /// Runs a thread to its end: all lanes of `launch`. Gives it as it ended.
+    /// Runs a group to its end: all lanes of `launch`. Gives it as it ended.
     fn run(
         &mut self,
         launch: &Launch,
@@ -245,30 +247,32 @@ impl<'a> Threads<'a> {
         first_lane: usize,
     ) -> Result<&mut Group, RunError> {
         let lanes = Mask::first(launch.lanes);
-        let trapped = |trap| RunError::Trap { first_lane, trap };
-        if self.engine == Engine::Fast {
+        if self.options.engine == Engine::Fast {
             launch.restart(&mut self.group, 0, lanes, self.fast.written());
             self.group.bind_memory(bound, covered);
-            self.fast.run(&mut self.group, &mut self.runs, u64::MAX, &mut Silent).map_err(trapped)?;
+            let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, &mut Silent);
+            ended.map_err(|trap| trapped(first_lane, trap))?;
             return Ok(&mut self.group);
         }
-        self.group = launch.group(self.setup, 0, lanes);
-        self.group.bind_memory(bound, covered);
-        if self.engine == Engine::Lockstep {
-            let mut twin = self.group.clone();
-            self.fast.prepare(&mut twin);
-            let ended = lockstep::run(&self.fast, self.group.clone(), twin);
-            self.group = ended.map_err(|failure| failure.of_thread(first_lane))?;
+        let start = |bound| {
+            let mut group = launch.group(self.setup, self.options, 0, lanes);
+            group.bind_memory(bound, covered);
+            group
+        };
+        if self.options.engine == Engine::Lockstep {
+            let start = || start(bound.clone());
+            self.group = lockstep::run(&self.fast, self.setup, first_lane, start, &mut Shares::default())?;
         } else {
-            self.group.run(&mut Silent).map_err(trapped)?;
+            self.group = start(bound);
+            self.group.run(&mut Silent).map_err(|trap| trapped(first_lane, trap))?;
         }
         self.report.add(&self.group.report());
         Ok(&mut self.group)
     }
 
-    /// What was executed by all threads.
+    /// What was executed by all groups.
     fn finish(mut self) -> Report {
-        if self.engine == Engine::Fast {
+        if self.options.engine == Engine::Fast {
             self.fast.settle(&mut self.group, &mut self.runs);
             self.report.add(&self.group.report());
         }

@@ -4,13 +4,11 @@
 
 use std::sync::Arc;
 
-use reconverge_simt::{Engine, Level, Mask, Mode, Trap};
+use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
 use thiserror::Error;
 
 use crate::cause::Cause;
-use crate::chip::Chip;
-pub use crate::chip::{WIDTH_R520, WIDTH_R580};
-use crate::fast::lockstep::Difference;
+use crate::chip::{Chip, WIDTH_R520};
 use crate::flow::{Flow, InhibitScope, Limits};
 use crate::group::Group;
 use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES};
@@ -26,46 +24,37 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// How to run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Whether undefined behaviour traps.
-    pub mode: Mode,
-    /// Stack sizes; `None` for those recommended for the program's flow-control mode.
-    pub limits: Option<Limits>,
-    /// Which lanes keep a BREAK from jumping.
-    pub scope: InhibitScope,
-    /// Lanes that share a program counter, 4 to 64 and a multiple of 4.
-    pub group_width: usize,
-    /// Instructions a thread may issue before the watchdog stops it.
-    pub watchdog: u64,
-    /// Which engine executes. Results do not depend on it.
-    pub engine: Engine,
-    /// The vector instructions that the fast engine uses; `None` is the best that the processor has. Results do not
-    /// depend on it.
-    pub level: Option<Level>,
-    /// Whether the fast engine uses the threads of the rayon pool in which [`run`] is called. Results do not depend on
-    /// it.
-    pub parallel: bool,
-}
-
-/// Lanes of a thread on a chip, by name; R520's where there is no such chip.
+/// Lanes of a group on a chip, by name; R520's where there is no such chip.
 pub fn group_width(chip: Option<&str>) -> usize {
     chip.and_then(Chip::named).map_or(WIDTH_R520, |chip| chip.group_width)
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            mode: Mode::Strict,
-            limits: None,
-            scope: InhibitScope::Frame,
-            group_width: WIDTH_R520,
-            watchdog: 10_000_000,
-            engine: Engine::Fast,
-            level: None,
-            parallel: true,
-        }
+/// What the documents leave open about a chip, or a chip has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// Lanes that share a program counter, 4 to 64 and a multiple of 4.
+    pub group_width: usize,
+    /// Stack sizes; `None`: those recommended for the program's flow-control mode.
+    pub limits: Option<Limits>,
+    /// Which lanes keep a BREAK from jumping.
+    pub scope: InhibitScope,
+}
+
+impl Default for Hardware {
+    fn default() -> Hardware {
+        Hardware { group_width: WIDTH_R520, limits: None, scope: InhibitScope::Frame }
+    }
+}
+
+impl Hardware {
+    /// Checks that groups of this width are possible.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check(&self) -> Result<(), LaunchError> {
+        let width = self.group_width;
+        let possible = (4..=64).contains(&width) && width.is_multiple_of(4);
+        if possible { Ok(()) } else { Err(LaunchError::GroupWidth(width)) }
     }
 }
 
@@ -80,8 +69,8 @@ pub struct Launch {
     pub constants: Vec<(u8, [u32; 4])>,
     /// Textures by unit.
     pub textures: Vec<(u8, Texture)>,
-    /// How to run.
-    pub options: Options,
+    /// The chip.
+    pub hardware: Hardware,
 }
 
 /// A launch that does not fit the machine.
@@ -114,10 +103,7 @@ impl Launch {
     /// # Errors
     /// The first thing that does not.
     pub fn check(&self) -> Result<(), LaunchError> {
-        let width = self.options.group_width;
-        if !(4..=64).contains(&width) || !width.is_multiple_of(4) {
-            return Err(LaunchError::GroupWidth(width));
-        }
+        self.hardware.check()?;
         for input in &self.inputs {
             if usize::from(input.temp) >= TEMPORARIES {
                 return Err(LaunchError::InputTemp(input.temp));
@@ -133,11 +119,11 @@ impl Launch {
         }
     }
 
-    /// The same for lanes that have no inputs.
+    /// The launch without lanes and inputs.
     pub(crate) fn without_lanes(&self) -> Launch {
-        let Launch { constants, textures, options, .. } = self;
+        let Launch { constants, textures, hardware, .. } = self;
         let (constants, textures) = (constants.clone(), textures.clone());
-        Launch { lanes: 0, inputs: Vec::new(), constants, textures, options: *options }
+        Launch { lanes: 0, inputs: Vec::new(), constants, textures, hardware: *hardware }
     }
 
     /// The float constants of a run of a program: its own, replaced by those of the launch.
@@ -151,8 +137,9 @@ impl Launch {
 
     /// The group whose lane n is lane `first_lane` + n of the launch, at its start. The launch has passed
     /// [`Launch::check`].
-    pub fn group(&self, setup: &Arc<Setup>, first_lane: usize, lanes: Mask) -> Group {
-        let Options { mode, limits, scope, watchdog, .. } = self.options;
+    pub fn group(&self, setup: &Arc<Setup>, options: &Options, first_lane: usize, lanes: Mask) -> Group {
+        let Options { mode, watchdog, .. } = *options;
+        let Hardware { limits, scope, .. } = self.hardware;
         let limits = limits.unwrap_or(Limits::recommended(setup.fc_mode));
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
@@ -168,7 +155,7 @@ impl Launch {
     /// inputs aside; its counts by slot stay.
     pub(crate) fn restart(&self, group: &mut Group, first_lane: usize, lanes: Mask, written: &[usize]) {
         group.restart(lanes);
-        let width = self.options.group_width;
+        let width = self.hardware.group_width;
         written.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
             // The inputs of a smaller group do not cover what those of the one before it left.
@@ -194,33 +181,10 @@ impl Launch {
     }
 }
 
-/// Why a run gave no outcome.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum RunError {
-    /// The launch does not fit the machine.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// The program trapped. Lane numbers are those of the launch's thread that starts at `first_lane`.
-    #[error("{trap} (thread from lane {first_lane})")]
-    Trap {
-        /// First lane of the thread.
-        first_lane: usize,
-        /// What happened.
-        trap: Trap<Cause>,
-    },
-    /// The engines differ, which is a defect of one of them. ([`Engine::Lockstep`])
-    #[error(transparent)]
-    Differ(Box<Difference>),
-}
+/// Why a run gives no outcome.
+pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-impl RunError {
-    /// The same in a launch that has so many lanes before those of this one.
-    pub(crate) fn behind(mut self, lanes: usize) -> RunError {
-        match &mut self {
-            RunError::Launch(_) => {}
-            RunError::Trap { first_lane, .. } => *first_lane += lanes,
-            RunError::Differ(difference) => difference.first_lane += lanes,
-        }
-        self
-    }
+/// A trap of the group that begins with a lane.
+pub(crate) fn trapped(first_lane: usize, trap: Trap<Cause>) -> RunError {
+    RunError::Trap(GroupTrap { group: GroupId::Lanes { first: first_lane }, words: None, trap })
 }

@@ -5,6 +5,7 @@
 //! | module | for |
 //! |---|---|
 //! | [`words`], [`inst`] | every bit, and what decode makes of them |
+//! | [`chip`] | the names of the chips |
 //! | [`flow`] | how lanes diverge and come together: the heart |
 //! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
 //! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |

@@ -254,18 +254,6 @@ pub struct Finding {
     pub left_open: LeftOpen,
 }
 
-impl Finding {
-    /// Of a group that has ended.
-    pub(crate) fn of(group: &Group, first_lane: usize) -> Option<Finding> {
-        group.flow().left_open().map(|left_open| Finding { first_lane, left_open })
-    }
-
-    /// The first of two in the order of the groups.
-    pub(crate) fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
-        one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
-    }
-}
-
 impl Outcome {
     /// The output registers of a lane; `None` when there is no such lane.
     pub fn lane(&self, lane: usize) -> Option<LaneOutput> {
@@ -278,7 +266,7 @@ impl Outcome {
     }
 }
 
-/// What the pieces of a run counted together.
+/// Counts and finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     /// Counts over all threads.
@@ -287,6 +275,39 @@ pub struct Totals {
     pub report: Report,
     /// What strict mode objects to although nothing traps, of the first group that has such.
     pub finding: Option<Finding>,
+}
+
+impl Totals {
+    /// Adds a group that has ended.
+    pub(crate) fn add_group(&mut self, group: &Group, first_lane: usize) {
+        self.add_counts(group, first_lane);
+        self.report.add(&group.report());
+    }
+
+    /// [`Totals::add_group`] without the report.
+    pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
+        self.statistics.add(&group.statistics());
+        let finding = group.flow().left_open().map(|left_open| Finding { first_lane, left_open });
+        self.finding = first(self.finding, finding);
+    }
+
+    /// Adds other groups, before these or after them.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.statistics.add(&other.statistics);
+        self.report.add(&other.report);
+        self.finding = first(self.finding, other.finding);
+    }
+
+    /// The outcome, with what the lanes left.
+    pub(crate) fn with(self, outputs: Outputs) -> Outcome {
+        let Totals { statistics, report, finding } = self;
+        Outcome { outputs: outputs.settled(), statistics, report, finding }
+    }
+}
+
+/// The first of two findings in the order of the groups.
+fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
+    one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
 }
 
 #[cfg(test)]
@@ -298,7 +319,12 @@ mod tests {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
         let setup = std::sync::Arc::new(setup.expect("it assembles").expect("a program"));
-        let mut group = crate::launch::Launch::default().group(&setup, 0, Mask::first(12));
+        let mut group = crate::launch::Launch::default().group(
+            &setup,
+            &reconverge_simt::Options::default(),
+            0,
+            Mask::first(12),
+        );
         group.rows[output_row(color(1, 2))] =
             std::array::from_fn(|lane| if lane == 8 { 0 } else { 62 + lane as u32 });
         group.written.color[1][2] = Mask::first(12) - Mask(1 << 8);

@@ -3,24 +3,24 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_simt::{Engine, Mask, Observer, Silent};
+use reconverge_simt::{Engine, Mask, Observer, Options, Silent};
 
 use crate::fast::parallel;
 use crate::group::OUTPUTS;
-use crate::launch::{Input, Launch, RunError};
+use crate::launch::{Input, Launch, RunError, trapped};
 use crate::outputs::{Finding, Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
 /// Runs every lane of a launch.
 ///
 /// # Errors
-/// A launch that does not fit, or the first trap in the order of the threads.
-pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
-    launch.check()?;
-    match launch.options.engine {
-        Engine::Reference => run_observed(setup, launch, &mut Silent),
-        Engine::Fast => parallel::run(setup, launch),
-        Engine::Lockstep => parallel::run_in_lockstep(setup, launch),
+/// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
+pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Reference => run_observed(setup, launch, options, &mut Silent),
+        Engine::Fast => parallel::run(setup, launch, options),
+        Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
     }
 }
 
@@ -42,6 +42,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
 /// use reconverge_r500::run::run_in_pieces;
 /// use reconverge_r500::setup::Setup;
 /// use reconverge_r500::text::assemble;
+/// use reconverge_simt::Options;
 ///
 /// let source = "OUT out[A].r = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
 /// let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
@@ -50,6 +51,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
 /// let totals = run_in_pieces(
 ///     &setup,
 ///     &launch,
+///     &Options::default(),
 ///     1 << 10,
 ///     |lanes| {
 ///         let values = lanes.map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
@@ -66,50 +68,56 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch) -> Result<Outcome, RunError> {
 pub fn run_in_pieces(
     setup: &Arc<Setup>,
     launch: &Launch,
+    options: &Options,
     piece: usize,
     mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
     mut outcome: impl FnMut(Range<usize>, Outcome),
 ) -> Result<Totals, RunError> {
-    launch.without_lanes().check()?;
-    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.options.group_width);
+    launch.without_lanes().check().map_err(RunError::Launch)?;
+    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.hardware.group_width);
     let mut totals = Totals::default();
     for start in (0..launch.lanes).step_by(piece) {
         let range = start..launch.lanes.min(start.saturating_add(piece));
         let launch = Launch { lanes: range.len(), inputs: inputs(range.clone()), ..launch.without_lanes() };
-        let left = run(setup, &launch).map_err(|error| error.behind(start))?;
-        totals.statistics.add(&left.statistics);
-        totals.report.add(&left.report);
+        let left = run(setup, &launch, options).map_err(|error| error.behind(start))?;
         let behind = |finding: Finding| Finding { first_lane: start + finding.first_lane, ..finding };
-        totals.finding = totals.finding.or(left.finding.map(behind));
+        totals.add(&Totals {
+            statistics: left.statistics,
+            report: left.report.clone(),
+            finding: left.finding.map(behind),
+        });
         outcome(range, left);
     }
     Ok(totals)
 }
 
-/// The same thread after thread, announcing every event. What happens to data is announced by the reference interpreter,
-/// whatever the options say; who runs and what the stacks do, by either engine.
+/// Runs a launch group after group, announcing every event. Data events come from the reference interpreter, whatever the
+/// options say; flow events from either engine. Lockstep announces no event, but the paths of the fast engine.
 ///
 /// # Errors
-/// A launch that does not fit, or the first trap.
+/// Those of [`run`].
 pub fn run_observed<O: Observer>(
     setup: &Arc<Setup>,
     launch: &Launch,
+    options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    launch.check()?;
-    if launch.options.engine == Engine::Fast && !O::DATA {
-        return parallel::run_in_order(setup, launch, observer);
+    launch.check().map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Fast if !O::DATA => return parallel::run_in_order(setup, launch, options, observer),
+        Engine::Lockstep if !O::ENABLED => {
+            return parallel::run_in_lockstep(setup, launch, options, observer);
+        }
+        Engine::Reference | Engine::Fast | Engine::Lockstep => {}
     }
-    let mut outcome = Outcome { outputs: Outputs::new(launch.lanes, 0..OUTPUTS), ..Outcome::default() };
-    let mut outputs = outcome.outputs.all();
-    for first_lane in (0..launch.lanes).step_by(launch.options.group_width) {
-        let lanes = launch.options.group_width.min(launch.lanes - first_lane);
-        let mut group = launch.group(setup, first_lane, Mask::first(lanes));
-        group.run(observer).map_err(|trap| RunError::Trap { first_lane, trap })?;
-        outcome.statistics.add(&group.statistics());
-        outcome.report.add(&group.report());
-        outcome.finding = outcome.finding.or(Finding::of(&group, first_lane));
-        outputs.put(&group, first_lane, lanes);
+    let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
+    let (mut totals, mut all) = (Totals::default(), outputs.all());
+    for first_lane in (0..launch.lanes).step_by(launch.hardware.group_width) {
+        let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
+        let mut group = launch.group(setup, options, first_lane, Mask::first(lanes));
+        group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
+        totals.add_group(&group, first_lane);
+        all.put(&group, first_lane, lanes);
     }
-    Ok(Outcome { outputs: outcome.outputs.settled(), ..outcome })
+    Ok(totals.with(outputs))
 }

@@ -222,6 +222,11 @@ impl Setup {
         Ok(())
     }
 
+    /// The words of the loaded slots in order.
+    pub(crate) fn words(&self) -> Vec<u32> {
+        self.slots().flat_map(|(_, slot)| slot.words).collect()
+    }
+
     /// What is loaded in an absolute slot.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()

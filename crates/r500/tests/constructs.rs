@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::launch::{Input, Launch};
 use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::Mode;
+use reconverge_simt::Options;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n";
 
@@ -15,10 +15,9 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<f32> {
     let assembled = assemble(&format!("{source}{OUT}")).unwrap_or_else(|errors| panic!("{errors:?}"));
     let setup = Arc::new(Setup::new(&assembled.program).unwrap());
     let values = lanes.iter().map(|lane| lane.map(f32::to_bits)).collect();
-    let options = Options { mode: Mode::Strict, ..Options::default() };
     let inputs = vec![Input { temp: 0, values }];
-    let launch = Launch { lanes: lanes.len(), inputs, options, ..Launch::default() };
-    let outcome = run(&setup, &launch).unwrap_or_else(|error| panic!("{error}"));
+    let launch = Launch { lanes: lanes.len(), inputs, ..Launch::default() };
+    let outcome = run(&setup, &launch, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
     outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).collect()
 }
 

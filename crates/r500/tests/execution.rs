@@ -7,12 +7,12 @@ use reconverge_r500::ctm::{
     self, AccessError, CondLoc, CondTest, Conditional, Dispatch, Domain, Format, Surface, Tiling,
 };
 use reconverge_r500::flow::LeftOpen;
-use reconverge_r500::launch::{Input, Launch, Options, RunError};
+use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{Finding, LaneOutput, Outcome};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, Level, Mode};
+use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_testkit::everywhere;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
@@ -22,41 +22,38 @@ fn setup(source: &str) -> Arc<Setup> {
     Arc::new(Setup::new(&assembled.program).unwrap())
 }
 
-fn launch(lanes: &[[f32; 4]], mode: Mode) -> Launch {
+fn launch(lanes: &[[f32; 4]]) -> Launch {
     let values = lanes.iter().map(|lane| lane.map(f32::to_bits)).collect();
-    Launch {
-        lanes: lanes.len(),
-        inputs: vec![Input { temp: 0, values }],
-        options: Options { mode, ..Options::default() },
-        ..Launch::default()
-    }
+    Launch { lanes: lanes.len(), inputs: vec![Input { temp: 0, values }], ..Launch::default() }
 }
 
 fn outputs(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Vec<LaneOutput> {
-    let outcome = on_every_engine(source, &launch(lanes, mode)).unwrap_or_else(|error| panic!("{error}"));
-    outcome.lanes().collect()
+    outcome(source, lanes, mode).lanes().collect()
+}
+
+fn outcome(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Outcome {
+    on_every_engine(source, &launch(lanes), mode).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// [`run`] on every engine.
-fn on_every_engine(source: &str, launch: &Launch) -> Result<Outcome, RunError> {
+fn on_every_engine(source: &str, launch: &Launch, mode: Mode) -> Result<Outcome, RunError> {
     let setup = setup(source);
-    let run = |engine, level, told: Option<&mut _>| {
-        let options = Options { engine, level, ..launch.options };
-        let launch = Launch { options, ..launch.clone() };
-        match told {
-            Some(told) => run_observed(&setup, &launch, told),
-            None => run(&setup, &launch),
+    let run = |engine, level, log: Option<&mut _>| {
+        let options = Options { engine, level, mode, watchdog: 10_000, ..Options::default() };
+        match log {
+            Some(log) => run_observed(&setup, launch, &options, log),
+            None => run(&setup, launch, &options),
         }
     };
     everywhere(run, |result| format!("{source}: {result:?}"))
 }
 
-/// The same for a dispatch.
+/// [`ctm::run`] on every engine.
 fn dispatched(source: &str, dispatch: Dispatch) -> Result<ctm::DispatchOutcome, ctm::DispatchError> {
     let setup = setup(source);
     let with = |engine, level| {
-        let options = Options { engine, level, ..dispatch.options };
-        ctm::run(&setup, Dispatch { options, ..dispatch.clone() })
+        let options = Options { engine, level, ..Options::default() };
+        ctm::run(&setup, dispatch.clone(), &options)
     };
     let expected = with(Engine::Reference, None);
     for level in Level::available() {
@@ -73,10 +70,8 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
 }
 
 fn trap(source: &str) -> Cause {
-    let launch = launch(&[[1.0, 2.0, 3.0, 4.0]], Mode::Strict);
-    let launch = Launch { options: Options { watchdog: 10_000, ..launch.options }, ..launch };
-    match on_every_engine(source, &launch) {
-        Err(RunError::Trap { trap, .. }) => trap.cause,
+    match on_every_engine(source, &launch(&[[1.0, 2.0, 3.0, 4.0]]), Mode::Strict) {
+        Err(RunError::Trap(trap)) => trap.trap.cause,
         other => panic!("{other:?}"),
     }
 }
@@ -214,10 +209,7 @@ fn strict_mode_names_what_is_undefined() {
 /// docs/r500.md, "Strict mode": what is left on the stacks is reported and does not stop the program.
 #[test]
 fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
-    let finding = |source: &str, lanes: usize, mode| {
-        let launch = launch(&vec![[0.0; 4]; lanes], mode);
-        on_every_engine(source, &launch).unwrap_or_else(|error| panic!("{error}")).finding
-    };
+    let finding = |source: &str, lanes: usize, mode| outcome(source, &vec![[0.0; 4]; lanes], mode).finding;
     let in_a_loop = format!(".int 0 2 0 0\nloop int[0] -> 3\n{OUT}");
     let open = LeftOpen { loops: 1, calls: 0 };
     assert_eq!(finding(&in_a_loop, 40, Mode::Strict), Some(Finding { first_lane: 0, left_open: open }));
@@ -232,8 +224,7 @@ fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
          src0=temp[0] src1=const[0]\nFC JUMP FUNC=0xf0 -> end\nendloop int[0]\nend:\n{OUT}"
     );
     let lanes: Vec<[f32; 4]> = (0..64).map(|lane| [lane as f32; 4]).collect();
-    let outcome =
-        on_every_engine(&some, &launch(&lanes, Mode::Strict)).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = outcome(&some, &lanes, Mode::Strict);
     assert_eq!(outcome.finding.map(|finding| finding.first_lane), Some(32));
 }
 
@@ -291,7 +282,7 @@ fn dispatch(input: Surface, memory: Vec<u8>) -> Dispatch {
         conditional: None,
         constants: Vec::new(),
         domain: Domain { i: 0, j: 0, width: 1, height: 1 },
-        options: Options::default(),
+        hardware: Hardware::default(),
     }
 }
 
@@ -322,7 +313,7 @@ fn what_the_guide_leaves_out_is_an_error_that_says_so() {
         &format!("{source}{OUT}"),
         dispatch(input, memory(&[])),
     ) {
-        Err(ctm::DispatchError::Run(RunError::Trap { trap, .. })) => trap.cause,
+        Err(ctm::DispatchError::Run(RunError::Trap(trap))) => trap.trap.cause,
         other => panic!("{other:?}"),
     };
     let tiled = Surface { tiling: Tiling::TILED, ..LINEAR };

@@ -1,13 +1,14 @@
 //! The fast engine gives what the reference interpreter gives: outputs, counts, report, traps; on every level of the
 //! host's vector instructions, for any number of the host's threads, in both modes.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::{Body, Inst, decode};
-use reconverge_r500::launch::{Input, Launch, Options, RunError};
+use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
 use reconverge_r500::run::{run, run_in_pieces, run_observed};
 use reconverge_r500::setup::Setup;
@@ -15,8 +16,8 @@ use reconverge_r500::text::assemble;
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::texture::{Image, Sampler};
-use reconverge_simt::{Engine, Event, Level, Mode, Observer, Recorder};
-use reconverge_testkit::Random;
+use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
+use reconverge_testkit::{Random, everywhere};
 
 /// Bits that arithmetic treats in a way of its own, and their neighbours.
 #[rustfmt::skip]
@@ -64,81 +65,38 @@ fn quad(random: &mut Random) -> [u32; 4] {
     std::array::from_fn(|_| value(random))
 }
 
-/// Every way to run on the fast engine.
-fn ways() -> Vec<Options> {
-    let levels = Level::available().into_iter().map(Some);
-    let fast = |level, parallel| Options { engine: Engine::Fast, level, parallel, ..Options::default() };
-    levels.flat_map(|level| [fast(level, false), fast(level, true)]).collect()
-}
-
-fn with(launch: &Launch, way: &Options) -> Launch {
-    let Options { engine, level, parallel, .. } = *way;
-    Launch { options: Options { engine, level, parallel, ..launch.options }, ..launch.clone() }
-}
-
-/// Runs in every way and in lockstep; all must equal the reference.
-fn same_everywhere(setup: &Arc<Setup>, launch: &Launch, what: &str) -> Result<Outcome, RunError> {
-    let reference = Options { engine: Engine::Reference, ..Options::default() };
-    let expected = run(setup, &with(launch, &reference));
-    for way in ways() {
-        let found = run(setup, &with(launch, &way));
-        assert_eq!(found, expected, "{what}: {:?}, parallel {}", way.level, way.parallel);
-    }
-    for level in Level::available() {
-        let lockstep = Options { engine: Engine::Lockstep, level: Some(level), ..Options::default() };
-        assert_eq!(run(setup, &with(launch, &lockstep)), expected, "{what}: lockstep, {level:?}");
-    }
+/// [`everywhere`], and on one thread of the host.
+fn same_everywhere(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    what: &str,
+) -> Result<Outcome, RunError> {
+    let on = |engine, level, log: Option<&mut _>| {
+        let options = Options { engine, level, ..*options };
+        match log {
+            Some(log) => run_observed(setup, launch, &options, log),
+            None => run(setup, launch, &options),
+        }
+    };
+    let expected = everywhere(on, |result| format!("{what}: {result:?}"));
+    let alone = Options { jobs: NonZeroUsize::new(1), ..*options };
+    assert_eq!(run(setup, launch, &alone), expected, "{what}: one job");
     expected
 }
 
-/// Keeps every event of who runs and what the stacks do.
-#[derive(Default)]
-struct Events(Vec<Event>);
-
-impl Observer for Events {
-    const ENABLED: bool = true;
-    const DATA: bool = false;
-
-    fn event(&mut self, event: Event) {
-        self.0.push(event);
-    }
-}
-
-/// The reference interpreter tells everything; what the fast engine tells on every level must be all of that but data, in
-/// the same order, whether or not the program traps. Gives how many events that are.
-fn same_events(setup: &Arc<Setup>, launch: &Launch, what: &str) -> usize {
-    let mut all = Recorder::default();
-    let expected = run_observed(setup, launch, &mut all);
-    let data =
-        |event: &Event| matches!(event, Event::Write { .. } | Event::Load { .. } | Event::Store { .. });
-    all.events.retain(|event| !data(event));
-    let reference = Options { engine: Engine::Reference, ..Options::default() };
-    for way in ways().into_iter().chain([reference]) {
-        let mut told = Events::default();
-        let found = run_observed(setup, &with(launch, &way), &mut told);
-        assert_eq!(found, expected, "{what}: {way:?}");
-        if let Some(place) =
-            (0..told.0.len().max(all.events.len())).find(|n| told.0.get(*n) != all.events.get(*n))
-        {
-            let (told, all) = (told.0.get(place), all.events.get(place));
-            panic!("{what}: {way:?} tells {told:?}, not {all:?}, as event {place}");
-        }
-    }
-    all.events.len()
-}
-
 /// Piece for piece against one run: outputs, counts, report, or the same trap.
-fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, piece: usize, what: &str) {
-    let whole = run(setup, launch);
+fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece: usize, what: &str) {
+    let whole = run(setup, launch, options);
     let inputs = |lanes: Range<usize>| {
         let part = |input: &Input| Input { values: input.values[lanes.clone()].into(), ..*input };
         launch.inputs.iter().map(part).collect()
     };
     let mut lanes: Vec<LaneOutput> = Vec::new();
     let bare = Launch { inputs: Vec::new(), ..launch.clone() };
-    let totals = run_in_pieces(setup, &bare, piece, inputs, |range, outcome| {
+    let totals = run_in_pieces(setup, &bare, options, piece, inputs, |range, outcome| {
         assert_eq!(range, lanes.len()..lanes.len() + outcome.outputs.len(), "{what}");
-        let width = launch.options.group_width;
+        let width = launch.hardware.group_width;
         assert!(range.len() == piece.max(1).next_multiple_of(width) || range.end == launch.lanes, "{what}");
         lanes.extend(outcome.lanes());
     });
@@ -196,7 +154,7 @@ fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
     Arc::new(Setup::new(&Program { words, state, ..Program::default() }).expect("a program"))
 }
 
-fn launch(random: &mut Random, lanes: usize, mode: Mode) -> Launch {
+fn launch(random: &mut Random, lanes: usize) -> Launch {
     let inputs = [0, 1, 2, 3].map(|temp| Input { temp, values: (0..lanes).map(|_| quad(random)).collect() });
     let texels = (0..16).map(|_| quad(random)).collect();
     let image = Arc::new(Image::flat(4, 4, texels).expect("an image"));
@@ -206,8 +164,13 @@ fn launch(random: &mut Random, lanes: usize, mode: Mode) -> Launch {
         inputs: inputs.to_vec(),
         constants: (0..8).map(|number| (number, quad(random))).collect(),
         textures: vec![(0, Texture { image, sampler: Sampler::default() })],
-        options: Options { mode, watchdog: 200, group_width, ..Options::default() },
+        hardware: Hardware { group_width, ..Hardware::default() },
     }
+}
+
+/// A random program may run for ever.
+fn short(mode: Mode) -> Options {
+    Options { mode, watchdog: 200, ..Options::default() }
 }
 
 /// Instructions one after another, no flow: what each computes from special values and any bits.
@@ -227,9 +190,10 @@ fn arithmetic_is_the_same_bit_for_bit() {
         let setup = setup(&mut random, words);
         let mode = if random.once_in(8) { Mode::Strict } else { Mode::Lenient };
         let lanes = 1 + random.below(130) as usize;
-        let launch = launch(&mut random, lanes, mode);
-        fast += count + 1 - Fast::new(&setup, &launch).by_reference().len();
-        if same_everywhere(&setup, &launch, &format!("round {round}")).is_ok() {
+        let launch = launch(&mut random, lanes);
+        let options = short(mode);
+        fast += count + 1 - Fast::new(&setup, &launch, &options).by_reference().len();
+        if same_everywhere(&setup, &launch, &options, &format!("round {round}")).is_ok() {
             values += lanes * count;
         }
     }
@@ -271,14 +235,16 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
                     inputs: [0, 1, 2]
                         .map(|temp| Input { temp, values: (0..lanes).map(|_| quad(&mut random)).collect() })
                         .to_vec(),
-                    options: Options { mode: Mode::Lenient, group_width: 64, ..Options::default() },
+                    hardware: Hardware { group_width: 64, ..Hardware::default() },
                     ..Launch::default()
                 };
-                let reference = Options { engine: Engine::Reference, ..Options::default() };
-                let expected = run(&setup, &with(&launch, &reference)).expect("it runs");
+                let on = |engine, level| {
+                    let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
+                    run(&setup, &launch, &options).expect("it runs")
+                };
+                let expected = on(Engine::Reference, None);
                 for level in Level::available() {
-                    let fast = Options { engine: Engine::Fast, level: Some(level), ..Options::default() };
-                    let found = run(&setup, &with(&launch, &fast)).expect("it runs");
+                    let found = on(Engine::Fast, Some(level));
                     let same = |lane: &usize| found.lane(*lane) == expected.lane(*lane);
                     if let Some(lane) = (0..lanes).find(|lane| !same(lane)) {
                         panic!(
@@ -305,7 +271,7 @@ fn random_programs_run_the_same() {
     let seed = 0x5eed_0502;
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
-    let (mut ended, mut trapped, mut events) = (0, 0, 0);
+    let (mut ended, mut trapped) = (0, 0);
     for round in 0..3_000 {
         let count = 1 + random.below(12) as usize;
         let mut words = Vec::new();
@@ -316,19 +282,18 @@ fn random_programs_run_the_same() {
         let setup = setup(&mut random, words);
         for mode in [Mode::Strict, Mode::Lenient] {
             let lanes = 1 + random.below(70) as usize;
-            let launch = launch(&mut random, lanes, mode);
+            let (launch, options) = (launch(&mut random, lanes), short(mode));
             let what = format!("round {round}, {mode:?}");
-            events += same_events(&setup, &launch, &what);
             let piece = [0, 1, 16, 20, 47, 64, 100][random.below(7) as usize];
-            same_in_pieces(&setup, &launch, piece, &format!("{what}, pieces of {piece}"));
-            match same_everywhere(&setup, &launch, &what) {
+            same_in_pieces(&setup, &launch, &options, piece, &format!("{what}, pieces of {piece}"));
+            match same_everywhere(&setup, &launch, &options, &what) {
                 Ok(_) => ended += 1,
-                Err(RunError::Trap { .. }) => trapped += 1,
+                Err(RunError::Trap(_)) => trapped += 1,
                 Err(other) => panic!("round {round}: {other}"),
             }
         }
     }
-    println!("{ended} ended, {trapped} trapped, {events} events");
+    println!("{ended} ended, {trapped} trapped");
     assert!(ended > 500 && trapped > 500, "the mix must reach both: {ended} ended, {trapped} trapped");
 }
 
@@ -348,8 +313,7 @@ fn every_operation_has_a_fast_way() {
             ..Program::default()
         });
         let options = Options { mode: Mode::Lenient, ..Options::default() };
-        let launch = Launch { options, ..Launch::default() };
-        let fast = Fast::new(&setup.expect("a program"), &launch);
+        let fast = Fast::new(&setup.expect("a program"), &Launch::default(), &options);
         assert_eq!(fast.by_reference(), [0u16; 0], "{:?} + {:?}", alu.rgb.op, alu.alpha.op);
     }
 }
@@ -362,11 +326,11 @@ fn the_first_trap_in_the_order_of_the_threads_counts() {
     let setup = Arc::new(Setup::new(&assemble(source).expect("it assembles").program).expect("a program"));
     let values = (0..4096).map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
     let launch = Launch { lanes: 4096, inputs: vec![Input { temp: 0, values }], ..Launch::default() };
-    match same_everywhere(&setup, &launch, "traps") {
-        Err(RunError::Trap { first_lane, .. }) => assert_eq!(first_lane, 1600),
+    match same_everywhere(&setup, &launch, &Options::default(), "traps") {
+        Err(RunError::Trap(trap)) => assert_eq!(trap.group, GroupId::Lanes { first: 1600 }),
         other => panic!("{other:?}"),
     }
     for piece in [1, 500, 1600, 1616, 4096] {
-        same_in_pieces(&setup, &launch, piece, &format!("pieces of {piece}"));
+        same_in_pieces(&setup, &launch, &Options::default(), piece, &format!("pieces of {piece}"));
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::inst::decode;
-use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::launch::{Input, Launch};
 use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{InstType, layout};
-use reconverge_simt::Mode;
 use reconverge_simt::texture::{Image, Sampler};
+use reconverge_simt::{Mode, Options};
 use reconverge_testkit::Random;
 
 const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
@@ -68,9 +68,10 @@ fn random_programs_never_panic() {
                 inputs: vec![Input { temp: (round % 128) as u8, values }],
                 constants: vec![(0, [random.next(); 4])],
                 textures: vec![(0, Texture { image: image.clone(), sampler: Sampler::default() })],
-                options: Options { mode, watchdog: 200, ..Options::default() },
+                ..Launch::default()
             };
-            match run(&setup, &launch) {
+            let options = Options { mode, watchdog: 200, ..Options::default() };
+            match run(&setup, &launch, &options) {
                 Ok(_) => ended += 1,
                 Err(_) => trapped += 1,
             }

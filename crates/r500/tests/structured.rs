@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Input, Launch, Options};
+use reconverge_r500::launch::{Hardware, Input, Launch};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Mode};
+use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Options};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random, Returns,
     STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
@@ -315,22 +315,22 @@ impl Prepared {
     fn outputs(&self, lanes: &[Lane], scope: InhibitScope) -> Result<Vec<Lane>, String> {
         let bits = |value: i32| (value as f32).to_bits();
         let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
-        let options = Options { mode: Mode::Strict, scope, group_width: 64, ..Options::default() };
         let inputs = vec![Input { temp: 0, values }];
-        let launch = Launch { lanes: lanes.len(), inputs, options, ..Launch::default() };
+        let hardware = Hardware { scope, group_width: 64, ..Hardware::default() };
+        let launch = Launch { lanes: lanes.len(), inputs, hardware, ..Launch::default() };
         let all = Mask::first(lanes.len());
-        // The engines agree on every instruction of the same run.
-        let lockstep = Options { engine: Engine::Lockstep, ..launch.options };
-        run(&self.setup, &Launch { options: lockstep, ..launch.clone() })
-            .map_err(|error| error.to_string())?;
-        let fast = run(&self.setup, &launch).map_err(|error| error.to_string())?;
-        let mut group = launch.group(&self.setup, 0, all);
+        let options = Options::default();
+        // The engines agree after stretches of any length of the same run.
+        let lockstep = Options { engine: Engine::Lockstep, ..options };
+        run(&self.setup, &launch, &lockstep).map_err(|error| error.to_string())?;
+        let fast = run(&self.setup, &launch, &options).map_err(|error| error.to_string())?;
+        let mut group = launch.group(&self.setup, &options, 0, all);
+        let mut reference = FlowTrace::default();
+        group.run(&mut reference).map_err(|trap| trap.to_string())?;
         let mut trace = FlowTrace::default();
-        group.run(&mut trace).map_err(|trap| trap.to_string())?;
-        let mut told = FlowTrace::default();
-        run_observed(&self.setup, &launch, &mut told).map_err(|error| error.to_string())?;
-        if told != trace {
-            return Err(format!("the fast engine tells {told:?}, not {trace:?}"));
+        run_observed(&self.setup, &launch, &options, &mut trace).map_err(|error| error.to_string())?;
+        if trace != reference {
+            return Err(format!("the fast engine announces {trace:?}, not {reference:?}"));
         }
         if (fast.statistics, &fast.report) != (group.statistics(), &group.report()) {
             return Err(format!(

@@ -143,7 +143,7 @@ fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     name.map(|name| format!("{name} ({value:#x})"))
 }
 
-/// What a source selector names (spec 4.4).
+/// What a source selector names (r700.md 4.4).
 fn selector(value: u32) -> String {
     match value {
         0..=127 => format!("R{value}"),

@@ -81,7 +81,7 @@ struct Lint<'a> {
     found: Vec<Finding>,
 }
 
-/// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE (spec 4.6).
+/// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE (r700.md 4.6).
 const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]];
 /// The same for slot t.
 const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
@@ -294,7 +294,7 @@ impl Lint<'_> {
         }
     }
 
-    /// The read ports of one group (spec 4.6).
+    /// The read ports of one group (r700.md 4.6).
     fn ports(&mut self, group: Group<'_>) {
         let mut port = [[None; 4]; 3];
         let mut constants: Vec<(u8, u8, u8)> = Vec::new();

@@ -1,8 +1,7 @@
 //! The places where the manual, the working compilers and the other readers of this code disagree or are
 //! silent: one named rule each, with the reading this machine follows and why.
 //!
-//! The numbers up to 30 are those of the reference notes this crate was written from ("D1" to "D30"); later ones came
-//! up when compiled programs ran, or with instructions that the notes name without saying what exactly they do.
+//! The rules are listed, by their numbers D1 to D35, in docs/r700.md, section 11.
 //! Readings that only concern the encoding or the assembler (D8, D9, D19, D26, D29) are listed too, so that the list
 //! is whole. A run reports which of the others it leaned on (`Outcome::fidelity`).
 //!

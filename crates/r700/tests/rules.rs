@@ -1,5 +1,5 @@
 //! Every rule of `rules.rs` shown by a program, or by the function that it is about, which tells its reading from the
-//! other ones; and the list against the reference notes.
+//! other ones.
 
 mod engines;
 

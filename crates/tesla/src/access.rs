@@ -1,4 +1,4 @@
-//! Memory operands of one lane: addresses, loads, stores, post-increments. (Specification 3.3, 4.)
+//! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
 //! Everything here is one lane at a time, lowest lane first, and shared by all engines. Memory that is not there is
 //! a trap with the lane and the address, in both modes; only c[] reads zero beyond its end.

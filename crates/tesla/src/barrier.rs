@@ -1,4 +1,4 @@
-//! The barriers of a block: counters of warps. (Specification 9.7.)
+//! The barriers of a block: counters of warps. (9.7)
 //!
 //! ```text
 //! inc : v = v + 1; if v == count: v = 0

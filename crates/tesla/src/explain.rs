@@ -3,7 +3,7 @@
 use crate::inst::{End, Inst, Op};
 
 /// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
-/// every active lane executes and that goes on to the next. Chapter 9 of the specification.
+/// every active lane executes and that goes on to the next. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {

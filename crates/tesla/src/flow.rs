@@ -1,6 +1,6 @@
 //! How the lanes of a warp part and come together again: the token stack of one warp.
 //!
-//! Follows chapter 9 of the specification: field layout and limits of the hardware stack \[mp.xml, compute.xml\],
+//! Follows docs/tesla.md, section 9: field layout and limits of the hardware stack \[mp.xml, compute.xml\],
 //! the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. Where those leave a gap
 //! the reading chosen here is a constant or a function of its own, marked **Open**, so that a reader with the
 //! hardware can settle it in one place. Open readings of this file: [`TAKEN_SIDE_RUNS_FIRST`],
@@ -17,7 +17,7 @@ use std::fmt;
 
 use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 
-/// Lanes of a warp. (Specification 1.3.)
+/// Lanes of a warp. (1.3)
 pub const WARP: usize = 32;
 
 /// **Open** (13.2): of a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in

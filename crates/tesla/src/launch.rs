@@ -2,8 +2,8 @@
 //!
 //! A launch is described by [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`], each with a [`Setup`] of what
 //! all stages have. [`run`] executes it with the reference interpreter; [`Run`] is the same launch as a
-//! [`Machine`], one instruction a step, for debuggers and traces. Specification 1.3
-//! (warps), 1.6 (compute launch state), 11.4 (checklist).
+//! [`Machine`], one instruction a step, for debuggers and traces. See
+//! tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 //!
 //! # Order, and what is guaranteed
 //! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one
@@ -65,7 +65,7 @@ pub const MOST_THREADS: u32 = 1 << 16;
 /// How to run, whatever the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Undefined behaviour traps, or does what the specification recommends.
+    /// Undefined behaviour traps, or does what is recommended.
     pub mode: Mode,
     /// Instructions a block may issue before it is stopped with a timeout.
     pub watchdog: u64,

@@ -1,4 +1,4 @@
-//! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (Specification 1.7.)
+//! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (1.7)
 //!
 //! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
 //! All data is little endian.

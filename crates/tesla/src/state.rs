@@ -1,6 +1,6 @@
 //! What one warp owns besides its control flow: registers, local memory, stage inputs and outputs.
 //!
-//! Specification 1.4 (registers) and 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
+//! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
 //! undefined, except for `$r0` of compute threads).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the texture instructions make of their source registers. (Specification 6.9.)
+//! What the texture instructions make of their source registers. (6.9)
 //!
 //! Reading and filtering texels is [`reconverge_simt::texture`]; here is which register means what, where the level
 //! of detail comes from, and what comes back. Textures and samplers are bound apart, by their numbers in the

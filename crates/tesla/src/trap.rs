@@ -1,4 +1,4 @@
-//! What a program can do that the hardware forbids or the documents leave undefined. (Specification 10.)
+//! What a program can do that the hardware forbids or the documents leave undefined. (10)
 //!
 //! Names in capitals are those of the error registers \[mp.xml\] and the memory traps \[mpc.xml\].
 

@@ -5,11 +5,10 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use reconverge_isa::Isa;
-use reconverge_r500::launch::Launch;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Outcome, Stage};
-use reconverge_simt::Mode;
+use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
 use reconverge_workbench::r500::launch::Pixels;
@@ -71,19 +70,16 @@ impl Lanes for R500Case {
 
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
-        use reconverge_r500::launch::Options;
         use reconverge_r500::run::{run, run_observed};
         let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
             let Pixels { setup, launch } = prepared(self.prepare(&image, case_run));
             let on = |engine, level, told: Option<&mut Told>| {
-                let mode = Mode::Lenient;
-                let options = Options { engine, level, mode, ..launch.options };
-                let launch = Launch { options, ..launch.clone() };
+                let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
                 let outcome = match told {
-                    Some(told) => run_observed(&setup, &launch, told),
-                    None => run(&setup, &launch),
+                    Some(told) => run_observed(&setup, &launch, &options, told),
+                    None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
             };

@@ -1,213 +1,129 @@
-//! Both engines side by side: after every instruction they must agree, and the first difference is an error.
+//! A group on both engines, for the loop of [`reconverge_simt::lockstep`].
 
-use std::fmt;
-
-use reconverge_simt::engine::Views;
-use reconverge_simt::{FlowView, Issue, Lane, Machine, Silent, Statistics, Step, Trap};
-use thiserror::Error;
+use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
+use reconverge_simt::{FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use crate::cause::Cause;
-use crate::flow::Flow;
 use crate::group::{DEPTH_ROW, Group, ROWS};
-use crate::launch::RunError;
+use crate::inst::TEMPORARIES;
+use crate::launch::{RunError, trapped};
+use crate::setup::Setup;
 
-/// What differs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Differs {
-    /// Whether the thread goes on, or how it trapped.
-    Step(Box<Views<Result<Step, Trap<Cause>>>>),
-    /// Program counter, active lanes, branch counters, stacks.
-    Flow(Box<Views<Flow>>),
-    /// A channel of a temporary, of a render target, or the depth output.
-    Row {
-        /// Register * 4 + channel; the outputs stand behind the temporaries.
-        row: usize,
-        /// The lane.
-        lane: Lane,
-        /// Its bits.
-        value: Views<u32>,
-    },
-    /// A set of lanes: predicate bits, the ALU result, written outputs, killed lanes.
-    Lanes(&'static str),
-    /// A byte of memory.
-    Memory {
-        /// Its address.
-        address: usize,
-    },
-    /// What was counted.
-    Statistics(Views<Statistics>),
-    /// How often each slot was issued.
-    Issued,
+/// A group twice.
+struct Both<'a> {
+    engine: &'a Fast,
+    first_lane: usize,
+    reference: Group,
+    fast: Group,
+    /// The fast engine's counts by block.
+    runs: Vec<u64>,
 }
 
-/// The first difference between the engines: a defect of one of them, not of the program.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub struct Difference {
-    /// First lane of the thread.
-    pub first_lane: usize,
-    /// Its instruction.
-    pub at: Option<Issue>,
-    /// What differs.
-    pub what: Differs,
+impl<'a> Both<'a> {
+    fn new(engine: &'a Fast, first_lane: usize, reference: Group) -> Both<'a> {
+        let mut fast = reference.clone();
+        engine.prepare(&mut fast);
+        Both { engine, first_lane, reference, fast, runs: vec![0; engine.blocks()] }
+    }
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the engines differ in the thread from lane {}", self.first_lane)?;
-        if let Some(Issue { pc, mask }) = self.at {
-            write!(f, ", at {pc} for lanes {mask}")?;
+/// A row as a message names it.
+fn name(row: usize) -> String {
+    let channel = ['r', 'g', 'b', 'a'][row % 4];
+    match row / 4 {
+        _ if row == DEPTH_ROW => "the depth output".to_owned(),
+        temp @ 0..TEMPORARIES => format!("temp[{temp}].{channel}"),
+        target => format!("out[{}].{channel}", ['A', 'B', 'C', 'D'][target - TEMPORARIES]),
+    }
+}
+
+impl Twin for Both<'_> {
+    type Cause = Cause;
+
+    fn group(&self) -> GroupId {
+        GroupId::Lanes { first: self.first_lane }
+    }
+
+    fn issue(&self) -> Option<Issue> {
+        self.reference.issue()
+    }
+
+    fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.reference.step(observer)
+    }
+
+    fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
+        let before = self.fast.statistics.instructions;
+        let end = self.engine.run(&mut self.fast, &mut self.runs, most, observer);
+        let end = end.map(|()| if self.fast.issue().is_some() { Step::Running } else { Step::Done });
+        Stretch { instructions: self.fast.statistics.instructions - before, end }
+    }
+
+    fn compare(&mut self, end: &Result<Step, Trap<Cause>>) -> Result<(), Differs> {
+        let (reference, fast) = (&self.reference, &mut self.fast);
+        check("the flow state", &reference.flow, &fast.flow)?;
+        check_rows(&reference.rows.rows()[..ROWS], &fast.rows.rows()[..ROWS], reference.lanes, name)?;
+        check("the predicate bits", &reference.predicate, &fast.predicate)?;
+        check("the ALU result", &reference.alu_result, &fast.alu_result)?;
+        check("the lanes with an ALU result", &reference.alu_result_valid, &fast.alu_result_valid)?;
+        check("the written outputs", &reference.written, &fast.written)?;
+        check("the killed lanes", &reference.killed, &fast.killed)?;
+        check("the counts", &reference.statistics, &fast.statistics)?;
+        if *end == Ok(Step::Running) {
+            return Ok(());
         }
-        match &self.what {
-            Differs::Row { row, lane, value: Views { reference, fast } } => {
-                let channel = ['r', 'g', 'b', 'a'][row % 4];
-                let (file, number) = match row / 4 {
-                    _ if *row == DEPTH_ROW => ("depth", 0),
-                    temp @ 0..128 => ("temp", temp),
-                    target => ("out", target - 128),
-                };
-                write!(f, ": {file}[{number}].{channel} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
+        self.engine.settle(fast, &mut self.runs);
+        check("the counts by slot", &reference.issued, &fast.issued)?;
+        let (Some(a), Some(b)) = (&reference.memory, &fast.memory) else { return Ok(()) };
+        match (0..a.memory.len()).find(|address| a.memory[*address] != b.memory[*address]) {
+            Some(address) => {
+                check(&format!("byte {address} of memory"), &a.memory[address], &b.memory[address])
             }
-            other => write!(f, ": {other:?}"),
+            None => Ok(()),
         }
     }
 }
 
-/// Why a thread did not end in lockstep.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// Both trapped, in the same way.
-    Trap(Trap<Cause>),
-    /// They differ.
-    Differ { at: Option<Issue>, what: Differs },
-}
-
-impl Failure {
-    /// The same as an error of a run.
-    pub(crate) fn of_thread(self, first_lane: usize) -> RunError {
-        match self {
-            Failure::Trap(trap) => RunError::Trap { first_lane, trap },
-            Failure::Differ { at, what } => RunError::Differ(Box::new(Difference { first_lane, at, what })),
-        }
+/// Runs a group to its end on both engines. `start` gives it at its start. Gives the reference interpreter's.
+pub(crate) fn run(
+    engine: &Fast,
+    setup: &Setup,
+    first_lane: usize,
+    start: impl Fn() -> Group,
+    shares: &mut Shares,
+) -> Result<Group, RunError> {
+    let seed = lockstep::seed(&setup.words(), first_lane as u64);
+    match lockstep::run(|| Both::new(engine, first_lane, start()), seed, shares) {
+        Ok(both) => Ok(both.reference),
+        Err(Failure::Trap(_, trap)) => Err(trapped(first_lane, trap)),
+        Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
     }
-}
-
-/// Runs a thread and its twin to their end: `group` with the reference interpreter, `twin`, which is
-/// [prepared](Fast::prepare), with the fast engine. Gives the former.
-pub(crate) fn run(fast: &Fast, mut group: Group, mut twin: Group) -> Result<Group, Failure> {
-    let mut runs = vec![0; fast.blocks()];
-    loop {
-        let at = group.issue();
-        let reference = group.step(&mut Silent);
-        let found = fast.run(&mut twin, &mut runs, 1, &mut Silent).map(|()| match twin.issue() {
-            Some(_) => Step::Running,
-            None => Step::Done,
-        });
-        let differ = |what| Failure::Differ { at, what };
-        if reference != found {
-            return Err(differ(Differs::Step(Box::new(Views { reference, fast: found }))));
-        }
-        match reference {
-            Err(trap) => return Err(Failure::Trap(trap)),
-            Ok(step) => {
-                if let Some(what) = compare(&group, &twin) {
-                    return Err(differ(what));
-                }
-                if step == Step::Done {
-                    break;
-                }
-            }
-        }
-    }
-    fast.settle(&mut twin, &mut runs);
-    if group.issued != twin.issued {
-        return Err(Failure::Differ { at: None, what: Differs::Issued });
-    }
-    if let (Some(a), Some(b)) = (&group.memory, &twin.memory)
-        && a.uncached
-        && let Some(address) = (0..a.memory.len()).find(|address| a.memory[*address] != b.memory[*address])
-    {
-        return Err(Failure::Differ { at: None, what: Differs::Memory { address } });
-    }
-    Ok(group)
-}
-
-fn compare(group: &Group, twin: &Group) -> Option<Differs> {
-    if group.flow() != twin.flow() {
-        let views = Views { reference: group.flow().clone(), fast: twin.flow().clone() };
-        return Some(Differs::Flow(Box::new(views)));
-    }
-    for row in 0..ROWS {
-        let (a, b) = (&group.rows[row], &twin.rows[row]);
-        if a == b {
-            continue;
-        }
-        // Lanes that were not launched hold nothing.
-        if let Some(lane) = group.lanes.lanes().find(|lane| a[lane.index()] != b[lane.index()]) {
-            let value = Views { reference: a[lane.index()], fast: b[lane.index()] };
-            return Some(Differs::Row { row, lane, value });
-        }
-    }
-    let sets = [
-        ("predicate bits", group.predicate == twin.predicate),
-        ("ALU result", group.alu_result == twin.alu_result),
-        ("valid ALU result", group.alu_result_valid == twin.alu_result_valid),
-        ("written outputs", group.written == twin.written),
-        ("killed lanes", group.killed == twin.killed),
-    ];
-    if let Some((name, _)) = sets.iter().find(|(_, equal)| !equal) {
-        return Some(Differs::Lanes(name));
-    }
-    let (reference, fast) = (group.statistics, twin.statistics);
-    (reference != fast).then_some(Differs::Statistics(Views { reference, fast }))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use reconverge_simt::Mask;
+    use reconverge_simt::{Mask, Options};
 
     use super::*;
     use crate::launch::Launch;
-    use crate::setup::Setup;
-    use crate::text::assemble;
-
-    /// A thread of four lanes that loops, and its twin.
-    fn twins() -> (Fast, Group, Group) {
-        let source = ".int 0 3 0 0\nloop int[0]\nALU temp[1].r = MAD src0.rrr, src0.111, src1.rrr : src0=temp[0] \
-                      src1=temp[1]\nendloop int[0]\nOUT nop\n";
-        let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
-        let launch = Launch { lanes: 4, ..Launch::default() };
-        let fast = Fast::new(&setup, &launch);
-        let group = launch.group(&setup, 0, Mask::first(4));
-        let mut twin = group.clone();
-        fast.prepare(&mut twin);
-        (fast, group, twin)
-    }
-
-    fn difference(change: impl FnOnce(&mut Group)) -> Option<(Option<Issue>, Differs)> {
-        let (fast, group, mut twin) = twins();
-        change(&mut twin);
-        match run(&fast, group, twin) {
-            Ok(_) => None,
-            Err(Failure::Differ { at, what }) => Some((at, what)),
-            Err(Failure::Trap(trap)) => panic!("{trap}"),
-        }
-    }
 
     #[test]
-    fn the_first_difference_is_reported_with_both_views() {
-        assert_eq!(difference(|_| {}), None);
-        // Red of temp[1], which the second instruction adds to itself.
-        let found = difference(|twin| twin.rows[4][2] = 1f32.to_bits());
-        let value = Views { reference: 0, fast: 1f32.to_bits() };
-        let at = Issue { pc: 0, mask: Mask::first(4) };
-        assert_eq!(found, Some((Some(at), Differs::Row { row: 4, lane: Lane(2), value })));
-        assert_eq!(difference(|twin| twin.killed = Mask(1)).unwrap().1, Differs::Lanes("killed lanes"));
-        assert!(matches!(difference(|twin| twin.flow.kill(Mask(1))).unwrap().1, Differs::Flow(_)));
-        let more = difference(|twin| twin.statistics.instructions = 5).unwrap().1;
-        assert!(matches!(more, Differs::Statistics(_)));
-        assert_eq!(difference(|twin| twin.issued[1] = 1).unwrap(), (None, Differs::Issued));
+    fn a_difference_in_a_register_is_named_as_the_text_names_it() {
+        let program = crate::text::assemble("OUT nop\n").expect("it assembles").program;
+        let setup = Arc::new(Setup::new(&program).expect("a program"));
+        let (launch, options) = (Launch { lanes: 4, ..Launch::default() }, Options::default());
+        let engine = Fast::new(&setup, &launch, &options);
+        let mut both = Both::new(&engine, 0, launch.group(&setup, &options, 0, Mask::first(4)));
+        assert_eq!(both.compare(&Ok(Step::Running)), Ok(()));
+        both.fast.rows[5][2] = 1;
+        let [what, reference, fast] = ["temp[1].g of lane 2", "0x0", "0x1"].map(str::to_owned);
+        assert_eq!(both.compare(&Ok(Step::Running)), Err(Differs { what, reference, fast }));
+        assert_eq!(
+            (name(DEPTH_ROW), name(4 * TEMPORARIES + 7)),
+            ("the depth output".into(), "out[B].a".into())
+        );
     }
 }

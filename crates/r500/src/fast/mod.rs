@@ -7,7 +7,7 @@
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
 //! | `parallel` | the groups of a launch on the host's threads |
-//! | [`lockstep`] | both engines side by side |
+//! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
 //! It works on the reference interpreter's [`Group`] and leaves the same registers, outputs, counts and traps; flow
 //! control is [`crate::flow`]'s. What it does not know it gives to the reference interpreter, one instruction at a time.
@@ -19,12 +19,12 @@
 mod bodies;
 mod kernels;
 mod lanes;
-pub mod lockstep;
+pub(crate) mod lockstep;
 mod lower;
 pub(crate) mod parallel;
 mod run;
 
-use reconverge_simt::Level;
+use reconverge_simt::{Level, Options};
 
 use crate::group::{Group, OUTPUTS, output_row};
 use crate::launch::Launch;
@@ -40,14 +40,14 @@ pub struct Fast {
 
 impl Fast {
     /// Lowers a program for a launch with this setup.
-    pub fn new(setup: &Setup, launch: &Launch) -> Fast {
-        Fast::with(setup, launch, false)
+    pub fn new(setup: &Setup, launch: &Launch, options: &Options) -> Fast {
+        Fast::with(setup, launch, options, false)
     }
 
     /// `uncached`: outputs are scattered as in the CTM model.
-    pub(crate) fn with(setup: &Setup, launch: &Launch, uncached: bool) -> Fast {
-        let level = launch.options.level.unwrap_or_else(Level::best);
-        Fast { lowered: lower::lower(setup, launch, uncached, level), level }
+    pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, uncached: bool) -> Fast {
+        let level = options.level();
+        Fast { lowered: lower::lower(setup, launch, options.mode, uncached, level), level }
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Trap};
+use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
 use super::lanes::{Lanes, Operation, Set, chooser};
@@ -50,7 +50,10 @@ impl Fast {
             match self.until_something_else(group, runs, end, observer) {
                 Stop::Over => return Ok(()),
                 Stop::Reference => {
-                    group.step(observer)?;
+                    let before = group.statistics.instructions;
+                    let stepped = group.step(observer);
+                    announce_path(observer, Path::Reference, group.statistics.instructions - before);
+                    stepped?;
                 }
                 Stop::Trap(trap) => return Err(trap),
             }
@@ -116,7 +119,8 @@ impl Fast {
                 unsafe { choose(&mut lanes, Set::ACTIVE, active) };
             }
             let mut inside = 0;
-            if number == NONE {
+            let chained = number != NONE;
+            if !chained {
                 match lowered.entries.get(usize::from(flow.pc())) {
                     Some(entry) if entry.block != NONE => (number, inside) = (entry.block, entry.inside),
                     _ => break Stop::Reference,
@@ -129,7 +133,13 @@ impl Fast {
                     // SAFETY: the operations were made for the level of self, which this processor has.
                     unsafe { execute(&mut lanes, operations, full) };
                 }
-                let mut done = || {
+                let mut done = |observer: &mut O| {
+                    let path = match block.size {
+                        _ if chained => Path::Chain,
+                        0 | 1 => Path::Single,
+                        _ => Path::Block,
+                    };
+                    announce_path(observer, path, u64::from(block.size));
                     left -= u64::from(block.size);
                     lane_instructions += u64::from(block.size) * members;
                     runs[number as usize] += 1;
@@ -146,6 +156,7 @@ impl Fast {
                             let first = usize::from(block.first);
                             let arithmetic = first..first + usize::from(arithmetic);
                             announce_issues(observer, arithmetic.clone(), active);
+                            announce_path(observer, Path::Part, arithmetic.len() as u64);
                             issued[arithmetic].iter_mut().for_each(|times| *times += 1);
                             break Stop::Reference;
                         }
@@ -153,17 +164,17 @@ impl Fast {
                         let divergent = &mut statistics.divergent_branches;
                         match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
                             Flowed::Loop(step) => {
-                                done();
+                                done(observer);
                                 if step == LoopStep::LoopBack {
                                     next = block.jump;
                                 }
                             }
                             Flowed::On => {
-                                done();
+                                done(observer);
                                 next = NONE;
                             }
                             Flowed::Trap(cause) => {
-                                done();
+                                done(observer);
                                 break stop(observer, block.first + block.size - 1, active, cause);
                             }
                         }
@@ -171,12 +182,12 @@ impl Fast {
                     Last::Next => {
                         announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
-                        done();
+                        done(observer);
                     }
                     Last::Reference => {
                         announce_issues(observer, block.slots(), active);
                         flow.advance_by(block.size);
-                        done();
+                        done(observer);
                         break Stop::Reference;
                     }
                 }
@@ -203,28 +214,29 @@ impl Fast {
                 // SAFETY: as above.
                 unsafe { execute(&mut lanes, operations, full) };
             }
-            match block.last {
-                Last::Flow(place) if last => {
-                    let instruction = &lowered.flows[place as usize];
-                    if strict && is_stale(instruction, active, &lanes) {
-                        break Stop::Reference;
-                    }
-                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
+            let flows = match block.last {
+                Last::Flow(place) if last => Some(&lowered.flows[place as usize]),
+                Last::Flow(_) | Last::Next | Last::Reference => None,
+            };
+            if strict && flows.is_some_and(|instruction| is_stale(instruction, active, &lanes)) {
+                break Stop::Reference;
+            }
+            announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
+            announce_path(observer, Path::Part, 1);
+            number = NONE;
+            left -= 1;
+            lane_instructions += members;
+            issued[usize::from(pc)] += 1;
+            match flows {
+                None => flow.advance(),
+                Some(instruction) => {
                     let divergent = &mut statistics.divergent_branches;
                     match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
                         Flowed::On | Flowed::Loop(_) => {}
                         Flowed::Trap(cause) => break stop(observer, pc, active, cause),
                     }
                 }
-                Last::Flow(_) | Last::Next | Last::Reference => {
-                    announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
-                    flow.advance();
-                }
             }
-            number = NONE;
-            left -= 1;
-            lane_instructions += members;
-            issued[usize::from(pc)] += 1;
             if last && block.ends {
                 flow.end();
                 break Stop::Over;
@@ -264,6 +276,14 @@ static ADDRESSES: [u32; SLOTS] = {
 fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: Mask) {
     if O::ENABLED && !slots.is_empty() {
         observer.issues(&ADDRESSES[slots], active);
+    }
+}
+
+/// Announces by which path instructions ran.
+#[inline(always)]
+fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
+    if O::PATHS {
+        observer.path(path, instructions);
     }
 }
 

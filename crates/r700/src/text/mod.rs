@@ -99,7 +99,7 @@ fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
     }
 }
 
-/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (spec 4.2, vector
+/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (r700.md 4.2, vector
 /// preferred).
 fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8; 5]) {
     let mut taken = [false; 5];

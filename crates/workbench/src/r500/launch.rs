@@ -14,7 +14,7 @@ use reconverge_r500::ctm::{
 };
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::inst::{Body, TARGETS};
-use reconverge_r500::launch::{self as machine, Input, RunError, group_width};
+use reconverge_r500::launch::{self as machine, Hardware, Input, RunError, group_width};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::TexOp;
@@ -217,8 +217,7 @@ impl MachineLaunch for Launch {
 }
 
 impl Launch {
-    /// What the launch says of running it, beside `options`.
-    fn options(&self, setup: &Setup, request: &Request<'_>) -> Result<machine::Options, Error> {
+    fn hardware(&self, setup: &Setup, request: &Request<'_>) -> Result<Hardware, Error> {
         let scope = match self.inhibit_scope.as_deref() {
             None => InhibitScope::default(),
             Some(name) => {
@@ -232,7 +231,7 @@ impl Launch {
             address_stack: self.address_stack.unwrap_or(recommended.address_stack),
         };
         let group_width = self.group_width.unwrap_or_else(|| group_width(request.chip()));
-        Ok(machine::Options { scope, limits: Some(limits), group_width, ..machine::Options::default() })
+        Ok(Hardware { group_width, limits: Some(limits), scope })
     }
 
     fn constants(&self, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>, Error> {
@@ -271,8 +270,8 @@ impl Launch {
             &bound,
             "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
         )?;
-        let (constants, options) = (self.constants(*files)?, self.options(setup, request)?);
-        Ok(machine::Launch { lanes, inputs, constants, textures, options })
+        let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
+        Ok(machine::Launch { lanes, inputs, constants, textures, hardware })
     }
 
     fn pairs(&self, setup: &Setup, values: &CtmValues, request: &Request<'_>) -> Result<Dispatch, Error> {
@@ -328,7 +327,7 @@ impl Launch {
             conditional,
             constants: self.constants(request.files)?,
             domain: Domain { i, j, width, height },
-            options: self.options(setup, request)?,
+            hardware: self.hardware(setup, request)?,
         })
     }
 }
@@ -381,14 +380,9 @@ struct Pairs {
 fn failed(error: RunError) -> Error {
     match error {
         RunError::Launch(error) => Error::Machine(error.to_string()),
-        RunError::Trap { .. } => Error::Trap(error.to_string()),
+        RunError::Trap(_) => Error::Trap(error.to_string()),
         RunError::Differ(difference) => Error::Differ(difference.to_string()),
     }
-}
-
-fn with(own: machine::Options, options: &Options) -> machine::Options {
-    let &Options { mode, engine, level, watchdog, .. } = options;
-    machine::Options { mode, engine, level, watchdog, ..own }
 }
 
 impl Session for Pixels {
@@ -396,18 +390,16 @@ impl Session for Pixels {
         Box::new(self.clone())
     }
 
-    fn run(mut self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        self.launch.options = with(self.launch.options, options);
-        Ok(Box::new(run::run(&self.setup, &self.launch).map_err(failed)?))
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        Ok(Box::new(run::run(&self.setup, &self.launch, options).map_err(failed)?))
     }
 
     fn run_traced(
-        mut self: Box<Self>,
+        self: Box<Self>,
         options: &Options,
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
-        self.launch.options = with(self.launch.options, options);
-        Ok(Box::new(run::run_observed(&self.setup, &self.launch, trace).map_err(failed)?))
+        Ok(Box::new(run::run_observed(&self.setup, &self.launch, options, trace).map_err(failed)?))
     }
 }
 
@@ -453,14 +445,13 @@ impl Session for Pairs {
         Box::new(self.clone())
     }
 
-    fn run(mut self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        self.dispatch.options = with(self.dispatch.options, options);
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
         let numbered = outputs.iter().enumerate();
         let bound = numbered.filter_map(|(number, surface)| Some((format!("out{number}"), (*surface)?)));
         let conditional = conditional.map(|conditional| ("conditional".to_owned(), conditional.buffer));
         let outputs = bound.chain(conditional).collect();
-        let outcome = ctm::run(&self.setup, self.dispatch).map_err(|error| match error {
+        let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(|error| match error {
             DispatchError::Run(error) => failed(error),
             other => Error::Machine(other.to_string()),
         })?;

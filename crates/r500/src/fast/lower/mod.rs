@@ -54,11 +54,10 @@ pub(super) struct Lowered {
 const SCRATCH: usize = 32;
 
 /// Lowers the program of a launch. `uncached`: outputs are scattered.
-pub(super) fn lower(setup: &Setup, launch: &Launch, uncached: bool, level: Level) -> Lowered {
+pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, level: Level) -> Lowered {
     let constants = &launch.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
-    let options = launch.options;
-    let strict = options.mode == Mode::Strict;
+    let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
     let mut lowering = Lowering {
         setup,

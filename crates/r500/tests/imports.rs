@@ -1,0 +1,34 @@
+//! Imports inside the crate run one way.
+
+use std::path::Path;
+
+use reconverge_testkit::climbing_imports;
+
+#[test]
+fn no_module_imports_one_that_comes_later() {
+    let order = [
+        "words",
+        "inst",
+        "chip",
+        "flow",
+        "lane",
+        "operations",
+        "violations",
+        "fidelity",
+        "cause",
+        "setup",
+        "memory",
+        "texture",
+        "group",
+        "outputs",
+        "launch",
+        "reference",
+        "fast",
+        "run",
+        "ctm",
+        "text",
+        "coverage",
+    ];
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(climbing_imports(&src, &order), [""; 0]);
+}
