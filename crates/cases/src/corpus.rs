@@ -149,6 +149,7 @@ where
         in_modes(settings, &self.runs, |run, options| {
             let outcome = self.prepare(&image, run)?.run(options)?;
             self.compare(run, &*outcome).map_err(Trouble::Wrong)?;
+            settings.count(&outcome.shares());
             ended(&*outcome)
         })
     }
@@ -168,7 +169,7 @@ where
     ///
     /// # Errors
     /// A launch that cannot be.
-    pub(crate) fn prepare(&self, image: &Image, run: &Run<Constants>) -> Result<Box<dyn Session>, Trouble> {
+    pub(crate) fn prepare(&self, image: &Image, run: &Run<Constants>) -> Result<Session, Trouble> {
         lanes_fit(self.lanes).map_err(Trouble::Wrong)?;
         let texture = self.textures.iter().map(|texture| self.texture(texture)).collect::<Result<_, _>>();
         let common = Common {

@@ -84,7 +84,7 @@ impl LaunchCase {
         };
         let mut findings = Vec::new();
         for mode in modes {
-            match self.judge_run(&Options { mode, ..settings.options }) {
+            match self.judge_run(settings, &Options { mode, ..settings.options }) {
                 Ok(found) => findings.extend(found),
                 Err(why) => return Verdict::Failed(format!("{mode}: {why}")),
             }
@@ -92,8 +92,9 @@ impl LaunchCase {
         Verdict::Passed { findings }
     }
 
-    fn judge_run(&self, options: &Options) -> Result<Vec<String>, String> {
+    fn judge_run(&self, settings: &Settings, options: &Options) -> Result<Vec<String>, String> {
         let result = self.launch.run(&self.opened.image, &self.program, options, &Beside(&*self.folder));
+        result.iter().for_each(|result| settings.count(&result.shares));
         match (result, &self.launch.common.trap) {
             (Ok(result), None) => result.mismatches.into_iter().next().map_or(Ok(result.findings), Err),
             (Ok(_), Some(trap)) => Err(format!("must trap with `{trap}`, but ended")),

@@ -27,10 +27,10 @@ pub mod vectors;
 
 use std::fmt;
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reconverge_isa::Isa;
-use reconverge_simt::{Mode, Options};
+use reconverge_simt::{Mode, Options, Shares};
 use thiserror::Error;
 
 pub use summary::{Outcome, Summary};
@@ -57,12 +57,20 @@ impl Verdict {
 }
 
 /// How to judge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
     /// How the cases run; the mode in it is not looked at.
     pub options: Options,
+    /// Adds up the fast engine's instructions by path, of runs in lockstep.
+    pub shares: Arc<Mutex<Shares>>,
+}
+
+impl Settings {
+    pub(crate) fn count(&self, shares: &Shares) {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner).add(shares);
+    }
 }
 
 /// One thing to judge.

@@ -51,6 +51,7 @@ impl ManifestCase {
     pub fn judge(&self, settings: &Settings) -> Verdict {
         in_modes(settings, &[()], |(), options| {
             let result = self.run(options)?;
+            settings.count(&result.shares);
             if let Some(mismatch) = result.mismatches.into_iter().next() {
                 return Err(Trouble::Wrong(mismatch));
             }

@@ -156,11 +156,12 @@ impl LlvmCase {
         in_modes(settings, &[()], |(), options| {
             let outcome = session.copy().run(options)?;
             self.compare(&*outcome).map_err(Trouble::Wrong)?;
+            settings.count(&outcome.shares());
             ended(&*outcome)
         })
     }
 
-    pub(crate) fn prepare(&self, target: &Target, image: &Image) -> Result<Box<dyn Session>, String> {
+    pub(crate) fn prepare(&self, target: &Target, image: &Image) -> Result<Session, String> {
         round_trip(target, &image.programs[0])?;
         let launch = self.launch()?;
         launch.prepare(image, &image.programs[0], &NoFiles).map_err(|error| error.to_string())

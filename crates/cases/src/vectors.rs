@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Engine, Lane, Machine, Silent, Step};
+use reconverge_simt::{Engine, Lane, Machine, Options, Silent, Step};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
-use reconverge_tesla::launch::{Compute, Fragment, Launch, Options, Run, Setup};
+use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup};
 use reconverge_tesla::meaning::Modes;
+use reconverge_tesla::run::Run;
 
 use crate::{Case, CaseKind, ReadError, Settings, Verdict};
 

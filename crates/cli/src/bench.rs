@@ -120,7 +120,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn add(&mut self, kernel: &Kernel, session: Box<dyn Session>, args: &Bench) -> Result<()> {
+    fn add(&mut self, kernel: &Kernel, session: Session, args: &Bench) -> Result<()> {
         let options = args.engine.options();
         let mut trace = Streamed::default();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());

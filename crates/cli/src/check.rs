@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -12,7 +12,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
 use reconverge_cases::{Case, Folder, ReadError, Settings, Summary, Verdict};
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
+use reconverge_simt::{Mode, Shares};
 use regex::Regex;
 
 use crate::messages::note;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if let Some(jobs) = args.jobs {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("--jobs")?;
     }
-    let settings = Settings { mode: args.mode, options: args.engine.options() };
+    let settings = Settings { mode: args.mode, options: args.engine.options(), shares: Arc::default() };
     let progress = progress(cases.len() as u64);
     let verdicts: Vec<Verdict> = cases
         .par_iter()
@@ -78,6 +78,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let mut summary = Summary::default();
     cases.iter().zip(verdicts).for_each(|(case, verdict)| summary.add(case, verdict));
+    let shares = *settings.shares.lock().unwrap_or_else(PoisonError::into_inner);
+    summary.set_paths(&shares);
 
     let known = match &args.baseline {
         Some(path) => baseline(path)?,
@@ -91,7 +93,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if args.json {
         say!("{}", serde_json::to_string(&summary)?);
     } else {
-        print(&summary);
+        print(&summary, &shares);
         if args.baseline.is_some() {
             say!("{new_failures} of the failures are not in the baseline");
         }
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     Ok(if new_failures == 0 { Answer::Yes } else { Answer::No })
 }
 
-fn print(summary: &Summary) {
+fn print(summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
         say!("skipped  {}: {}", outcome.file, outcome.why);
     }
@@ -118,6 +120,9 @@ fn print(summary: &Summary) {
         summary.skipped,
         counted(summary.findings.len(), "strict finding")
     );
+    if shares.total() > 0 {
+        say!("the fast engine ran {shares}");
+    }
 }
 
 /// `1 case`, `2 cases`.

@@ -59,7 +59,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// `bytes`, which stand at `at`, as little-endian words.
+/// `bytes`, which lie at `at`, as little-endian words.
 pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32>, Error> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {

@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         let mut declared = None;
         let mut dimensions = 1;
         let mut depth = 1;
-        // Behind the brackets may stand attributes; an initialiser has `= {`.
+        // Attributes may follow the brackets; an initialiser has `= {`.
         loop {
             let Some(token) = self.next() else { return Ok(None) };
             match (token.kind, token.text) {

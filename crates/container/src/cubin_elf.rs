@@ -85,7 +85,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             match (rest.strip_prefix('.'), rest.strip_prefix('.').and_then(owner)) {
                 (_, Some(kernel)) => image.programs[kernel].constants.extend(block),
                 (None, None) if rest.is_empty() => module.constants.extend(block),
-                (_, None) => image.notes.push(nobody(section)),
+                (_, None) => image.notes.push(no_kernel(section)),
             }
         } else if let Some(rest) = name.strip_prefix(".nv.shared.") {
             match owner(rest) {
@@ -98,7 +98,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
                     )?;
                     image.programs[kernel].resources.shared_bytes = Some(bytes);
                 }
-                None => image.notes.push(nobody(section)),
+                None => image.notes.push(no_kernel(section)),
             }
         } else if let Some(rest) = name.strip_prefix(".nv.local.") {
             match owner(rest) {
@@ -111,14 +111,14 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
                     )?;
                     image.programs[kernel].resources.local_bytes = Some(bytes);
                 }
-                None => image.notes.push(nobody(section)),
+                None => image.notes.push(no_kernel(section)),
             }
         } else if let Some(rest) = name.strip_prefix(".nv.info.") {
             match owner(rest) {
                 Some(kernel) => {
                     attributes(&elf, section, Some(&mut image.programs[kernel]), &mut image.notes)?
                 }
-                None => image.notes.push(nobody(section)),
+                None => image.notes.push(no_kernel(section)),
             }
         } else if name == ".nv.info" {
             attributes(&elf, section, None, &mut image.notes)?;
@@ -131,7 +131,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-fn nobody(section: &Section<'_>) -> String {
+fn no_kernel(section: &Section<'_>) -> String {
     format!("section {} belongs to a kernel that is not there and was passed over", section.name)
 }
 
@@ -426,7 +426,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
             let mut slot = Slot { bank, offset: record.offset as u32, addend };
             let mut index = record.symbol as usize;
             if symbol.kind == elf::SECTION {
-                // The section's symbol stands for its first byte: find the object that the addend reaches.
+                // The section's symbol is its first byte: find the object that the addend reaches.
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {

@@ -469,7 +469,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.field(1, "texunit", sampler.unit);
         lines.line(0, "}");
     }
-    // Contents belong to the first variable of their place; those without a variable stand alone.
+    // Contents belong to the first variable of their place; those without a variable are on their own.
     let mut named = vec![false; module.constants.len()];
     for variable in &module.variables {
         check("the variable name", &variable.name)?;

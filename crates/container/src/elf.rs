@@ -65,7 +65,7 @@ pub(crate) struct Symbol<'a> {
 /// A relocation record of `.rel` or `.rela`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
-    /// Where the record stands in the file.
+    /// Offset of the record in the file.
     pub(crate) at: u64,
     pub(crate) offset: u64,
     pub(crate) symbol: u32,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
             let [value, bytes, info, section] = if self.wide { [8, 16, 4, 6] } else { [4, 8, 12, 14] };
             let part = Reader { file: data, wide: self.wide };
             let kind = data.u8(RECORD, at + info)? & 15;
-            // Section symbols of some cubins have a name offset beyond the table; nobody needs their names.
+            // Section symbols of some cubins have a name offset beyond the table; their names are not used.
             let name = match kind {
                 OBJECT | FUNC => total.name("a symbol's name", strings, data.u32(RECORD, at)?)?,
                 _ => total.name("a symbol's name", strings, data.u32(RECORD, at)?).unwrap_or(""),

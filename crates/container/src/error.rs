@@ -18,7 +18,7 @@ pub enum Error {
         line: usize,
         /// One-based column, in characters.
         column: usize,
-        /// What stands there, shortened.
+        /// What was found there, shortened.
         found: String,
         /// What would fit there, and the remedy.
         expected: String,
@@ -66,7 +66,7 @@ pub enum Error {
     Value {
         /// The field.
         what: &'static str,
-        /// Where it stands (the start of the structure it is in).
+        /// Its offset (the start of the structure it is in).
         at: u64,
         /// Its value.
         found: u64,
@@ -104,7 +104,7 @@ pub enum Error {
     /// A relocation that cannot be carried out.
     #[error("byte {at:#x}: relocation {why}")]
     Relocation {
-        /// Where the record stands.
+        /// Offset of the record.
         at: u64,
         /// What is wrong, and what would fit.
         why: String,
@@ -122,7 +122,7 @@ pub enum Error {
         "byte {at:#x}: member `{name}` is compressed (flags {flags:#x}): expected an uncompressed one, extract it with cuobjdump or rebuild without compression"
     )]
     Compressed {
-        /// Where the member's header stands.
+        /// Offset of the member's header.
         at: u64,
         /// Which member.
         name: String,

@@ -6,7 +6,7 @@
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
 //! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host
-//! pointers and cannot be followed in a file; its cubins stand in arrays of their own, see
+//! pointers and cannot be followed in a file; its cubins are in arrays of their own, see
 //! [`c_array`](crate::c_array).
 
 use reconverge_isa::Image;
@@ -109,7 +109,7 @@ fn member(file: Bytes<'_>, at: u64, end: u64, number: u32, image: &mut Image) ->
     if next > end {
         return Err(Error::Overlap {
             first: format!("member {number}"),
-            second: "the end of the members that the header tells".to_owned(),
+            second: "the end of the members that the header gives".to_owned(),
             at: end,
         });
     }

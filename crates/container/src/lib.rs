@@ -5,8 +5,8 @@
 //! [`formats`] lists them for help texts.
 //!
 //! All input is taken as hostile: every length and offset is checked against what is there, nothing is
-//! allocated beyond a small multiple of the file's size, and nothing panics. What a file says and nobody
-//! understands is passed over with a note in [`Image::notes`].
+//! allocated beyond a small multiple of the file's size, and nothing panics. What has no known
+//! meaning is skipped with a note in [`Image::notes`].
 //!
 //! The crate does no file access; bytes in, values out.
 
@@ -127,14 +127,14 @@ pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     Format::ALL.into_iter().map(|format| (format.name(), format.description()))
 }
 
-/// What the caller knows about a file; for what the file does not tell itself.
+/// What the caller knows about a file, for facts that the file itself does not give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Take the file as this format instead of recognising it.
     pub format: Option<Format>,
-    /// The machine, for formats that do not tell.
+    /// The machine, for formats that do not name it.
     pub isa: Option<Isa>,
-    /// The chip, for formats that do not tell.
+    /// The chip, for formats that do not name it.
     pub chip: Option<String>,
 }
 
@@ -143,7 +143,7 @@ pub struct Hints {
 pub struct Written<T> {
     /// The file.
     pub content: T,
-    /// What was left out, for a person to read.
+    /// Notes about what was left out.
     pub notes: Vec<String>,
 }
 
@@ -166,7 +166,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     })
 }
 
-/// The format, if the content itself leaves no doubt: a magic number or a cubin's first tokens.
+/// The format, if the content itself decides it: a magic number or a cubin's first tokens.
 fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return elf::recognise(bytes).map(Some);
@@ -190,7 +190,7 @@ fn as_text(bytes: &[u8]) -> Option<&str> {
 
 /// Reads a file of any format.
 ///
-/// `hints` decide what the file itself does not tell. A hint that contradicts the file is ignored with a note.
+/// `hints` supply what the file itself does not give. A hint that contradicts the file is ignored with a note.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let format = match hints.format {
         Some(format) => format,
@@ -199,8 +199,8 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut image = load_as(bytes, format)?;
     match (image.isa, hints.isa) {
         (None, isa) => image.isa = isa,
-        (Some(told), Some(hint)) if told != hint => {
-            image.notes.push(format!("the file says it is for {told}; the given {hint} is ignored"));
+        (Some(found), Some(hint)) if found != hint => {
+            image.notes.push(format!("the file says it is for {found}; the given {hint} is ignored"));
         }
         (Some(_), _) => {}
     }
@@ -208,8 +208,8 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         (None, chip) if image.modules.iter().all(|module| module.chip.is_none()) => {
             image.chip.clone_from(chip)
         }
-        (Some(told), Some(hint)) if told != hint => {
-            image.notes.push(format!("the file says it is for {told}; the given {hint} is ignored"));
+        (Some(found), Some(hint)) if found != hint => {
+            image.notes.push(format!("the file says it is for {found}; the given {hint} is ignored"));
         }
         (_, _) => {}
     }

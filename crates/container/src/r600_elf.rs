@@ -114,7 +114,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = Program::from_words(words("a function", text.offset + symbol.value, part)?);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size still stands in its place, so that no two share it.
+        // A function without a size still occupies its place, so that no two share it.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)

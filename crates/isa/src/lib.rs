@@ -1,6 +1,6 @@
 //! How to write an instruction set down once and read it every way.
 //!
-//! A machine's encoding stands in one place, as data:
+//! A machine's encoding is written in one place, as data:
 //!
 //! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
 //!   One block gives a plain struct, `pack`, `unpack` and the fields as data, which the text, the bit picture
@@ -9,7 +9,7 @@
 //!   and encodes.
 //! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as
 //!   data with a suggestion of what would fit.
-//! * [`program`]: machine code with what its container told about it; the type that containers produce and
+//! * [`program`]: machine code with the facts that its container gives; the type that containers produce and
 //!   machines consume.
 
 pub mod listing;

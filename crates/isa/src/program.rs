@@ -1,7 +1,7 @@
-//! Machine code with what its container told about it.
+//! Machine code with the facts that its container gives.
 //!
 //! Containers produce an [`Image`], machines consume its [`Program`]s. The type is one for all three machines:
-//! a fact that a container does not tell is `None` or empty, never a guess.
+//! a fact that a container does not give is `None` or empty, never a guess.
 
 use std::fmt;
 use std::str::FromStr;
@@ -186,7 +186,7 @@ pub struct Usage {
 pub struct Program {
     /// Kernel name, where there is one.
     pub name: Option<String>,
-    /// The pipeline step, where the container tells.
+    /// The pipeline step, if the container gives it.
     pub stage: Option<Stage>,
     /// Index of the program's module in [`Image::modules`]; meaningless when the image has none.
     pub module: usize,
@@ -243,7 +243,7 @@ pub enum Place {
     },
     /// In global memory, at an address that the loader chooses and writes into the slots.
     Global {
-        /// Who gets the address.
+        /// The words that receive the address.
         slots: Vec<Slot>,
         /// First contents; may be shorter than the variable, the rest is zero.
         init: Vec<u8>,
@@ -266,7 +266,7 @@ pub struct Variable {
 pub struct Module {
     /// Its name, where it has one (`modname` of a text cubin, the member's name in an archive).
     pub name: Option<String>,
-    /// The chip or architecture it was compiled for, where the container tells.
+    /// The chip or architecture it was compiled for, if the container gives it.
     pub chip: Option<String>,
     /// `abiversion` of a text cubin.
     pub abi_version: Option<u32>,
@@ -283,15 +283,15 @@ pub struct Module {
 pub struct Image {
     /// The container format: `hex32`, `bin`, `cubin-text`, `cubin-elf32`, `ctm-elf`, …
     pub format: &'static str,
-    /// The machine, where the container tells.
+    /// The machine, if the container gives it.
     pub isa: Option<Isa>,
-    /// The chip or architecture name, where the container tells and all modules agree.
+    /// The chip or architecture name, if the container gives it and all modules agree.
     pub chip: Option<String>,
     /// What programs share; [`Program::module`] points here. Empty for formats without such facts.
     pub modules: Vec<Module>,
     /// The programs, in the file's order.
     pub programs: Vec<Program>,
-    /// Things a person should know: sections passed over, fields of unknown meaning.
+    /// Notes for the user: sections passed over, fields of unknown meaning.
     pub notes: Vec<String>,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Named<D: Draft> {
     pub(crate) needs: u64,
 }
 
-/// What every text of a row has: words that are always written, and brackets.
+/// What every text of a row contains: words that are always written, and brackets.
 fn needs<D: Draft>(row: &Row<D>) -> u64 {
     row.parts.iter().fold(0, |needs, part| {
         needs
@@ -61,7 +61,7 @@ fn needs<D: Draft>(row: &Row<D>) -> u64 {
     })
 }
 
-/// One of 64 bits for a token: rows that need a bit no token of a line has cannot be its row.
+/// A token's bit, one of 64. A row that needs a bit that no token of a line has is not the line's row.
 #[inline(always)]
 pub(crate) fn token_bit(token: &[u8]) -> u64 {
     match *token {
@@ -84,7 +84,7 @@ struct KeyField {
     place: u32,
 }
 
-/// What decides about a row, side by side with the others of its bucket.
+/// What decides about a row, close to the other candidates of its bucket in memory.
 #[derive(Debug)]
 struct Candidate<D: Draft> {
     mask: u64,
@@ -98,7 +98,7 @@ struct Candidate<D: Draft> {
 pub struct Table<D: Draft> {
     rows: Vec<&'static Row<D>>,
     key: [KeyField; KEY_FIELDS],
-    /// By key: where its rows stand in `list`.
+    /// By key: the index of its first row in `list`.
     starts: Vec<u32>,
     list: Vec<Candidate<D>>,
     /// By name: the rows and what their texts need.
@@ -108,8 +108,8 @@ pub struct Table<D: Draft> {
 impl<D: Draft> Table<D> {
     /// Builds the index over the rows of some groups, in their order.
     ///
-    /// The fields `key` (at most four, of one run each) together select a bucket; bits that tell many rows apart make
-    /// a good key. Rows that hold the same word are found in their order.
+    /// The fields `key` (at most four, of one run each) together select a bucket; bits that distinguish many
+    /// rows make a good key. Rows that hold the same word are found in their order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -201,7 +201,7 @@ impl<D: Draft> Table<D> {
         }
     }
 
-    /// Appends the text of a word to `out`, with bits that no part tells behind it.
+    /// Appends the text of a word to `out`, followed by set bits that no part claims.
     ///
     /// # Errors
     /// As [`Table::decode`]; `out` is then as before.
@@ -219,15 +219,15 @@ impl<D: Draft> Table<D> {
             out.truncate(start);
             return Err(NoReading::NoPart { row: row.id, part });
         }
-        let untold = (word ^ row.default) & !printer.claimed & row.width();
-        if untold != 0 {
-            print_untold(row.long, untold, out);
+        let unclaimed = (word ^ row.default) & !printer.claimed & row.width();
+        if unclaimed != 0 {
+            print_unclaimed(row.long, unclaimed, out);
         }
         Ok(row)
     }
 
-    /// What every bit of a word is, in the order of the text; the bits that decide which row it is come first, bits
-    /// that nothing tells last. Several parts may stand on the same bits.
+    /// What every bit of a word is, in the order of the text: first the bits that select the row, last those that no part
+    /// claims. Several parts may claim the same bits.
     ///
     /// # Errors
     /// As [`Table::decode`].
@@ -237,9 +237,9 @@ impl<D: Draft> Table<D> {
         describe(row.parts, word, here, &mut described)
             .map_err(|part| NoReading::NoPart { row: row.id, part })?;
         let claimed = described.iter().fold(0, |bits, part| bits | part.bits);
-        let untold = row.width() & !claimed;
-        let spare = untold & row.spare;
-        for (bits, name) in [(untold & !spare, "not used by this operand choice"), (spare, "spare")] {
+        let unclaimed = row.width() & !claimed;
+        let spare = unclaimed & row.spare;
+        for (bits, name) in [(unclaimed & !spare, "not used by this operand choice"), (spare, "spare")] {
             if bits != 0 {
                 let set = (word ^ row.default) & bits;
                 let text =
@@ -251,19 +251,19 @@ impl<D: Draft> Table<D> {
     }
 }
 
-/// The bits of a word that no text tells: ` bits 0x00010000 0x00000040`.
-fn print_untold(long: bool, untold: u64, out: &mut String) {
+/// Appends the bits of a word that no part claims: ` bits 0x10000 0x40`.
+fn print_unclaimed(long: bool, unclaimed: u64, out: &mut String) {
     out.push_str(" bits ");
-    push_hex(untold as u32, out);
+    push_hex(unclaimed as u32, out);
     if long {
         out.push(' ');
-        push_hex((untold >> 32) as u32, out);
+        push_hex((unclaimed >> 32) as u32, out);
     }
 }
 
 /// Names of code addresses.
 pub trait Labels {
-    /// Appends the name of `address`; says whether it has one.
+    /// Appends the name of `address`; whether it has one.
     fn push(&self, address: u32, out: &mut String) -> bool;
 }
 
@@ -274,11 +274,11 @@ pub struct Described {
     pub bits: u64,
     /// What they are.
     pub name: &'static str,
-    /// What they say here, as the text spells it; may be empty.
+    /// Their value here, as the text spells it; may be empty.
     pub text: String,
 }
 
-/// Lets the parts add to the draft; the name of the part that does not exist otherwise.
+/// Adds the parts to the draft. The error is the name of a part that does not exist with these bits.
 #[inline]
 fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
     for part in parts {

@@ -1,13 +1,13 @@
 //! Rows, parts, cases: the vocabulary of an instruction table.
 //!
 //! A [`Row`] is one line of the manual: the bits that say which instruction it is, and the [`Part`]s of its text in
-//! order. A part owns bits *and* a spelling; what it adds to the decoded value is a function beside it. The same rows
-//! are read five ways: decode, describe and print in [`crate::read`], parse and encode in [`crate::write`].
+//! order. A part owns bits *and* a spelling; what it adds to the decoded value is a function beside it. The rows are
+//! read five ways: decode, describe and print in [`crate::read`], parse and encode in [`crate::write`].
 //!
 //! `D` is the machine's draft: what decode fills while it walks the parts.
 //!
-//! What a row claims (its fixed bits and the bits of the parts that were used) is what the text says. All other bits
-//! are printed behind the instruction as `bits 0x...`, so that no word loses anything, named or not.
+//! A row claims its fixed bits and those of the parts that its text uses. All other bits that differ from the row's
+//! default are printed behind the instruction as `bits 0x...`, so that text never loses a bit of a word.
 
 /// Up to two runs of bits that together are one number, the first run its lower end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ const fn ones(length: u8) -> u64 {
 }
 
 impl Bits {
-    /// The same number with `length` higher bits that stand from bit `position` on.
+    /// Extends the number by `length` higher bits, which lie from bit `position` on.
     pub const fn and(self, position: u8, length: u8) -> Bits {
         let joined = Bits { first: self.first, second: (position, length) };
         assert!(self.second.1 == 0 && self.mask() & ones(length) << position == 0);
@@ -35,7 +35,7 @@ impl Bits {
         joined
     }
 
-    /// The bits it stands on.
+    /// The bits that it occupies.
     #[inline(always)]
     pub const fn mask(self) -> u64 {
         ones(self.first.1) << self.first.0 | ones(self.second.1) << self.second.0
@@ -104,7 +104,7 @@ pub trait Draft: Default + std::fmt::Debug + 'static {
 pub struct Words<D: 'static> {
     /// What the field is, for the bit picture.
     pub name: &'static str,
-    /// Where it stands.
+    /// Its bits.
     pub field: Bits,
     /// By value: its spelling, `""` for one that is not written, `None` for one that does not exist.
     pub texts: &'static [Option<&'static str>],
@@ -132,7 +132,7 @@ pub enum Style {
 pub struct Number<D: 'static> {
     /// What it is, for the bit picture and for messages.
     pub name: &'static str,
-    /// Where it stands.
+    /// Its bits.
     pub field: Bits,
     /// How it is written.
     pub style: Style,
@@ -176,7 +176,7 @@ pub struct Memory<D: 'static> {
     pub set: fn(&mut D, Location),
 }
 
-/// Parts that stand in a text when the word has these bits.
+/// Parts that a text has when the word has these bits.
 #[derive(Debug)]
 pub struct Case<D: 'static> {
     /// Bits that decide.
@@ -185,7 +185,7 @@ pub struct Case<D: 'static> {
     pub fixed: u64,
     /// Where the case exists.
     pub scope: Scope,
-    /// What stands there.
+    /// Its text.
     pub parts: &'static [Part<D>],
 }
 
@@ -211,31 +211,31 @@ pub struct Cases<D: 'static> {
 pub struct Custom<D: 'static> {
     /// What it is, for the bit picture and for messages.
     pub name: &'static str,
-    /// All bits it can stand on.
+    /// All bits that it can occupy.
     pub bits: u64,
-    /// The bits that its text tells, for this word.
+    /// The bits that its text determines, for this word.
     pub claims: fn(u64) -> u64,
     /// Appends its text.
     pub print: fn(u64, &mut String),
-    /// Reads its text: the bits it tells. Leaves the reader where it stopped.
-    pub parse: fn(&mut crate::write::Reader) -> Option<Told>,
+    /// Reads its text and gives the bits that it determines. Leaves the reader where it stopped.
+    pub parse: fn(&mut crate::write::Reader) -> Option<BitPattern>,
     /// What it adds to the draft.
     pub set: fn(&mut D, u64),
 }
 
-/// Bits and their values as a piece of text tells them.
+/// Bits that a piece of text determines, and their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct BitPattern {
     /// Which bits.
     pub mask: u64,
     /// Their values.
     pub fixed: u64,
 }
 
-/// A piece of an instruction's text with the bits it stands for.
+/// A piece of an instruction's text with the bits it represents.
 #[derive(Debug)]
 pub enum Part<D: 'static> {
-    /// A word that is always written and stands for no bits.
+    /// A word that is always written and represents no bits.
     Text(&'static str),
     /// `(`
     Open,
@@ -247,7 +247,7 @@ pub enum Part<D: 'static> {
     Number(&'static Number<D>),
     /// A memory operand.
     Memory(&'static Memory<D>),
-    /// Bits decide what stands here.
+    /// A choice that bits make.
     Case(&'static Cases<D>),
     /// Something special.
     Custom(&'static Custom<D>),
@@ -264,7 +264,7 @@ impl<D> Clone for Part<D> {
 impl<D> Copy for Part<D> {}
 
 impl<D> Part<D> {
-    /// All bits that it can stand on.
+    /// All bits that it can occupy.
     pub fn bits(&self) -> u64 {
         match self {
             Part::Text(_) | Part::Open | Part::Close | Part::Set(_) => 0,
@@ -282,7 +282,7 @@ impl<D> Part<D> {
 }
 
 impl<D> Memory<D> {
-    /// All bits that it stands on.
+    /// All bits that it occupies.
     #[inline(always)]
     pub fn bits(&self) -> u64 {
         let base = self.base.map_or(0, |(_, field)| field.mask());
@@ -303,9 +303,9 @@ pub struct Row<D: Draft> {
     pub fixed: u64,
     /// The bits that make a word this instruction.
     pub mask: u64,
-    /// What the bits are that the text says nothing about.
+    /// The values of bits that no text determines.
     pub default: u64,
-    /// Bits that no part of the row stands on. The hardware ignores them, or nobody knows what they do.
+    /// Bits that no part of the row occupies. The hardware ignores them, or their effect is unknown.
     pub spare: u64,
     /// Chips and program types that have it.
     pub scope: Scope,
@@ -318,17 +318,17 @@ pub struct Row<D: Draft> {
 }
 
 impl<D: Draft> Row<D> {
-    /// The same row for some chips and program types only.
+    /// Restricts the row to some chips and program types.
     pub const fn only(self, scope: Scope) -> Self {
         Row { scope, ..self }
     }
 
-    /// The same row, where these bits of the first and second word are set unless the text says otherwise.
+    /// Sets these bits of the first and second word where no text determines them.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }
 
-    /// The same row with the bits of the first and second word that no part stands on.
+    /// Declares the bits of the first and second word that no part occupies.
     pub const fn spare(self, first: u32, second: u32) -> Self {
         Row { spare: first as u64 | (second as u64) << 32, ..self }
     }

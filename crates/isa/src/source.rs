@@ -28,7 +28,7 @@ impl Span {
     }
 }
 
-/// How bad it is.
+/// How severe a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text has no meaning.
@@ -40,7 +40,7 @@ pub enum Level {
 /// A message about a place in a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// How severe a message is.
     pub level: Level,
     /// What is wrong, in one sentence.
     pub message: String,
@@ -63,13 +63,13 @@ impl Diagnostic {
         Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// The same with a short text that stands at the place itself.
+    /// Adds a short text to show at the place itself.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// The same with advice.
+    /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -112,7 +112,7 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + C
     }
 }
 
-/// A reader over one line (or part of one) that knows where in the whole text it stands.
+/// A reader over one line (or part of one) that knows its offset in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
         self.rest().trim_start().chars().next()
     }
 
-    /// Reads `text` if it comes next (after any space); says whether it did.
+    /// Reads `text` if it comes next (after any space); whether it did.
     pub fn eat(&mut self, text: &str) -> bool {
         let start = self.at;
         self.skip_space();

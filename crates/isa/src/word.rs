@@ -169,7 +169,7 @@ pub enum WordError {
     },
 }
 
-/// A Rust type that can stand for the bits of a field.
+/// A Rust type that can represent the bits of a field.
 pub trait FieldValue: Copy {
     /// How the bits are read.
     const KIND: Kind;
@@ -219,7 +219,7 @@ macro_rules! signed_field_value {
 signed_field_value!(i8, i16, i32);
 
 /// The bits of all `fields`; panics (at compile time, from [`word!`](crate::word!)) when two of them share a bit, one is upside
-/// down, or one is wider than the type that stands for it.
+/// down, or one is wider than its type.
 pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     let mut owned = 0;
     let mut index = 0;

@@ -1,12 +1,12 @@
 //! From text to words: parse and encode.
 //!
 //! The rows are the grammar. A line is split into tokens once; the rows that its mnemonic names are tried in order,
-//! each collecting the bits that its text tells. What fits nowhere is reported at the furthest token that any row
+//! each collecting the bits that its text determines. What fits nowhere is reported at the furthest token that any row
 //! reached, with everything that would have fitted there.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::row::{Bits, Cases, Draft, Memory, Number, Part, Row, Scope, Style, Told};
+use crate::row::{BitPattern, Bits, Cases, Draft, Memory, Number, Part, Row, Scope, Style};
 use crate::source::{Diagnostic, Span, parse_number, suggest};
 
 use crate::read::{Named, Table, token_bit};
@@ -169,7 +169,7 @@ impl<'a, 't> Reader<'a, 't> {
         self.at = place;
     }
 
-    /// Where token number `place` stands in the line; the end of the line behind the last.
+    /// The span of token number `place` in the line; behind the last token, the end of the line.
     pub fn span_of(&self, place: usize) -> Span {
         match self.tokens.get(place) {
             Some(token) => Span::new(token.start as usize, token.end as usize),
@@ -276,7 +276,7 @@ fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
 pub struct LabelUse<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Where it stands in the line.
+    /// Its place in the line.
     pub span: Span,
     /// The field of the address.
     pub field: Bits,
@@ -316,7 +316,7 @@ struct Known {
     choices: usize,
 }
 
-/// How a machine's text begins: what may stand before the name of an instruction.
+/// What may precede the name of an instruction in a machine's text.
 pub trait Prefixes {
     /// Moves the reader to the name.
     fn skip(reader: &mut Reader);
@@ -453,8 +453,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         let mut word = known.fixed | row.default & !known.mask;
         self.reader.at = known.at;
         if self.reader.eat("bits") {
-            let untold = self.untold(row, known.mask)?;
-            word ^= untold;
+            word ^= self.unclaimed(row, known.mask)?;
         }
         if !self.reader.at_end() {
             let place = self.reader.at;
@@ -474,7 +473,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     }
 
     /// The numbers behind `bits`.
-    fn untold(&mut self, row: &Row<D>, told: u64) -> Option<u64> {
+    fn unclaimed(&mut self, row: &Row<D>, claimed: u64) -> Option<u64> {
         let place = self.reader.at;
         let number = |attempt: &mut Self| {
             let place = attempt.reader.at;
@@ -484,16 +483,16 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             }
             number.map(u64::from)
         };
-        let mut untold = number(self)?;
+        let mut unclaimed = number(self)?;
         if row.long {
-            untold |= number(self)? << 32;
+            unclaimed |= number(self)? << 32;
         }
-        if untold & told != 0 {
-            let both = untold & told;
-            self.refuse(place, || format!("the text before `bits` already tells the bits {both:#x}"));
+        if unclaimed & claimed != 0 {
+            let both = unclaimed & claimed;
+            self.refuse(place, || format!("the text before `bits` already determines the bits {both:#x}"));
             return None;
         }
-        Some(untold)
+        Some(unclaimed)
     }
 
     fn parts(&mut self, parts: &'static [Part<D>], known: &mut Known) -> bool {
@@ -504,11 +503,11 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     fn part(&mut self, part: &'static Part<D>, known: &mut Known) -> bool {
         self.reader.at = known.at;
         let start = known.at;
-        let told = match part {
+        let pattern = match part {
             Part::Set(_) => return true,
-            Part::Text(text) => self.reader.eat(text).then_some(Told::default()),
-            Part::Open => self.reader.eat("(").then_some(Told::default()),
-            Part::Close => self.reader.eat(")").then_some(Told::default()),
+            Part::Text(text) => self.reader.eat(text).then_some(BitPattern::default()),
+            Part::Open => self.reader.eat("(").then_some(BitPattern::default()),
+            Part::Close => self.reader.eat(")").then_some(BitPattern::default()),
             Part::Word(words) => {
                 let token = self.reader.token();
                 let is_it = |known: &Option<&str>| known.is_some_and(|text| same(token, text));
@@ -520,14 +519,17 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                     }
                     None => words.texts.iter().position(|known| known.is_some_and(str::is_empty)),
                 };
-                value.map(|value| Told { mask: words.field.mask(), fixed: words.field.put(value as u32) })
+                value.map(|value| BitPattern {
+                    mask: words.field.mask(),
+                    fixed: words.field.put(value as u32),
+                })
             }
             Part::Number(number) => self.number(number),
             Part::Memory(memory) => self.memory(memory),
             Part::Custom(custom) => (custom.parse)(&mut self.reader),
             Part::Case(cases) => return self.case(cases, known),
         };
-        let Some(Told { mask, fixed }) = told else {
+        let Some(BitPattern { mask, fixed }) = pattern else {
             let place = self.reader.at.max(start);
             if self.failure.is_some() {
                 self.expect(place, part);
@@ -535,7 +537,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             return false;
         };
         if (fixed ^ known.fixed) & mask & known.mask != 0 {
-            self.refuse(start, || "this contradicts what stands before it".to_owned());
+            self.refuse(start, || "this contradicts the text before it".to_owned());
             return false;
         }
         known.mask |= mask;
@@ -589,7 +591,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     }
 
     #[inline(always)]
-    fn number(&mut self, number: &Number<D>) -> Option<Told> {
+    fn number(&mut self, number: &Number<D>) -> Option<BitPattern> {
         let field = number.field;
         let place = self.reader.at;
         let (value, fits) = match number.style {
@@ -625,7 +627,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                     self.label =
                         Some(LabelUse { name: text, span: self.reader.span_of(place), field, shift });
                     self.reader.at += 1;
-                    return Some(Told { mask: field.mask(), fixed: 0 });
+                    return Some(BitPattern { mask: field.mask(), fixed: 0 });
                 }
                 let address = self.reader.number()?;
                 (address >> shift, address >> shift << shift == address)
@@ -644,17 +646,17 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             self.reader.at = place;
             return None;
         }
-        Some(Told { mask: field.mask(), fixed: bits })
+        Some(BitPattern { mask: field.mask(), fixed: bits })
     }
 
     #[inline(always)]
-    fn memory(&mut self, memory: &Memory<D>) -> Option<Told> {
+    fn memory(&mut self, memory: &Memory<D>) -> Option<BitPattern> {
         let start = self.reader.at;
         let rest = strip(self.reader.token(), memory.space)?;
         if self.reader.byte_at(1) != Some(b'[') {
             return None;
         }
-        let mut told = Told { mask: memory.bits(), fixed: 0 };
+        let mut pattern = BitPattern { mask: memory.bits(), fixed: 0 };
         match memory.bank {
             Some(field) => {
                 let (bank, rest) = split_decimal(rest)?;
@@ -666,7 +668,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                     self.refuse(start, || format!("there is no such bank for {}", memory.name));
                     return None;
                 }
-                told.fixed |= bits;
+                pattern.fixed |= bits;
             }
             None if rest.is_empty() => {}
             None => return None,
@@ -680,9 +682,10 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                     let bits = field.put(number);
                     if field.get(bits) != number {
                         self.refuse(place, || format!("there is no such register for {}", memory.name));
+                        self.reader.at = place;
                         return None;
                     }
-                    told.fixed |= bits;
+                    pattern.fixed |= bits;
                     let plus = self.reader.eat("+");
                     let increment = plus && self.reader.eat("+");
                     if increment != memory.increment {
@@ -695,15 +698,15 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 None => {}
             }
         }
+        let place = self.reader.at;
         let offset = if has_offset { self.reader.signed()? } else { 0 };
-        let bits = memory.offset_bits(offset);
-        let Some(bits) = bits else {
-            let place = self.reader.at.saturating_sub(1);
+        let Some(bits) = memory.offset_bits(offset) else {
             self.refuse(place, || format!("this is out of range, or no multiple, for {}", memory.name));
+            self.reader.at = place;
             return None;
         };
-        told.fixed |= bits;
-        self.reader.eat("]").then_some(told)
+        pattern.fixed |= bits;
+        self.reader.eat("]").then_some(pattern)
     }
 
     /// Remembers that `what` would have fitted at `place`.
@@ -716,7 +719,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Remembers that what stands at `place` was understood but cannot be.
+    /// Remembers that the text at `place` was understood but is not possible.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);

@@ -6,8 +6,10 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::launch::{Input, Launch, Options, Stage, run};
+use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::run::run;
 use reconverge_r700::text::assemble;
+use reconverge_simt::Options;
 use reconverge_simt::{Engine, Level};
 
 const KERNELS: [(&str, &str); 2] = [
@@ -32,9 +34,9 @@ fn kernels(criterion: &mut Criterion) {
         let program = Program::from_words(words);
         let mut group = criterion.benchmark_group(name);
         group.sample_size(10).warm_up_time(Duration::from_millis(500));
-        let mut ways = vec![("reference".to_owned(), Options::STRICT, 1 << 12)];
+        let mut ways = vec![("reference".to_owned(), Options::default(), 1 << 12)];
         for level in Level::available() {
-            let options = Options { engine: Engine::Fast, level: Some(level), ..Options::STRICT };
+            let options = Options { engine: Engine::Fast, level: Some(level), ..Options::default() };
             ways.push((format!("fast {}", level.name()), options, 1 << 16));
         }
         for (way, options, lanes) in ways {

@@ -8,9 +8,12 @@ use std::process::ExitCode;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage, run_in_pieces};
+use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::run::run_in_pieces;
 use reconverge_r700::text::assemble;
 use reconverge_simt::Engine;
+use reconverge_simt::Options;
 
 const SOURCE: &str = "ALU:
  0 t: MULLO_UINT R0.x, R0.x, (3).x
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
     let program = Program::from_words(assemble(SOURCE, Chip::RV770).expect("it assembles").words);
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
     (launch.num_gprs, launch.clause_temps) = (1, 0);
-    let options = Options { engine: Engine::Fast, ..Options::STRICT };
+    let options = Options { engine: Engine::Fast, ..Options::default() };
     let inputs = |lanes: Range<usize>| {
         vec![Input { gpr: 0, values: lanes.map(|lane| [lane as u32, 0, 0, 0]).collect() }]
     };

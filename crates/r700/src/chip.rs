@@ -69,3 +69,6 @@ impl Chip {
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(&alias))).copied()
     }
 }
+
+/// The widest wavefront; every lane-wide array has this length.
+pub const LANES: usize = 64;

@@ -1,8 +1,9 @@
-//! The program as execution wants it: control flow by address, clauses decoded, slots assigned, literals and
-//! opcodes resolved once.
+//! A decoded program: control flow by address, clauses decoded, slots assigned, literals and opcodes resolved.
 //!
 //! Only what can be reached from the first instruction is decoded: the gaps between clauses may hold anything.
 //! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+
+mod decode;
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use reconverge_isa::WordError;
 use thiserror::Error;
 
 use crate::chip::Chip;
-use crate::decode::Reader;
+use crate::control;
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::Opcode;
 use crate::words::{
@@ -18,15 +19,17 @@ use crate::words::{
     MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword1Sem,
     VtxDword2R700,
 };
+use decode::Reader;
+pub(crate) use decode::{LITERAL, is_op3, literal_pairs};
 
 /// A program that can run.
 #[derive(Clone, Debug)]
 pub struct Code {
     chip: Chip,
-    /// For each address, where its instruction stands in `cf`; [`UNREACHED`] if there is none.
+    /// For each address the index of its instruction in `cf`; [`UNREACHED`] if there is none.
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses; one list is much faster to make than one a clause.
+    /// The ALU instructions of all clauses; one list is much faster to make than one for each clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
@@ -39,7 +42,7 @@ const UNREACHED: u32 = u32::MAX;
 pub struct Cf {
     /// What it does.
     pub op: CfOp,
-    /// Whether the program ends behind it.
+    /// Whether the program ends after it.
     pub end_of_program: bool,
 }
 
@@ -69,7 +72,7 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
-    /// Where its groups stand in the program's list of them.
+    /// Its groups, as indices into those of the program.
     pub(crate) groups: Range<u32>,
 }
 
@@ -80,12 +83,12 @@ impl AluClause {
     }
 }
 
-/// Where a group stands.
+/// The place of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSpan {
     /// Address of its first slot.
     pub(crate) addr: u32,
-    /// Its first instruction in the program's list of them.
+    /// The index of its first instruction among those of the program.
     pub(crate) first: u32,
     /// How many there are, 1 to 5.
     pub(crate) len: u8,
@@ -240,7 +243,7 @@ pub enum ExportKind {
 pub struct MemoryExport {
     /// Where to.
     pub inst: ExportInst,
-    /// Whether the GPR's x is added to the base.
+    /// Whether x of INDEX_GPR is added to the base.
     pub indexed: bool,
     /// R600: a read into the registers instead.
     pub read: bool,
@@ -405,16 +408,14 @@ impl Code {
             };
             let decoded = reader.cf(addr);
             if let Ok(Cf { op, end_of_program: false }) = &decoded {
-                match op {
-                    CfOp::Control(inst, control) if jumps(*inst) => open.push(control.addr),
-                    CfOp::Control(..)
-                    | CfOp::Fetch(..)
-                    | CfOp::Alu(_)
-                    | CfOp::Export(..)
-                    | CfOp::Memory(..) => {}
+                if let CfOp::Control(inst, control) = op
+                    && control::cf(*inst).jumps
+                {
+                    open.push(control.addr);
                 }
-                if !always_returns(op) {
-                    open.push(addr + 1);
+                match op {
+                    CfOp::Control(CfInst::RETURN, control) if always_returns(control) => {}
+                    _ => open.push(addr + 1),
                 }
             }
             *place = cf.len() as u32;
@@ -476,44 +477,7 @@ impl Code {
     }
 }
 
-/// Whether it never goes on at the next instruction: a RETURN whose condition every active lane passes.
-fn always_returns(op: &CfOp) -> bool {
-    matches!(op, CfOp::Control(CfInst::RETURN, control)
-        if control.cond == Condition::Active && !control.valid_pixel_mode)
-}
-
-/// Whether the instruction can go on at ADDR.
-pub(crate) fn jumps(inst: CfInst) -> bool {
-    match inst {
-        CfInst::LOOP_START
-        | CfInst::LOOP_END
-        | CfInst::LOOP_START_DX10
-        | CfInst::LOOP_START_NO_AL
-        | CfInst::LOOP_CONTINUE
-        | CfInst::LOOP_BREAK
-        | CfInst::JUMP
-        | CfInst::PUSH
-        | CfInst::PUSH_ELSE
-        | CfInst::ELSE
-        | CfInst::POP_JUMP
-        | CfInst::POP_PUSH
-        | CfInst::POP_PUSH_ELSE
-        | CfInst::CALL
-        | CfInst::KILL => true,
-        CfInst::NOP
-        | CfInst::TEX
-        | CfInst::VTX
-        | CfInst::VTX_TC
-        | CfInst::POP
-        | CfInst::CALL_FS
-        | CfInst::RETURN
-        | CfInst::EMIT_VERTEX
-        | CfInst::EMIT_CUT_VERTEX
-        | CfInst::CUT_VERTEX
-        | CfInst::END_PROGRAM
-        | CfInst::WAIT_ACK
-        | CfInst::TEX_ACK
-        | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => false,
-    }
+/// Whether a RETURN always returns: every active lane passes its condition.
+pub(crate) fn always_returns(control: &Control) -> bool {
+    control.cond == Condition::Active && !control.valid_pixel_mode
 }

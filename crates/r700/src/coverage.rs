@@ -1,53 +1,16 @@
-//! The list of every instruction with its families, its section and how exact it is: `docs/coverage/r700.md`.
+//! `docs/coverage/r700.md`: every instruction with its families, its section and how exact it is.
 
 use std::fmt::Write;
 
-use crate::chip::Family;
-use crate::explain::{Place, formats};
 use reconverge_simt::Fidelity;
 
+use crate::chip::{Chip, Family};
+use crate::control::{self, CfRow, export_in_r600, tex_in_r600};
+use crate::explain::{Place, formats};
 use crate::meaning::{self, Opcode, Unit};
-use crate::words::{AluForm4, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
+use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
 
-/// Instructions that R600 does not have.
-const R700_ONLY: &[&str] = &["WAIT_ACK", "TEX_ACK", "VTX_ACK", "VTX_TC_ACK", "MEM_EXPORT", "KEEP_GRADIENTS"];
-
-/// How exact a control-flow instruction is.
-pub fn cf_fidelity(inst: CfInst) -> Fidelity {
-    match inst {
-        CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE | CfInst::END_PROGRAM | CfInst::KILL => {
-            Fidelity::Recommended
-        }
-        CfInst::NOP
-        | CfInst::TEX
-        | CfInst::VTX
-        | CfInst::VTX_TC
-        | CfInst::LOOP_START
-        | CfInst::LOOP_END
-        | CfInst::LOOP_START_DX10
-        | CfInst::LOOP_START_NO_AL
-        | CfInst::LOOP_CONTINUE
-        | CfInst::LOOP_BREAK
-        | CfInst::JUMP
-        | CfInst::PUSH
-        | CfInst::ELSE
-        | CfInst::POP
-        | CfInst::POP_JUMP
-        | CfInst::POP_PUSH
-        | CfInst::CALL
-        | CfInst::CALL_FS
-        | CfInst::RETURN
-        | CfInst::EMIT_VERTEX
-        | CfInst::EMIT_CUT_VERTEX
-        | CfInst::CUT_VERTEX
-        | CfInst::WAIT_ACK
-        | CfInst::TEX_ACK
-        | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => Fidelity::Specified,
-    }
-}
-
-/// How exact a memory instruction of a fetch clause is; `None` for those that no source describes and that do not run.
+/// How exact a memory instruction of a fetch clause is; `None`: no source describes it, and it does not run.
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
@@ -99,26 +62,20 @@ pub fn coverage() -> String {
          exact arithmetic; specified is as documented; approximate is within a tolerance; recommended means that \
          documents are silent; unsupported that the words have no known layout and do not run. Sections are those of the chapters of the manual and of `rules.rs`.\n",
     );
-    let family = |name: &str| if R700_ONLY.contains(&name) { "R700" } else { "R600, R700" };
+    let families = |in_r600: bool| if in_r600 { "R600, R700" } else { "R700" };
     head(&mut text, "Control flow (CF_INST, 7 bits)");
     for &inst in CfInst::ALL {
-        row(&mut text, inst as u32, inst.name(), family(inst.name()), "-", "MAN 3", cf_fidelity(inst));
+        let CfRow { in_r600, exactness, .. } = control::cf(inst);
+        row(&mut text, inst as u32, inst.name(), families(in_r600), "-", "MAN 3", exactness);
     }
     head(&mut text, "ALU clauses (CF_INST, 4 bits)");
-    for &form in AluForm4::ALL {
+    for &form in AluForm::ALL {
         row(&mut text, form as u32, form.name(), "R600, R700", "-", "MAN 3", Fidelity::Specified);
     }
     head(&mut text, "Exports and memory writes (CF_INST, 7 bits)");
     for &inst in ExportInst::ALL {
-        row(
-            &mut text,
-            inst as u32,
-            inst.name(),
-            family(inst.name()),
-            "-",
-            "MAN 3, p. 45",
-            Fidelity::Specified,
-        );
+        let families = families(export_in_r600(inst));
+        row(&mut text, inst as u32, inst.name(), families, "-", "MAN 3, p. 45", Fidelity::Specified);
     }
     head(&mut text, "ALU, up to two operands (OP2)");
     for &code in Op2::ALL {
@@ -147,12 +104,13 @@ pub fn coverage() -> String {
     }
     head(&mut text, "Texture fetches (TEX_INST)");
     for &inst in TexInst::ALL {
-        row(&mut text, inst as u32, inst.name(), family(inst.name()), "-", "MAN 5", tex_fidelity(inst));
+        let families = families(tex_in_r600(inst));
+        row(&mut text, inst as u32, inst.name(), families, "-", "MAN 5", tex_fidelity(inst));
     }
     head(&mut text, "Memory in fetch clauses (MEM_OP)");
     for &op in MemOp::ALL {
         let words = [2 | (op as u32) << 8];
-        let format = formats(&words, Place::Fetch, crate::chip::Chip::RV770)[0].name;
+        let format = formats(&words, Place::Fetch, Chip::RV770)[0].name;
         row(&mut text, op as u32, op.name(), "R700", format, "Mesa, MAN p. 35", mem_fidelity(op));
     }
     text

@@ -26,7 +26,7 @@ pub struct Explained {
     pub doc: &'static str,
 }
 
-/// What an instruction is part of; the words alone do not tell.
+/// What an instruction is part of, which its words do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The control-flow program: two words.
@@ -126,7 +126,7 @@ pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
 fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     let name = match (field, place) {
         ("cf_inst", _) if format == CfAluDword0::INFO.name || format == CfAluDword1R700::INFO.name => {
-            AluForm4::from_bits(value, 4).map(AluForm4::name)
+            AluForm::from_bits(value, 4).map(AluForm::name)
         }
         ("cf_inst", _) => CfInst::from_bits(value, 7)
             .map(CfInst::name)

@@ -9,16 +9,16 @@
 //! ```text
 //!   A   active
 //!   IB  inactive-branch     a PRED_SET or a branch switched it off
-//!   IC  inactive-continue   it waits for the next round of the loop
-//!   IX  inactive-break      it left the loop, or was off when the loop began
+//!   IC  inactive-continue   LOOP_CONTINUE switched it off until the next round of the loop
+//!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
 //! One stack serves everything. A branch entry has one bit a lane, "was active at the push"; therefore popping one
 //! decides about `A` and `IB` lanes only ([`Rule::POP_KEEPS_BREAKS`]). A loop entry has the whole state before the
 //! loop. A return entry has an address and no mask.
 //!
-//! Left out: clauses (the interpreter runs them for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name)
-//! and BARRIER, which orders clauses that an in-order machine runs in order anyway.
+//! Not here: clauses, which the engines run for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name, and BARRIER,
+//! which orders clauses that an in-order machine runs in order anyway.
 
 mod events;
 mod state;
@@ -26,11 +26,13 @@ mod view;
 
 pub(crate) use events::{Before, Changes};
 pub use state::{
-    AluForm, Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters,
+    Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters, Open,
     StackUse, State, States,
 };
 
 use reconverge_simt::{Lane, Mask};
+
+pub use crate::words::AluForm;
 
 #[cfg(doc)]
 use crate::rules::Rule;
@@ -67,7 +69,7 @@ impl Flow {
         }
     }
 
-    /// Begins anew with these valid lanes, as [`Flow::new`] does.
+    /// Resets to the state of [`Flow::new`] with these valid lanes.
     pub fn restart(&mut self, lanes: Mask) {
         let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done } = self;
         setup.valid = lanes;
@@ -79,7 +81,7 @@ impl Flow {
         (*call_depth, *deepest, *done) = (0, 0, false);
     }
 
-    // What can be asked.
+    // Queries.
 
     /// The next control-flow instruction, in 64-bit words from the start of its program.
     #[inline]
@@ -131,7 +133,7 @@ impl Flow {
         self.registers.and_then(|registers| registers.index)
     }
 
-    /// Sets aL, as MOVA_GPR_INT does on early R600 chips; without a loop the value lives until one begins or ends.
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips; outside a loop the value holds until one begins or ends.
     pub fn set_loop_index(&mut self, index: i32) {
         match &mut self.registers {
             Some(registers) => registers.index = Some(index),
@@ -148,13 +150,13 @@ impl Flow {
         self.done
     }
 
-    /// Whether the fetch program runs, called by CALL_FS.
+    /// Whether the wavefront is in the fetch program that CALL_FS calls.
     #[inline]
     pub fn in_fetch_program(&self) -> bool {
         self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
     }
 
-    /// The sum of the CALL_COUNTs of the calls under way.
+    /// The sum of the CALL_COUNTs of the calls on the stack.
     pub fn call_depth(&self) -> u32 {
         self.call_depth
     }
@@ -165,10 +167,17 @@ impl Flow {
         StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
-    /// What the stack holds now, in entries and subentries.
+    /// How much of the stack is in use, in entries and subentries.
     #[inline(always)]
     pub fn stack_use(&self) -> StackUse {
         StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
+    }
+
+    /// What is on the stack, if it is not empty. A program that ends so has not closed what it opened.
+    pub fn open(&self) -> Option<Open> {
+        let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
+        let open = Open { pushes: count("PUSH"), loops: count("LOOP"), calls: count("CALL") };
+        (!self.stack.is_empty()).then_some(open)
     }
 
     /// The most entries the stack has held so far: what STACK_SIZE must be at least.
@@ -193,7 +202,7 @@ impl Flow {
         self.passing(self.states.active, control)
     }
 
-    /// The same if `active` were active.
+    /// [`Flow::test`] as if `active` were the active lanes.
     #[inline(always)]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
@@ -207,14 +216,14 @@ impl Flow {
         }
     }
 
-    /// Whether COND lets anybody pass at all.
+    /// Whether COND can pass for any lane.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
-        // ACTIVE by a test of its own, because nearly all instructions have it.
+        // ACTIVE first: nearly all instructions have it.
         cond == Condition::Active || self.constant(cond)
     }
 
-    /// The same for the rarer conditions.
+    /// [`Flow::boolean`] for the rarer conditions.
     #[inline(never)]
     fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
@@ -226,7 +235,7 @@ impl Flow {
         }
     }
 
-    /// Every lane of the wavefront in a quad of which `lanes` has one. Four lanes in a row are a quad.
+    /// Every lane of the wavefront in a quad that has one of `lanes`. Four lanes in a row are a quad.
     fn quads_of(&self, lanes: Mask) -> Mask {
         let first = 0x1111_1111_1111_1111;
         let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
@@ -270,7 +279,7 @@ impl Flow {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
-    /// Takes `count` branch entries off; the last one decides who is active ([`Rule::POP_KEEPS_BREAKS`]).
+    /// Pops `count` branch entries; the last one decides which lanes are active ([`Rule::POP_KEEPS_BREAKS`]).
     /// Nothing is changed when one of them is not a branch entry.
     #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
@@ -282,16 +291,16 @@ impl Flow {
                 None => return Err(FlowFault::StackEmpty { op }),
             }
         }
-        let left = self.stack.len() - count;
-        if let Some(Entry::Branch { active, .. }) = self.stack.get(left) {
+        let depth = self.stack.len() - count;
+        if let Some(Entry::Branch { active, .. }) = self.stack.get(depth) {
             self.states.active = *active - self.states.out_of_round();
         }
-        self.stack.truncate(left);
+        self.stack.truncate(depth);
         Ok(())
     }
 
-    /// The lanes that were active at the innermost push that is still on the stack, or when the innermost loop
-    /// began; the valid lanes at launch if there is neither.
+    /// The lanes that were active at the innermost push on the stack, or when the innermost loop began; without either
+    /// the lanes that were valid at launch.
     #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
@@ -302,7 +311,7 @@ impl Flow {
         mask.unwrap_or(self.setup.valid)
     }
 
-    /// How long the stack is up to the innermost loop's entry, if that loop began in this subroutine.
+    /// The depth of the stack up to and including the innermost loop's entry, if that loop began in this subroutine.
     #[inline]
     fn loop_entry(&self) -> Option<usize> {
         let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
@@ -321,7 +330,7 @@ impl Flow {
         Ok(())
     }
 
-    // Control-flow instructions, by number. Each leaves the program counter at the next one.
+    // Control-flow instructions, by number. Each sets the program counter to the next one.
 
     /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses,
     /// exports, EMIT and CUT): on to the next instruction. (MAN p. 37)
@@ -375,31 +384,37 @@ impl Flow {
         self.start(control, registers, limit != Some(0))
     }
 
-    /// Lanes that do not take part become inactive-break, so that LOOP_END cannot wake them. If nobody takes
-    /// part nothing is pushed, POP_COUNT entries are popped, and the loop is jumped over.
+    /// Lanes that do not pass become inactive-break, so that LOOP_END cannot wake them. If no lane passes, nothing is
+    /// pushed, POP_COUNT entries are popped, and the loop is jumped over.
     fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
         let pass = self.test(control)? - self.states.out_of_round();
         if !any_round || pass.is_empty() {
             self.pop_entries("LOOP_START", control.pop_count)?;
             return self.jump_to(control.addr);
         }
-        self.push(Entry::Loop { states: self.states, registers: self.registers })?;
+        self.push(Entry::Loop { states: self.states, registers: self.registers, body: self.pc + 1 })?;
         self.states = States { active: pass, inactive_continue: Mask::NONE, inactive_break: !pass };
         self.registers = Some(registers);
         self.next()
     }
 
     /// 0x05 LOOP_END: wakes all lanes that have not left the loop, counts, and goes on with those that pass; when
-    /// none does, everything is as it was before the loop. POP_COUNT is ignored.
+    /// none does, the state before the loop is restored. POP_COUNT is ignored.
+    ///
+    /// # Errors
+    /// In strict mode ADDR must be the instruction after the LOOP_START (MAN p. 120: the two name each other).
     #[inline(always)]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
-        let (saved, saved_registers) = match self.stack.last() {
-            Some(Entry::Loop { states, registers }) => (*states, *registers),
+        let (saved, saved_registers, body) = match self.stack.last() {
+            Some(Entry::Loop { states, registers, body }) => (*states, *registers, *body),
             Some(other) => {
                 return Err(FlowFault::WrongEntry { op: "LOOP_END", wanted: "LOOP", found: other.kind() });
             }
             None => return Err(FlowFault::StackEmpty { op: "LOOP_END" }),
         };
+        if control.addr != body && self.setup.strict {
+            return Err(FlowFault::LoopPair { end_leads_to: control.addr, body });
+        }
         let pass = self.passing(!self.states.inactive_break, control)? - self.states.inactive_break;
         let mut another_round = pass.any();
         if let Some(registers) = &mut self.registers {
@@ -414,9 +429,10 @@ impl Flow {
                     another_round &= registers.trip > 0;
                 }
                 LoopKind::Dx10 => {
-                    if let Some(left) = registers.trip.checked_sub(1) {
-                        registers.trip = left;
-                        another_round &= left > 0;
+                    // 0 is no limit.
+                    if let Some(rounds) = registers.trip.checked_sub(1) {
+                        registers.trip = rounds;
+                        another_round &= rounds > 0;
                     }
                 }
             }
@@ -440,7 +456,10 @@ impl Flow {
         })
     }
 
-    /// 0x08 LOOP_CONTINUE: lanes that pass wait for the next round.
+    /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next round.
+    ///
+    /// "Lanes that pass" excludes those in inactive-break: WHOLE_QUAD_MODE lets them pass the test with their quad, but a
+    /// lane that has left the loop does not come back ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {
@@ -448,8 +467,8 @@ impl Flow {
         })
     }
 
-    /// Goes on, or, when no lane of this round is left (neither active nor inactive-branch), to the LOOP_END at
-    /// ADDR without the branch entries of the loop's body. Jumping as soon as no lane is active would skip the
+    /// Goes to the next instruction; or, when every lane is in inactive-continue or inactive-break, pops the branch
+    /// entries of the loop's body and goes to the LOOP_END at ADDR. Jumping as soon as no lane is active would skip the
     /// else part of an `if` around it. POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
@@ -496,7 +515,7 @@ impl Flow {
     }
 
     /// 0x0d ELSE: among the lanes that were active at the innermost push, active ones and inactive-branch ones
-    /// change places. When nobody is active then: pops POP_COUNT entries and jumps.
+    /// change places. When no lane is active then: pops POP_COUNT entries and jumps.
     #[inline(always)]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
@@ -567,8 +586,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x13 CALL_FS: calls the fetch program that the host has set; ADDR is ignored. Without one the call comes
-    /// back at once, but still needs its place on the stack.
+    /// 0x13 CALL_FS: calls the fetch program of the launch; ADDR is ignored. Without one the call returns at once, but
+    /// still needs its place on the stack.
     pub fn call_fs(&mut self, control: &Control) -> Flows {
         if self.in_fetch_program() {
             return Err(FlowFault::NestedFetchProgram);
@@ -591,7 +610,7 @@ impl Flow {
         }
     }
 
-    /// 0x14 RETURN: when every active lane passes (also when there is none), goes back to where the call was.
+    /// 0x14 RETURN: when every active lane passes, also when there is none, goes to the instruction after the call.
     pub fn return_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if (self.states.active - pass).any() {
@@ -631,16 +650,18 @@ impl Flow {
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
-            AluForm::PushBefore => self.push_branch(whole_quad_mode)?,
-            AluForm::Continue | AluForm::Break if self.setup.strict && self.loop_entry().is_none() => {
+            AluForm::ALU_PUSH_BEFORE => self.push_branch(whole_quad_mode)?,
+            AluForm::ALU_CONTINUE | AluForm::ALU_BREAK
+                if self.setup.strict && self.loop_entry().is_none() =>
+            {
                 return Err(FlowFault::OutsideLoop { op: form.name() });
             }
-            AluForm::Alu
-            | AluForm::PopAfter
-            | AluForm::Pop2After
-            | AluForm::Continue
-            | AluForm::Break
-            | AluForm::ElseAfter => {}
+            AluForm::ALU
+            | AluForm::ALU_POP_AFTER
+            | AluForm::ALU_POP2_AFTER
+            | AluForm::ALU_CONTINUE
+            | AluForm::ALU_BREAK
+            | AluForm::ALU_ELSE_AFTER => {}
         }
         Ok(self.alu_lanes(whole_quad_mode))
     }
@@ -652,20 +673,22 @@ impl Flow {
     }
 
     /// A PRED_SET* with UPDATE_EXECUTE_MASK: `skip` are the lanes whose result is "skip". Active ones become
-    /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others stay what they are.
+    /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others keep their state. Gives
+    /// whether the active lanes part: some stay active and some do not.
     #[inline(always)]
-    pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) {
+    pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;
         self.states.active = self.states.active - skip;
         match form {
-            AluForm::Continue => self.states.inactive_continue |= skip,
-            AluForm::Break => self.states.inactive_break |= skip,
-            AluForm::Alu
-            | AluForm::PushBefore
-            | AluForm::PopAfter
-            | AluForm::Pop2After
-            | AluForm::ElseAfter => {}
+            AluForm::ALU_CONTINUE => self.states.inactive_continue |= skip,
+            AluForm::ALU_BREAK => self.states.inactive_break |= skip,
+            AluForm::ALU
+            | AluForm::ALU_PUSH_BEFORE
+            | AluForm::ALU_POP_AFTER
+            | AluForm::ALU_POP2_AFTER
+            | AluForm::ALU_ELSE_AFTER => {}
         }
+        skip.any() && self.states.active.any()
     }
 
     /// The end of an ALU clause: pops or flips as the form says, and goes on to the next instruction; an ALU clause
@@ -673,10 +696,10 @@ impl Flow {
     #[inline(always)]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {
         match form {
-            AluForm::PopAfter => self.pop_entries("ALU_POP_AFTER", 1)?,
-            AluForm::Pop2After => self.pop_entries("ALU_POP2_AFTER", 2)?,
-            AluForm::ElseAfter => self.flip(&Control::to(0))?,
-            AluForm::Alu | AluForm::PushBefore | AluForm::Continue | AluForm::Break => {}
+            AluForm::ALU_POP_AFTER => self.pop_entries("ALU_POP_AFTER", 1)?,
+            AluForm::ALU_POP2_AFTER => self.pop_entries("ALU_POP2_AFTER", 2)?,
+            AluForm::ALU_ELSE_AFTER => self.flip(&Control::to(0))?,
+            AluForm::ALU | AluForm::ALU_PUSH_BEFORE | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK => {}
         }
         self.next()
     }

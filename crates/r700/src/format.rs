@@ -50,7 +50,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// What stands in for a component that a format does not have and a select reads as one: 1 in the number's own
+    /// The value of a component that a format does not have and a select reads as one: 1 in the number's own
     /// kind.
     pub fn one(self) -> u32 {
         match self {

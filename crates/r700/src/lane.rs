@@ -1,7 +1,7 @@
 //! What one lane computes: pure functions on 32-bit registers, one a meaning, without branches so that a loop over
 //! lanes can be vectorised.
 //!
-//! The float profile, the same for every function here (MAN chapter 4; what the manual leaves open is said):
+//! The float profile, the same for every function here (MAN chapter 4; comments say what the manual leaves open):
 //!
 //! * binary32, round to nearest even; operations are not fused;
 //! * a denormal operand counts as zero of its sign, a denormal result becomes zero of its sign ([`flush`]);
@@ -423,7 +423,7 @@ pub fn exp_ieee(a: u32) -> u32 {
 /// log2(a); -infinity for ±0, NaN below.
 pub fn log_ieee(a: u32) -> u32 {
     let x = number(a);
-    // The platform-independent log2 is asked for positive numbers only, so that the special results stand here.
+    // The platform-independent log2 gets positive numbers only: special results are made here.
     let value = if x == 0.0 {
         f64::NEG_INFINITY
     } else if x < 0.0 {

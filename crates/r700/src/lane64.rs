@@ -2,7 +2,7 @@
 //! out. Here a double is one value; which register holds which half is the interpreter's business
 //! ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
 //!
-//! Sources: MAN chapter 8 for the operations; what it leaves open is said.
+//! Sources: MAN chapter 8 for the operations; comments say what it leaves open.
 
 #[cfg(doc)]
 use crate::rules::Rule;

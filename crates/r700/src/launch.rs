@@ -1,40 +1,22 @@
-//! What is true before the first instruction, and what is left after the last: [`Launch`], [`Options`], [`run`],
-//! [`run_in_pieces`], [`Outcome`].
+//! The data of a launch: a program's constants, resources and registers before the first instruction.
 //!
 //! A launch of more lanes than the chip's wavefront has is split into wavefronts, which run one after another in the
 //! order of their lanes. Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Engine, Fidelity, Lane, Level, Mask, Statistics};
+use reconverge_simt::{Lane, Mask};
+use thiserror::Error;
 
-use crate::chip::Chip;
-use crate::code::{Code, CodeOptions, ExportKind};
-use crate::fetch::VertexBuffer;
+use crate::chip::{Chip, LANES};
+use crate::code::{Code, CodeOptions};
+pub use crate::control::Stage;
 use crate::flow::{FlowSetup, LoopConstant};
+use crate::memory::VertexBuffer;
+#[cfg(doc)]
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
-
-#[cfg(doc)]
-use crate::reference::Wave;
-
-pub use crate::run::{run, run_in_pieces, run_observed};
-
-/// The widest wavefront; every lane-wide array has this length.
-pub const LANES: usize = 64;
-
-/// The kind of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// PS.
-    Pixel,
-    /// VS, ES, and the fetch programs they call.
-    Vertex,
-    /// GS.
-    Geometry,
-}
 
 /// What a stage reads besides its registers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,8 +101,46 @@ pub struct Launch {
     pub record_dwords: usize,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
-    /// Global registers, which all wavefronts share: x to w for each lane position. There are as many as stand here.
+    /// Global registers, which all wavefronts share: x to w for each lane position.
     pub global: Vec<[[u32; LANES]; 4]>,
+    /// The deepest nesting of calls.
+    pub call_limit: u32,
+    /// Rounds after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    pub dx10_loop_limit: Option<u32>,
+    /// Whether MULADD_64 keeps its product exact ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
+    pub fused_muladd_64: bool,
+    /// Whether LDEXP_64 takes the integer as src0, as in the manual ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
+    pub ldexp_64_integer_first: bool,
+}
+
+/// The most lanes that a launch can have; [`run_in_pieces`](crate::run::run_in_pieces) runs more.
+pub const MOST_LANES: usize = 1 << 24;
+
+/// Why a launch does not fit the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// More than [`MOST_LANES`].
+    #[error("the launch has {lanes} lanes; 0 to {MOST_LANES} fits")]
+    Lanes {
+        /// [`Launch::lanes`].
+        lanes: usize,
+    },
+    /// The numbers of the lanes are too large to count.
+    #[error("the launch begins at lane {first_lane} and has {lanes} lanes; the last has no number")]
+    FirstLane {
+        /// [`Launch::first_lane`].
+        first_lane: usize,
+        /// [`Launch::lanes`].
+        lanes: usize,
+    },
+    /// More registers than a register number reaches.
+    #[error("the launch has {gprs} registers and {clause_temps} clause temporaries; 0 to 128 fits for each")]
+    Registers {
+        /// [`Launch::num_gprs`].
+        gprs: u8,
+        /// [`Launch::clause_temps`].
+        clause_temps: u8,
+    },
 }
 
 impl Launch {
@@ -151,7 +171,29 @@ impl Launch {
             record_dwords: (8192 + 4096) * 4,
             scatter: Vec::new(),
             global: Vec::new(),
+            call_limit: FlowSetup::CALL_LIMIT,
+            dx10_loop_limit: None,
+            fused_muladd_64: true,
+            ldexp_64_integer_first: false,
         }
+    }
+
+    /// Checks what is wrong with the launch before anything is allocated for it.
+    ///
+    /// # Errors
+    /// See [`LaunchError`].
+    pub fn check(&self) -> Result<(), LaunchError> {
+        let Launch { lanes, first_lane, num_gprs: gprs, clause_temps, .. } = *self;
+        if lanes > MOST_LANES {
+            return Err(LaunchError::Lanes { lanes });
+        }
+        if first_lane.checked_add(lanes).is_none() {
+            return Err(LaunchError::FirstLane { first_lane, lanes });
+        }
+        if gprs.max(clause_temps) > 128 {
+            return Err(LaunchError::Registers { gprs, clause_temps });
+        }
+        Ok(())
     }
 
     /// Takes NUM_GPRS, STACK_SIZE and DX10_CLAMP from a SQ_PGM_RESOURCES register.
@@ -165,176 +207,51 @@ impl Launch {
     pub fn code_options(&self) -> CodeOptions {
         CodeOptions { chip: self.chip, prefer_vector: self.prefer_vector }
     }
-}
 
-/// How to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether undefined behaviour traps; otherwise it does what the rules recommend.
-    pub strict: bool,
-    /// Instructions that a wavefront may take before it counts as stuck.
-    pub watchdog: u64,
-    /// The deepest nesting of calls.
-    pub call_limit: u32,
-    /// Rounds after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
-    pub dx10_loop_limit: Option<u32>,
-    /// Whether MULADD_64 keeps its product exact ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
-    pub fused_muladd_64: bool,
-    /// Whether LDEXP_64 takes the integer as src0, as the manual has it ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
-    pub ldexp_64_integer_first: bool,
-    /// Which engine runs. Results never depend on it.
-    pub engine: Engine,
-    /// The vector instructions that the fast engine may use; `None` for the best that the processor has. Results never
-    /// depend on it.
-    pub level: Option<Level>,
-}
-
-impl Options {
-    /// Undefined behaviour traps.
-    pub const STRICT: Options = Options {
-        strict: true,
-        watchdog: 1 << 26,
-        call_limit: FlowSetup::CALL_LIMIT,
-        dx10_loop_limit: None,
-        fused_muladd_64: true,
-        ldexp_64_integer_first: false,
-        engine: Engine::Reference,
-        level: None,
-    };
-
-    /// Undefined behaviour does what the rules recommend.
-    pub const LENIENT: Options = Options { strict: false, ..Options::STRICT };
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options::STRICT
-    }
-}
-
-/// How exact a run was: what it executed, and which disputed readings it leaned on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Executed {
-    /// ALU and fetch instructions by name, wave-wide executions.
-    pub report: Report,
-    /// Rules that decided something.
-    pub rules: BTreeSet<Rule>,
-}
-
-impl Executed {
-    pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
-        self.report.count(name, fidelity, 1);
-        self.rules.extend(rule);
+    /// The decoded fetch program, if there is one.
+    pub fn fetch_code(&self) -> Option<Arc<Code>> {
+        let fetch = self.fetch_program.as_ref()?;
+        Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
     }
 
-    /// Adds another wavefront's.
-    pub fn add(&mut self, other: &Executed) {
-        self.report.add(&other.report);
-        self.rules.extend(&other.rules);
-    }
-}
-
-/// What left the program through one export target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exported {
-    /// Pixel, position or parameter.
-    pub kind: ExportKind,
-    /// ARRAY_BASE, with the number of the register in its burst added.
-    pub base: u16,
-    /// x, y, z, w for each lane; 0 where nothing was written.
-    pub values: Vec<[u32; 4]>,
-    /// Which components each lane wrote; bit 0 is x.
-    pub written: Vec<u8>,
-}
-
-/// What a geometry program emitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Emission {
-    /// The number of the wavefront's first lane, [`Launch::first_lane`] included.
-    pub first_lane: usize,
-    /// The lanes of the wavefront that emitted.
-    pub lanes: Mask,
-    /// Whether a vertex ended.
-    pub vertex: bool,
-    /// Whether a strip ended.
-    pub cut: bool,
-}
-
-/// Memory after a run. A lane-private space is a list of dwords a lane, as long as the lane's wavefront used; no list at
-/// all, where no lane has written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryOutcome {
-    /// Scratch memory.
-    pub scratch: Vec<Vec<u32>>,
-    /// The reduction buffer.
-    pub reduction: Vec<Vec<u32>>,
-    /// The ring.
-    pub ring: Vec<Vec<u32>>,
-    /// Stream-out records of the four streams.
-    pub streams: [Vec<Vec<u32>>; 4],
-    /// The scatter buffer.
-    pub scatter: Vec<u32>,
-    /// The global registers.
-    pub global: Vec<[[u32; LANES]; 4]>,
-}
-
-/// What a run left.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Export targets, in the order of kind and base.
-    pub exports: Vec<Exported>,
-    /// Lanes that a KILL removed or that were not covered.
-    pub killed: Vec<bool>,
-    /// Memory.
-    pub memory: MemoryOutcome,
-    /// What a geometry program emitted, in order.
-    pub emissions: Vec<Emission>,
-    /// Counts: see [`Wave`] for what is counted.
-    pub statistics: Statistics,
-    /// How exact it was.
-    pub fidelity: Executed,
-    /// Stack entries that the deepest wavefront needed.
-    pub stack_needed: u32,
-}
-
-impl Outcome {
-    /// The export target, if anything was written to it.
-    pub fn export(&self, kind: ExportKind, base: u16) -> Option<&Exported> {
-        self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
+    /// The lanes of the wavefront whose first lane is at `place` of the launch: how many exist, and which of them are
+    /// covered.
+    pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
+        let count = self.lanes.saturating_sub(place).min(self.chip.wave_width.into());
+        let covered = |lane: Lane| match &self.covered {
+            Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
+            None => true,
+        };
+        (count, Mask::from_fn(count, covered))
     }
 
-    /// The export target, which gets a place and zeros for `lanes` lanes if it has none yet.
-    pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
-        let place =
-            self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
-        let place = place.unwrap_or_else(|place| {
-            let (values, written) = (vec![[0; 4]; lanes], vec![0; lanes]);
-            self.exports.insert(place, Exported { kind, base, values, written });
-            place
-        });
-        &mut self.exports[place]
+    /// How many rows the registers are: four components each of the allocated ones, then of the clause temporaries.
+    pub(crate) fn register_rows(&self) -> usize {
+        let allocated = usize::from(self.num_gprs) + usize::from(self.clause_temps);
+        allocated.max(1) * 4
     }
 
-    /// Adds the counts of other lanes.
-    pub(crate) fn add_counts(&mut self, other: &Outcome) {
-        self.statistics.add(&other.statistics);
-        self.fidelity.add(&other.fidelity);
-        self.stack_needed = self.stack_needed.max(other.stack_needed);
+    /// The name of a row, for people.
+    pub(crate) fn row_name(&self, row: usize) -> String {
+        let (place, chan) = (row / 4, char::from(b"xyzw"[row % 4]));
+        let (allocated, temps) = (usize::from(self.num_gprs), usize::from(self.clause_temps));
+        match row.checked_sub(self.register_rows()) {
+            None if place < allocated => format!("R{place}.{chan}"),
+            None => format!("R{}.{chan}", place - allocated + 128 - temps),
+            Some(previous) => ["PV.x", "PV.y", "PV.z", "PV.w", "PS"][previous % 5].to_owned(),
+        }
     }
-}
 
-/// The decoded fetch program of a launch, if it has one.
-pub fn fetch_code(launch: &Launch) -> Option<Arc<Code>> {
-    let fetch = launch.fetch_program.as_ref()?;
-    Some(Arc::new(Code::new(&fetch.words, fetch.start, launch.code_options())))
-}
-
-/// The lanes of the wavefront that begins at `place` of the launch: those that exist, and those of them that are covered.
-pub(crate) fn lanes_of(launch: &Launch, place: usize) -> (usize, Mask) {
-    let count = launch.lanes.saturating_sub(place).min(launch.chip.wave_width.into());
-    let covered = |lane: Lane| match &launch.covered {
-        Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
-        None => true,
-    };
-    (count, Mask::from_fn(count, covered))
+    /// The row of a register component; `None` outside both the allocation and the clause temporaries.
+    pub(crate) fn register_row(&self, register: i32, chan: usize) -> Option<usize> {
+        let (allocated, temps) = (i32::from(self.num_gprs), i32::from(self.clause_temps));
+        let place = if (0..allocated).contains(&register) {
+            register
+        } else if (128 - temps..128).contains(&register) {
+            allocated + register - (128 - temps)
+        } else {
+            return None;
+        };
+        Some(place as usize * 4 + chan)
+    }
 }

@@ -1,25 +1,26 @@
 //! The AMD R700 shader machine, with R600 as a chip option.
 //!
 //! A program is a list of control-flow instructions that launch clauses: straight runs of ALU groups or fetches. All
-//! lanes of a wavefront share one program counter; who takes part is decided by an active mask, a state for each lane
-//! and a stack of masks.
+//! lanes of a wavefront share one program counter; an active mask, a state for each lane and a stack of masks decide which
+//! lanes run.
 //!
-//! Read in this order:
+//! In this order, in which no module imports a later one:
 //!
-//! * [`chip`]: the chips and what differs between them.
 //! * [`words`]: the word formats.
+//! * [`chip`]: the chips and what differs between them.
 //! * [`rules`]: where sources disagree, one named rule each, with the reading chosen and why.
 //! * [`flow`]: the divergence machine, pure: masks, states, stack, loops, calls.
-//! * [`stack`]: how much stack a program needs, without running it.
-//! * [`lane`], [`lane64`]: what one lane computes, pure functions.
-//! * [`meaning`]: which function an opcode is, where it runs, how exact it is.
-//! * [`code`]: the program as execution wants it; its slots, literals and clauses resolved.
-//! * [`reference`](mod@reference): the clear interpreter of a wavefront; `fetch`, [`texture`] and `export` are its fetch clauses and what leaves it,
-//!   [`memory`] and [`format`](mod@format) what they need.
-//! * [`fast`]: the second engine, whole rows at a time, with the same results.
-//! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]: legality.
-//! * [`launch`]: what is true before the first instruction, [`launch::run`], and what is left after the last; `run` has
-//!   the running.
+//! * [`lane`], [`lane64`]: what one lane computes, pure functions; [`format`](mod@format): numbers in memory.
+//! * [`meaning`], [`control`]: what each ALU opcode and each control-flow instruction is, how exact, on which chips.
+//! * [`code`]: a decoded program: slots, literals and clauses resolved. [`stack`]: how much stack it needs.
+//! * [`cause`]: why a program traps.
+//! * [`memory`], [`texture`], [`launch`]: the data of a launch. [`outcome`]: what a run gives.
+//! * [`wave`]: the state of a wavefront; what counts as an instruction, a lane, a divergent branch.
+//! * [`reference`](mod@reference): the clear interpreter.
+//! * [`fast`]: the second engine, which works on whole rows and gives the same results.
+//! * [`run`](mod@run): runs a launch.
+//! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]:
+//!   legality; [`coverage`](mod@coverage): the list of all instructions.
 //!
 //! Documents by short name: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, by PDF page;
 //! Mesa, LLVM, XF86, DECAF, CEMU and M2S are explained in [`rules`].
@@ -28,22 +29,23 @@
 //! use reconverge_isa::Program;
 //! use reconverge_r700::chip::Chip;
 //! use reconverge_r700::code::ExportKind;
-//! use reconverge_r700::launch::{Launch, Options, Stage, run};
+//! use reconverge_r700::launch::{Launch, Stage};
+//! use reconverge_r700::run::run;
+//! use reconverge_simt::Options;
 //! // MOV R0.x, 1.0; EXPORT_DONE PIXEL 0, R0.x___
 //! let words = vec![0x0000_0002, 0xa000_0000, 0xc000_0000, 0x9420_0ff8, 0x8000_00f9, 0x0000_0c90];
 //! let launch = Launch::new(Chip::RV770, Stage::Pixel, 2);
-//! let outcome = run(&Program::from_words(words), &launch, &Options::STRICT).unwrap();
+//! let outcome = run(&Program::from_words(words), &launch, &Options::default()).unwrap();
 //! assert_eq!(outcome.export(ExportKind::Pixel, 0).unwrap().values[1], [0x3f80_0000, 0, 0, 0]);
 //! ```
 
+pub mod cause;
 pub mod chip;
 pub mod code;
+pub mod control;
 pub mod coverage;
-mod decode;
 pub mod explain;
-mod export;
 pub mod fast;
-pub mod fetch;
 pub mod flow;
 pub mod format;
 pub mod lane;
@@ -52,10 +54,12 @@ pub mod launch;
 pub mod lint;
 pub mod meaning;
 pub mod memory;
+pub mod outcome;
 pub mod reference;
 pub mod rules;
-mod run;
+pub mod run;
 pub mod stack;
 pub mod text;
 pub mod texture;
+pub mod wave;
 pub mod words;

@@ -1,6 +1,6 @@
-//! Whether a program is one that the hardware defines: slots, read ports, constants, clauses, exports.
+//! Checks that the hardware defines what a program does: slots, read ports, constants, clauses, exports.
 //!
-//! Every rule has a name and a source. What cannot be decoded at all is reported by the rule `decode`.
+//! Every rule has a name and a source. Words without a meaning break the rule `decode`.
 
 use crate::chip::{Chip, Family};
 use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeOptions, Export, ExportKind, Group, Operand, TRANS};
@@ -15,7 +15,7 @@ pub struct Rule {
     pub name: &'static str,
     /// What it demands.
     pub demands: &'static str,
-    /// Where that stands.
+    /// The source.
     pub source: &'static str,
 }
 
@@ -57,16 +57,16 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// Address in 64-bit words.
     pub addr: u32,
-    /// What is there.
+    /// What breaks it.
     pub what: String,
 }
 
-/// What is wrong with the program that starts at the first of `words`, in order of address.
+/// The findings in the program that starts at the first of `words`, in order of address.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     let code = Code::new(words, 0, CodeOptions::new(chip));
     let mut lint = Lint { words, chip, found: Vec::new() };
     for (addr, fault) in code.faults() {
-        lint.say(&DECODE, addr, fault.to_string());
+        lint.find(&DECODE, addr, fault.to_string());
     }
     for (addr, cf) in code.instructions() {
         lint.cf(&code, addr, cf);
@@ -83,11 +83,11 @@ struct Lint<'a> {
 
 /// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE (r700.md 4.6).
 const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]];
-/// The same for slot t.
+/// The cycle in which slot t fetches sources 0, 1 and 2, by BANK_SWIZZLE.
 const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
 impl Lint<'_> {
-    fn say(&mut self, rule: &'static Rule, addr: u32, what: impl Into<String>) {
+    fn find(&mut self, rule: &'static Rule, addr: u32, what: impl Into<String>) {
         self.found.push(Finding { rule, addr, what: what.into() });
     }
 
@@ -100,7 +100,7 @@ impl Lint<'_> {
             CfOp::Fetch(inst, control, _) => {
                 self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode);
                 if control.addr % 2 != 0 {
-                    self.say(&ALIGNMENT, addr, format!("{} names address {}", inst.name(), control.addr));
+                    self.find(&ALIGNMENT, addr, format!("{} names address {}", inst.name(), control.addr));
                 }
             }
             CfOp::Alu(clause) => self.alu(code, clause),
@@ -114,7 +114,7 @@ impl Lint<'_> {
 
     fn modes(&mut self, addr: u32, whole_quad: bool, valid_pixel: bool) {
         if whole_quad && valid_pixel {
-            self.say(&MODES, addr, "both are set");
+            self.find(&MODES, addr, "both are set");
         }
     }
 
@@ -127,40 +127,21 @@ impl Lint<'_> {
             CfInst::LOOP_START | CfInst::LOOP_START_DX10 | CfInst::LOOP_START_NO_AL => {
                 let end = target.checked_sub(1).and_then(at);
                 if end != Some((CfInst::LOOP_END, addr + 1)) {
-                    self.say(&LOOP_PAIR, addr, format!("no LOOP_END for this loop stands before {target}"));
+                    self.find(
+                        &LOOP_PAIR,
+                        addr,
+                        format!("no LOOP_END of this loop is at {}", target.wrapping_sub(1)),
+                    );
                 }
             }
             CfInst::LOOP_BREAK | CfInst::LOOP_CONTINUE => {
                 if at(target).is_none_or(|(inst, _)| inst != CfInst::LOOP_END) {
-                    self.say(&LOOP_EXIT, addr, format!("no LOOP_END stands at {target}"));
+                    self.find(&LOOP_EXIT, addr, format!("no LOOP_END is at {target}"));
                 }
             }
-            CfInst::CALL if pop_count != 0 => self.say(&CALL_POP, addr, format!("POP_COUNT is {pop_count}")),
-            CfInst::CALL
-            | CfInst::NOP
-            | CfInst::TEX
-            | CfInst::VTX
-            | CfInst::VTX_TC
-            | CfInst::LOOP_END
-            | CfInst::JUMP
-            | CfInst::PUSH
-            | CfInst::PUSH_ELSE
-            | CfInst::ELSE
-            | CfInst::POP
-            | CfInst::POP_JUMP
-            | CfInst::POP_PUSH
-            | CfInst::POP_PUSH_ELSE
-            | CfInst::CALL_FS
-            | CfInst::RETURN
-            | CfInst::EMIT_VERTEX
-            | CfInst::EMIT_CUT_VERTEX
-            | CfInst::CUT_VERTEX
-            | CfInst::KILL
-            | CfInst::END_PROGRAM
-            | CfInst::WAIT_ACK
-            | CfInst::TEX_ACK
-            | CfInst::VTX_ACK
-            | CfInst::VTX_TC_ACK => {}
+            CfInst::CALL if pop_count != 0 => self.find(&CALL_POP, addr, format!("POP_COUNT is {pop_count}")),
+            // No rule is about the others.
+            _ => {}
         }
     }
 
@@ -173,7 +154,7 @@ impl Lint<'_> {
             ExportKind::Param => base < 32,
         };
         if !(export.base..=last).all(fits) {
-            self.say(&EXPORT_TARGET, addr, format!("{:?} {} to {last}", export.kind, export.base));
+            self.find(&EXPORT_TARGET, addr, format!("{:?} {} to {last}", export.kind, export.base));
         }
     }
 
@@ -195,13 +176,13 @@ impl Lint<'_> {
             predicates += usize::from(pred);
             kills += usize::from(matches!(op.opcode.meaning, Meaning::Kill(_)));
             if (op.update_pred || op.update_execute_mask) && !pred {
-                self.say(&PRED_UPDATE, addr, format!("{name} updates it"));
+                self.find(&PRED_UPDATE, addr, format!("{name} updates it"));
             }
             if op.update_execute_mask && !last {
-                self.say(&EXEC_LAST, addr, "groups follow");
+                self.find(&EXEC_LAST, addr, "groups follow");
             }
-            if mova(op) && last && clause.form != AluForm::PushBefore {
-                self.say(&MOVA_USE, addr, format!("{name} stands in the last group"));
+            if mova(op) && last && clause.form != AluForm::ALU_PUSH_BEFORE {
+                self.find(&MOVA_USE, addr, format!("{name} is in the last group"));
             }
             let sources = &op.sources[..usize::from(op.opcode.sources)];
             let by_ar = matches!(
@@ -214,7 +195,7 @@ impl Lint<'_> {
             );
             if (op.dst_rel || sources.iter().any(|source| source.rel)) && by_ar && group.ops.iter().any(mova)
             {
-                self.say(&MOVA_USE, addr, "AR is written in this group");
+                self.find(&MOVA_USE, addr, "AR is written in this group");
             }
             let integer =
                 matches!(op.opcode.meaning, Meaning::Bits1(_) | Meaning::Bits2(_) | Meaning::Bits3(_))
@@ -223,7 +204,7 @@ impl Lint<'_> {
             if integer
                 && (op.clamp || op.omod != 1.0 || sources.iter().any(|source| source.abs || source.neg))
             {
-                self.say(&INTEGER_MODIFIER, addr, format!("{name} has one"));
+                self.find(&INTEGER_MODIFIER, addr, format!("{name} has one"));
             }
             for source in sources {
                 self.source(clause, op, source.operand, source.rel, addr);
@@ -232,7 +213,7 @@ impl Lint<'_> {
                 self.index_mode(op, addr);
             } else if op.write {
                 if written.contains(&(op.dst_gpr, op.dst_chan)) {
-                    self.say(
+                    self.find(
                         &DOUBLE_WRITE,
                         addr,
                         format!("R{}.{}", op.dst_gpr, ["x", "y", "z", "w"][usize::from(op.dst_chan & 3)]),
@@ -246,10 +227,10 @@ impl Lint<'_> {
             && predicates + kills > 1
             && !group.ops.iter().all(|op| matches!(op.opcode.meaning, Meaning::Double(_)))
         {
-            self.say(
+            self.find(
                 &ONE_PREDICATE,
                 group.addr,
-                format!("{predicates} PRED_SET and {kills} KILL stand here"),
+                format!("the group has {predicates} PRED_SET and {kills} KILL"),
             );
         }
     }
@@ -269,15 +250,15 @@ impl Lint<'_> {
                     KcacheMode::LOCK_2 | KcacheMode::LOCK_LOOP_INDEX => 32,
                 };
                 if index >= locked {
-                    self.say(&KCACHE_RANGE, addr, format!("KC{set}[{index}] is read, {locked} are locked"));
+                    self.find(&KCACHE_RANGE, addr, format!("KC{set}[{index}] is read, {locked} are locked"));
                 }
                 if rel {
-                    self.say(&KCACHE_REL, addr, format!("KC{set}[{index}] is indexed"));
+                    self.find(&KCACHE_REL, addr, format!("KC{set}[{index}] is indexed"));
                 }
             }
             Operand::Value(_) | Operand::Previous(_) | Operand::PreviousScalar => {
                 if rel {
-                    self.say(&KCACHE_REL, addr, "a constant or a previous result is indexed");
+                    self.find(&KCACHE_REL, addr, "a constant or a previous result is indexed");
                 }
             }
         }
@@ -290,7 +271,7 @@ impl Lint<'_> {
             IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => self.chip.family == Family::R700,
         };
         if !fits {
-            self.say(&INDEX_MODE, addr, op.index_mode.name());
+            self.find(&INDEX_MODE, addr, op.index_mode.name());
         }
     }
 
@@ -304,7 +285,7 @@ impl Lint<'_> {
             let trans = op.slot == TRANS;
             let cycles = if trans { SCALAR.get(bank) } else { VECTOR.get(bank) };
             let Some(cycles) = cycles else {
-                self.say(
+                self.find(
                     &BANK_SWIZZLE,
                     addr,
                     format!("{bank} in slot {}", ["x", "y", "z", "w", "t"][usize::from(op.slot)]),
@@ -317,14 +298,14 @@ impl Lint<'_> {
             };
             let count = sources.iter().filter(|source| constant(&source.operand)).count();
             if trans && count > 2 {
-                self.say(&TRANS_CONSTANTS, addr, format!("{count} are read"));
+                self.find(&TRANS_CONSTANTS, addr, format!("{count} are read"));
             }
             for (index, source) in sources.iter().enumerate() {
                 let cycle = cycles[index];
                 match source.operand {
                     Operand::Gpr { gpr, chan } => {
                         if trans && cycle < count {
-                            self.say(
+                            self.find(
                                 &READ_PORT,
                                 addr,
                                 format!(
@@ -339,7 +320,7 @@ impl Lint<'_> {
                         match port[cycle][chan] {
                             Some(other) if other != gpr => {
                                 let chan = ["x", "y", "z", "w"][chan];
-                                self.say(
+                                self.find(
                                     &READ_PORT,
                                     addr,
                                     format!("cycle {cycle} reads R{other}.{chan} and R{gpr}.{chan}"),
@@ -354,7 +335,7 @@ impl Lint<'_> {
                     Operand::ConstantFile { index, chan } => constants.push((2, index, self.component(chan))),
                     Operand::Previous(_) | Operand::PreviousScalar => {
                         if trans && count > 0 && cycle < count {
-                            self.say(
+                            self.find(
                                 &READ_PORT,
                                 addr,
                                 format!(
@@ -370,7 +351,7 @@ impl Lint<'_> {
         constants.sort_unstable();
         constants.dedup();
         if constants.len() > limit {
-            self.say(&CONSTANT_PORT, group.addr, format!("{} are read", constants.len()));
+            self.find(&CONSTANT_PORT, group.addr, format!("{} are read", constants.len()));
         }
     }
 

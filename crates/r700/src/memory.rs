@@ -1,12 +1,14 @@
-//! The memory a program can reach: per-lane scratch and records; shared by wavefronts the scatter buffer, the global
-//! registers and the local data share.
+//! The memory that a program can reach: scratch and records of each lane; scatter buffer, global registers and local data
+//! share, which wavefronts share; buffers of vertex fetches.
 //!
-//! Everything counts in dwords. Source: MAN p. 35 (data share) and p. 45 (memory exports). How a lane's private
-//! place is found in the host's buffers is the host's business; here a lane simply has a record of its own.
+//! Addresses count dwords, except in vertex buffers. Source: MAN p. 35 (data share) and p. 45 (memory exports); resource
+//! words from Mesa `r600d.h`. The driver places the records of lanes in memory; here each lane has a record of its own.
 
 use reconverge_simt::Lane;
 
-use crate::launch::LANES;
+use crate::chip::LANES;
+use crate::format::{Number, Swap};
+use crate::words::DataFormat;
 
 /// A space in which every lane of a wavefront has dwords of its own; grows as it is written, up to a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +23,7 @@ impl Private {
         Private { rows: Vec::new(), limit }
     }
 
-    /// Forgets everything that was written.
+    /// Makes all dwords zero.
     pub fn clear(&mut self) {
         self.rows.clear();
     }
@@ -31,7 +33,7 @@ impl Private {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])
     }
 
-    /// Stores a dword; says whether it lies within the limit. One beyond it is dropped.
+    /// Stores a dword and gives whether it is within the limit; beyond it the store is dropped.
     pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
         if dword >= self.limit {
             return false;
@@ -60,11 +62,11 @@ impl Private {
 /// second source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
-    /// All of them, or none before the first is written: most programs have no use for them.
+    /// Empty until the first is written: most programs use none.
     words: Vec<u32>,
 }
 
-/// What outlives a wavefront: the wavefronts of a launch run one after another on one SIMD and hand it on.
+/// What the wavefronts of a launch share. They run one after another, as on one SIMD.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Simd {
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
@@ -85,7 +87,7 @@ impl DataShare {
             .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
     }
 
-    /// Stores a dword; says whether it lies in the bank.
+    /// Stores a dword and gives whether it is in the bank; outside the store is dropped.
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
@@ -93,5 +95,129 @@ impl DataShare {
             self.words[bank * BANK_DWORDS + dword] = value;
         }
         inside
+    }
+}
+
+/// The lane-private spaces.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spaces {
+    pub(crate) scratch: Private,
+    pub(crate) reduction: Private,
+    pub(crate) ring: Private,
+    pub(crate) streams: [Private; 4],
+}
+
+/// One of the spaces that a memory instruction can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Scratch,
+    Reduction,
+    Ring,
+    Stream(usize),
+    Scatter,
+}
+
+impl Spaces {
+    pub(crate) fn new(scratch_dwords: usize, record_dwords: usize) -> Spaces {
+        let record = || Private::new(record_dwords);
+        Spaces {
+            scratch: Private::new(scratch_dwords),
+            reduction: record(),
+            ring: record(),
+            streams: [record(), record(), record(), record()],
+        }
+    }
+
+    /// Makes all dwords zero.
+    pub(crate) fn clear(&mut self) {
+        let Spaces { scratch, reduction, ring, streams } = self;
+        for space in [scratch, reduction, ring].into_iter().chain(streams) {
+            space.clear();
+        }
+    }
+
+    /// The lane-private space; `None` for the scatter buffer.
+    pub(crate) fn private(&self, space: Space) -> Option<&Private> {
+        match space {
+            Space::Scratch => Some(&self.scratch),
+            Space::Reduction => Some(&self.reduction),
+            Space::Ring => Some(&self.ring),
+            Space::Stream(number) => Some(&self.streams[number]),
+            Space::Scatter => None,
+        }
+    }
+
+    /// [`Spaces::private`], for writing.
+    pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
+        match space {
+            Space::Scratch => Some(&mut self.scratch),
+            Space::Reduction => Some(&mut self.reduction),
+            Space::Ring => Some(&mut self.ring),
+            Space::Stream(number) => Some(&mut self.streams[number]),
+            Space::Scatter => None,
+        }
+    }
+}
+
+/// A buffer that vertex fetches read: a vertex resource with its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VertexBuffer {
+    /// The memory, from the resource's base to its last byte.
+    pub bytes: Vec<u8>,
+    /// Bytes from one element to the next, 0 to 2047.
+    pub stride: u32,
+    /// CLAMP_X: what lies outside reads as NaN instead of 0.
+    pub nan_outside: bool,
+    /// DATA_FORMAT, for fetches with USE_CONST_FIELDS.
+    pub format: u32,
+    /// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL, for fetches with USE_CONST_FIELDS.
+    pub number: Number,
+    /// ENDIAN_SWAP, for fetches with USE_CONST_FIELDS.
+    pub swap: Swap,
+}
+
+impl VertexBuffer {
+    /// Elements of four dwords, as drivers bind constant buffers for vertex fetches.
+    pub fn constants(words: &[u32]) -> VertexBuffer {
+        VertexBuffer {
+            bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+            stride: 16,
+            nan_outside: false,
+            format: DataFormat::FMT_32_32_32_32_FLOAT as u32,
+            number: Number::UnsignedInt,
+            swap: Swap::None,
+        }
+    }
+
+    /// A buffer described by the seven words of a vertex resource; `bytes` is its memory from the base on. Memory
+    /// beyond the size that the words give is cut off.
+    pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
+        let [_, size, layout, ..] = words;
+        bytes.truncate((size as usize).saturating_add(1));
+        VertexBuffer {
+            bytes,
+            stride: layout >> 8 & 0x7ff,
+            nan_outside: layout >> 19 & 1 != 0,
+            format: layout >> 20 & 0x3f,
+            number: number_of(layout >> 26 & 3, layout >> 28 & 1 != 0, layout >> 29 & 1 != 0),
+            swap: match layout >> 30 {
+                0 => Swap::None,
+                1 => Swap::In16,
+                2 => Swap::In32,
+                _ => Swap::In64,
+            },
+        }
+    }
+}
+
+/// The number that NUM_FORMAT, FORMAT_COMP and SRF_MODE name. NUM_FORMAT 3 has no meaning; it reads as SCALED does.
+pub(crate) fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
+    match (num_format, signed) {
+        (0, false) => Number::UnsignedNorm,
+        (0, true) => Number::SignedNorm { no_zero },
+        (1, false) => Number::UnsignedInt,
+        (1, true) => Number::SignedInt,
+        (_, false) => Number::UnsignedScaled,
+        (_, true) => Number::SignedScaled,
     }
 }

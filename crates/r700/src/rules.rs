@@ -64,7 +64,7 @@ rules! {
     LOCK_LOOP_INDEX_COUNTS_LINES = 1, OneSource,
         "Does LOCK_LOOP_INDEX add aL to the line or to the constant number?",
         "aL is added to the line.",
-        "Mesa quotes the manual as `[line + loop_ctr]`; DECAF adds it to the constant; nobody emits it today.";
+        "Mesa quotes the manual as `[line + loop_ctr]`; DECAF adds it to the constant; no compiler emits it today.";
     TYPE_2_AND_3_BY_FAMILY = 2, Compilers,
         "What are TYPE 2 and 3 of a memory export?",
         "READ and READ_IND on R600, WRITE_ACK and WRITE_IND_ACK on R700.",
@@ -139,7 +139,7 @@ rules! {
         "Only MEM_INST, MEM_OP and the word of MUX_CNTL are documented.";
     PUSH_ELSE_INVERTS = 20, Recommended,
         "What exactly do PUSH_ELSE and POP_PUSH_ELSE do?",
-        "Push always, then keep the lanes that fail the test; jump when none is left.",
+        "Push always, then keep the lanes that fail the test; jump when there is none.",
         "Only one-line descriptions are known.";
     WHOLE_QUAD_REVIVES_BRANCHES_ONLY = 21, Recommended,
         "Which inactive lanes can WHOLE_QUAD_MODE wake?",
@@ -183,8 +183,8 @@ rules! {
         "Secondary description only.";
     INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP = 31, OneSource,
         "Does a group see what one of its own instructions writes through an index?",
-        "The instructions behind it do; all other writes are seen by the next group only.",
-        "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array behind it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's tells the two readings apart.";
+        "The instructions after it do; all other writes are seen by the next group only.",
+        "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array after it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's tells the two readings apart.";
     GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
         "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
         "One file for all wavefronts, a column for each lane position; an operand that is indexed reaches it, the others do not. Without it, or beyond it, the rules of a bad index apply.",
@@ -199,7 +199,7 @@ rules! {
         "Only `filter weights` is known.";
     CUBEMAP_INDEX_IS_THE_ELEMENT = 35, Recommended,
         "Where does SET_CUBEMAP_INDEX take its index from, and how long does it hold?",
-        "From x of its source, as a float; for the cube fetches behind it in the same clause, in place of the element that the face number carries.",
+        "From x of its source, as a float; for the cube fetches after it in the same clause, in place of the element that the face number carries.",
         "Opcode tables give it one source and no destination; gradients live in their clause, too.";
 }
 

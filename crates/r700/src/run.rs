@@ -1,32 +1,35 @@
-//! Running a launch: its wavefronts one after another, all at once or piece by piece.
+//! Runs a launch: all its wavefronts, at once or piece by piece.
 
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::registers::Row;
-use reconverge_simt::{Engine, Machine, Observer, Silent, Step, Trap};
+use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap};
 
-use crate::code::Code;
+use crate::cause::Cause;
 use crate::fast::{self, Fast};
-use crate::launch::{Input, LANES, Launch, Options, Outcome, fetch_code};
+use crate::launch::{Input, Launch, LaunchError, MOST_LANES};
 use crate::memory::Simd;
-use crate::reference::{Cause, Wave};
+use crate::outcome::Outcome;
+use crate::wave::{Origin, Wave};
+
+/// Why a launch gives no outcome.
+pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
 /// Runs a program to its end on the engine of the options.
 ///
-/// On the fast engine wavefronts that share nothing run on the threads of the rayon pool in which this is called.
+/// On the fast engine wavefronts that share nothing run on as many threads of the rayon pool as [`Options::workers`] says.
 ///
 /// # Errors
-/// The trap of the first wavefront that has one; its lanes are those of that wavefront.
-pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
+/// The launch does not fit the machine; the trap of the first wavefront that has one; the engines differ.
+pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_observed(program, launch, options, &mut Silent)
 }
 
-/// [`run`] with an observer, which sees the wavefronts one after another, on one thread. One that takes data
-/// ([`Observer::DATA`]) sees those of the reference interpreter, whatever the engine, and so does any one when the engine
-/// is [`Engine::Lockstep`]; the fast engine tells the others the same at its own speed.
+/// [`run`] with an observer, which is notified of the events of one wavefront after another, on one thread. They come from
+/// the reference interpreter, unless the engine is [`Engine::Fast`] and the observer takes no data ([`Observer::DATA`]).
+/// With [`Engine::Lockstep`] an observer of [`Observer::PATHS`] gets the fast engine's instructions by path.
 ///
 /// # Errors
 /// As [`run`].
@@ -35,22 +38,23 @@ pub fn run_observed<O: Observer>(
     launch: &Launch,
     options: &Options,
     observer: &mut O,
-) -> Result<Outcome, Trap<Cause>> {
+) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
     let mut running = Running::new(program, launch.clone(), options);
-    let outcome = running.all(observer)?;
+    let outcome = running.all(program, observer)?;
     Ok(running.shared_to(outcome))
 }
 
 /// [`run`] for launches of any number of lanes in bounded memory: `piece` lanes at a time, rounded up to whole
-/// wavefronts, at least one.
+/// wavefronts, at least one, at most [`MOST_LANES`].
 ///
-/// `inputs` gives the registers at the start of the lanes of a range, in place of [`Launch::inputs`]; `done` takes what
-/// those lanes have left: exports, killed lanes, lane-private memory, emissions, and the counts of the piece. Lists of
-/// both begin with the first lane of the range; an [`Emission`](crate::launch::Emission) has its wavefront's number in
-/// the whole launch. What later wavefronts can see of earlier ones goes on from piece to piece.
+/// `inputs` gives the registers at the start of the lanes of a range, in place of [`Launch::inputs`]; `done` takes the
+/// results of those lanes: exports, killed lanes, lane-private memory, emissions, and the counts of the piece. Lists of
+/// both begin with the first lane of the range; an [`Emission`](crate::outcome::Emission) has its wavefront's number in
+/// the whole launch. Memory that wavefronts share goes on from piece to piece.
 ///
-/// Gives what belongs to the whole: scatter buffer and global registers, and the sums of counts. All of it is what [`run`]
-/// would give.
+/// Gives the results of the whole: scatter buffer and global registers, and the sums of counts. All of it is what [`run`]
+/// gives.
 ///
 /// # Errors
 /// As [`run`]; the pieces before are done then.
@@ -61,9 +65,9 @@ pub fn run_in_pieces(
     piece: usize,
     mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
     mut done: impl FnMut(Range<usize>, Outcome),
-) -> Result<Outcome, Trap<Cause>> {
-    let width = usize::from(launch.chip.wave_width);
-    let piece = piece.max(1).checked_next_multiple_of(width).unwrap_or(launch.lanes.max(1));
+) -> Result<Outcome, RunError> {
+    Launch { lanes: 0, ..launch.clone() }.check().map_err(RunError::Launch)?;
+    let piece = piece.clamp(1, MOST_LANES).next_multiple_of(launch.chip.wave_width.into());
     let mut running = Running::new(program, launch.clone(), options);
     let mut whole = Outcome::default();
     for start in (0..launch.lanes).step_by(piece) {
@@ -74,54 +78,26 @@ pub fn run_in_pieces(
         next.first_lane = launch.first_lane + start;
         next.covered = launch.covered.as_ref().map(covered);
         next.inputs = inputs(range.clone());
-        let outcome = running.all(&mut Silent)?;
+        let outcome = running.all(program, &mut Silent)?;
         whole.add_counts(&outcome);
         done(range, outcome);
     }
     Ok(running.shared_to(whole))
 }
 
-/// What wavefronts are made of.
-pub(crate) struct Origin {
-    pub(crate) code: Arc<Code>,
-    pub(crate) fetch_code: Option<Arc<Code>>,
-    pub(crate) launch: Arc<Launch>,
-    pub(crate) options: Options,
-}
-
-impl Origin {
-    /// The wavefront whose first lane is at `place`, with rows behind its registers.
-    pub(crate) fn wave(&self, place: usize, room: &[Row<LANES>]) -> Wave {
-        let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
-        Wave::with_room(code, fetch_code, launch, self.options, place, room)
-    }
-
-    /// Lanes of a wavefront.
-    pub(crate) fn width(&self) -> usize {
-        self.launch.chip.wave_width.into()
-    }
-
-    /// Where in the launch each wavefront begins.
-    pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
-        (0..self.launch.lanes).step_by(self.width())
-    }
-}
-
-/// A launch under way.
+/// A launch while it runs.
 struct Running {
     origin: Origin,
-    /// The program lowered, if its engine needs that.
+    /// The lowered program, if the engine needs it.
     fast: Option<Fast>,
-    /// What all wavefronts share, as the last one has left it.
+    /// What all wavefronts share.
     simd: Simd,
 }
 
 impl Running {
     fn new(program: &Program, mut launch: Launch, options: &Options) -> Running {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
-        let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
-        let fetch_code = fetch_code(&launch);
-        let origin = Origin { code, fetch_code, launch: Arc::new(launch), options: *options };
+        let origin = Origin::new(program, launch, options);
         let fast = match options.engine {
             Engine::Reference => None,
             Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
@@ -130,18 +106,29 @@ impl Running {
     }
 
     /// Runs all wavefronts.
-    fn all<O: Observer>(&mut self, observer: &mut O) -> Result<Outcome, Trap<Cause>> {
+    fn all<O: Observer>(&mut self, program: &Program, observer: &mut O) -> Result<Outcome, RunError> {
         let Running { origin, fast, simd } = self;
         match (origin.options.engine, fast) {
-            (Engine::Fast, Some(fast)) if !O::DATA => return fast::run(origin, fast, simd, observer),
-            (Engine::Lockstep, Some(fast)) if !O::ENABLED => return fast::lockstep::run(origin, fast, simd),
+            (Engine::Fast, Some(fast)) if !O::DATA => return Ok(fast::run(origin, fast, simd, observer)?),
+            (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
+                let mut shares = Shares::default();
+                let outcome = fast::lockstep::run(origin, fast, simd, &program.words, &mut shares);
+                shares.announce(observer);
+                return outcome;
+            }
             (Engine::Reference | Engine::Fast | Engine::Lockstep, _) => {}
         }
         let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
         for place in origin.places() {
             let mut wave = origin.wave(place, &[]);
             wave.set_simd(take(simd));
-            while wave.step(observer)? == Step::Running {}
+            loop {
+                match wave.step(observer) {
+                    Ok(Step::Running) => {}
+                    Ok(Step::Done) => break,
+                    Err(trap) => return Err(wave.trapped(trap).into()),
+                }
+            }
             *simd = wave.finish(&mut outcome);
         }
         Ok(outcome)
@@ -151,5 +138,88 @@ impl Running {
     fn shared_to(self, mut outcome: Outcome) -> Outcome {
         (outcome.memory.scatter, outcome.memory.global) = (self.simd.scatter, self.simd.global);
         outcome
+    }
+}
+
+/// A launch as a machine: one instruction a step, wavefront after wavefront. A copy is a snapshot. All steps are the
+/// reference interpreter's.
+#[derive(Clone, Debug)]
+pub struct Run {
+    origin: Arc<Origin>,
+    /// The wavefront that runs; the last one at the end.
+    wave: Wave,
+    done: bool,
+    /// What the wavefronts that have ended left. Shared between copies until one of them adds to it.
+    outcome: Arc<Outcome>,
+}
+
+impl Run {
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn new(program: &Program, mut launch: Launch, options: &Options) -> Result<Run, LaunchError> {
+        launch.check()?;
+        let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
+        let origin = Arc::new(Origin::new(program, launch, options));
+        let mut wave = origin.wave(0, &[]);
+        wave.set_simd(Simd { scatter, global, ..Simd::default() });
+        let done = origin.launch.lanes == 0;
+        Ok(Run { origin, wave, done, outcome: Arc::default() })
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.origin.launch
+    }
+
+    /// The wavefront that runs; after the end, the last.
+    pub fn wave(&self) -> &Wave {
+        &self.wave
+    }
+
+    /// The place in the launch of the first lane of the wavefront that runs; `None` after the end.
+    pub fn place(&self) -> Option<usize> {
+        (!self.done).then_some(self.wave.place)
+    }
+
+    /// The trap with its place in the launch.
+    pub fn locate(&self, trap: Trap<Cause>) -> RunError {
+        self.wave.trapped(trap).into()
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.outcome.statistics;
+        if !self.done {
+            statistics.add(&self.wave.statistics());
+        }
+        statistics
+    }
+
+    /// What is left; complete once a step has returned [`Step::Done`].
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome::clone(&self.outcome);
+        let Simd { scatter, global, .. } = self.wave.simd();
+        (outcome.memory.scatter, outcome.memory.global) = (scatter.clone(), global.clone());
+        outcome
+    }
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped; the wavefront stays at the instruction that did.
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done || self.wave.step(observer)? == Step::Running {
+            return Ok(if self.done { Step::Done } else { Step::Running });
+        }
+        self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes);
+        let next = self.wave.place + self.origin.width();
+        if next >= self.origin.launch.lanes {
+            self.done = true;
+            return Ok(Step::Done);
+        }
+        self.wave.restart(next);
+        Ok(Step::Running)
     }
 }

@@ -1,36 +1,36 @@
-//! How much stack a program can need, read off its control flow without running it.
+//! How much stack a program can need, found from its control flow without running it.
 //!
-//! Every path is followed, whatever its conditions: the result is what STACK_SIZE must be for any input. The costs are
-//! those of [`StackUse`] (MAN p. 51).
+//! Every path is followed, whatever its conditions: the result is the STACK_SIZE that is enough for any input. The costs
+//! are those of [`StackUse`] (MAN p. 51).
 
 use std::collections::HashSet;
 
-use crate::code::{CfOp, Code};
-use crate::flow::{AluForm, Condition, Control, Cost, StackUse};
+use crate::code::{CfOp, Code, always_returns};
+use crate::flow::{AluForm, Control, Cost, StackUse};
 use crate::words::CfInst;
 
-/// An entry of the stack as far as the program's shape fixes it.
+/// What is known of a stack entry without running the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     cost: Cost,
-    /// Where a RETURN goes.
+    /// The address to which a RETURN goes.
     return_to: u32,
 }
 
-/// A place in the program with what the stack holds there.
+/// A place in the program with the stack there.
 type At = (u32, Vec<Place>);
 
 /// The most entries a stack is followed to: what the eight bits of STACK_SIZE can declare, in the smallest subentries.
 const DEEPEST: usize = 255 * 8;
 
-/// How much is looked at: addresses with a stack, and the entries of these stacks. Compiled programs have about as many
-/// as instructions.
+/// The most that the search visits: addresses with a stack, and the entries of these stacks. Compiled programs have about
+/// as many as instructions.
 const EFFORT: usize = 1 << 20;
 
-/// The most stack that the program can hold when it begins at `start`; `None` where that has no bound or was not found
-/// within a sensible effort. Paths that would trap end there.
+/// The most stack that the program can need when it begins at `start`; `None` where there is no bound or the search is too
+/// long. A path ends where it would trap.
 ///
-/// What a fetch program holds beyond its call is not in it.
+/// What a fetch program pushes is not included, its call is.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     let mut search = Search { code, open: vec![(start, Vec::new())], most: StackUse::default() };
     let mut seen = HashSet::new();
@@ -54,23 +54,23 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds everything that can come after the instruction at `pc`; `None` where it traps.
+    /// Adds the places that can follow the instruction at `pc`; `None` where it traps.
     fn follow(&mut self, (pc, mut stack): At) -> Option<()> {
         let cf = self.code.cf(pc).ok()?;
         let mut next = Vec::new();
         match &cf.op {
             CfOp::Alu(clause) => {
                 match clause.form {
-                    AluForm::PushBefore => self.push(&mut stack, branch(clause.whole_quad_mode)),
-                    AluForm::PopAfter => pop(&mut stack, 1)?,
-                    AluForm::Pop2After => pop(&mut stack, 2)?,
-                    AluForm::Alu | AluForm::Continue | AluForm::Break | AluForm::ElseAfter => {}
+                    AluForm::ALU_PUSH_BEFORE => self.push(&mut stack, branch(clause.whole_quad_mode)),
+                    AluForm::ALU_POP_AFTER => pop(&mut stack, 1)?,
+                    AluForm::ALU_POP2_AFTER => pop(&mut stack, 2)?,
+                    AluForm::ALU | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK | AluForm::ALU_ELSE_AFTER => {}
                 }
                 next.push((pc + 1, stack));
             }
             CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => next.push((pc + 1, stack)),
             CfOp::Control(inst, control) => {
-                // Where it jumps it may trap, and go on where it does not: what has been found so far counts.
+                // One of its ways may trap: the places found before count.
                 let _ = self.control(*inst, control, pc, stack, &mut next);
             }
         }
@@ -80,7 +80,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Everything that can come after a control-flow instruction, into `next`; `None` when some path traps.
+    /// Adds the places that can follow a control-flow instruction to `next`; `None` when some way traps.
     fn control(
         &mut self,
         inst: CfInst,
@@ -156,7 +156,7 @@ impl Search<'_> {
                 next.push((pc + 1, stack));
             }
             CfInst::RETURN => {
-                if control.cond != Condition::Active || control.valid_pixel_mode {
+                if !always_returns(control) {
                     next.push((pc + 1, stack.clone()));
                 }
                 let back = stack.pop().filter(|place| place.cost == Cost::Call)?;
@@ -198,7 +198,7 @@ fn is_branch(place: &Place) -> bool {
     matches!(place.cost, Cost::Push | Cost::WholeQuadPush)
 }
 
-/// Takes branch entries off; `None` where there are not as many.
+/// Pops branch entries; `None` where there are not as many.
 fn pop(stack: &mut Vec<Place>, count: u8) -> Option<()> {
     for _ in 0..count {
         stack.pop().filter(is_branch)?;

@@ -245,8 +245,8 @@ names! {
         EXPORT_DONE = 40,
         MEM_EXPORT = 58,
     }
-    /// cf_alu
-    pub enum AluForm4(4) {
+    /// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
+    pub enum AluForm(4) {
         ALU = 8,
         ALU_PUSH_BEFORE = 9,
         ALU_POP_AFTER = 10,

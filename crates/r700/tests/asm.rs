@@ -6,11 +6,12 @@ use engines::run;
 use reconverge_isa::{Diagnostic, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Options, Stage};
+use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::text::{self, Assembled, assemble, disassemble};
 use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_simt::Options;
 use reconverge_simt::texture::Image;
 
 fn good(source: &str) -> Assembled {
@@ -36,7 +37,7 @@ fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
         .inputs
         .push(Input { gpr: 0, values: (0..4).map(|lane| [(lane as f32).to_bits(), lane, 0, 0]).collect() });
     change(&mut launch);
-    let outcome = run(&Program::from_words(assembled.words), &launch, &Options::STRICT);
+    let outcome = run(&Program::from_words(assembled.words), &launch, &Options::default());
     let outcome = outcome.unwrap_or_else(|trap| panic!("{trap}"));
     outcome.export(ExportKind::Pixel, 0).expect("pixel 0").values.iter().map(|value| value[0]).collect()
 }
@@ -200,7 +201,7 @@ fn state_is_checked_and_kept_in_order() {
 }
 
 #[test]
-fn each_directive_tells_what_does_not_fit() {
+fn each_directive_says_what_does_not_fit() {
     let cases = [
         (".stag ps", ".stag", "unknown directive", "did you mean `stage`?"),
         (".stage px", "px", "unknown kind of program", "did you mean `ps`?"),
@@ -226,7 +227,7 @@ fn each_directive_tells_what_does_not_fit() {
         (".state SQ_CONFIG", ".state", ".state needs more operands", "REGISTER value"),
         (".word 1", ".word", ".word needs more operands", ".word w0, w1"),
         (".org 1 2", "2", ".org has no such operand", ".org n"),
-        ("NOP:\n.chip r600", ".chip", ".chip must stand before the first instruction", ""),
+        ("NOP:\n.chip r600", ".chip", ".chip must be before the first instruction", ""),
         ("ALU:\n 0 x: MOV R1.x, 1\n.literal q, 1", "q", "a component x, y, z or w was expected", ""),
     ];
     for (source, at, message, help) in cases {
@@ -237,14 +238,14 @@ fn each_directive_tells_what_does_not_fit() {
 }
 
 #[test]
-fn a_clause_of_the_wrong_size_or_kind_is_told() {
+fn a_clause_of_the_wrong_size_or_kind_is_an_error() {
     let many = "ALU:\n".to_owned() + &" 0 x: MOV R1.x, 1\n".repeat(129) + "NOP: END_OF_PROGRAM\n";
     assert_eq!(first(&many).1, "the clause has 129 instructions or slots; 1 to 128 fit");
     let many = "TEX:\n".to_owned() + &" PASS R1.xyzw, R0.xyzw, t0, s0\n".repeat(17) + "NOP: END_OF_PROGRAM\n";
     assert_eq!(first(&many).1, "the clause has 17 instructions or slots; 1 to 16 fit");
     let r600 = assemble(&many.replacen("TEX", ".chip r600\nTEX", 1), Chip::RV770).unwrap_err();
     assert_eq!(r600[0].message, "the clause has 17 instructions or slots; 1 to 8 fit");
-    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this stands in an ALU clause only");
+    assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this fits in an ALU clause only");
     assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
-    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction stands before this");
+    assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction is before this");
 }

@@ -6,14 +6,19 @@ use engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::{Chip, Family};
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Options, Stage};
+use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::meaning::{op2, op3};
 use reconverge_r700::text::assemble;
 use reconverge_r700::words::{
     AluDword0, AluDword1Op2R700, AluDword1Op3, IndexModeR700, Omod, Op2, Op3, PredSel,
 };
-use reconverge_simt::Engine;
+use reconverge_simt::Options;
+use reconverge_simt::{Engine, Mode};
 use reconverge_testkit::Random;
+
+/// Options of lenient mode.
+const LENIENT: Options =
+    Options { mode: Mode::Lenient, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None };
 
 /// A register, a constant of the file, an inline constant, PV or PS.
 fn source(random: &mut Random) -> (u16, u8) {
@@ -151,8 +156,8 @@ fn random_groups_leave_the_same_on_every_engine() {
     for _ in 0..5000 {
         let program = program(&mut random);
         let launch = launch(&mut random);
-        strict += usize::from(run(&program, &launch, &Options::STRICT).is_ok());
-        lenient += usize::from(run(&program, &launch, &Options::LENIENT).is_ok());
+        strict += usize::from(run(&program, &launch, &Options::default()).is_ok());
+        lenient += usize::from(run(&program, &launch, &LENIENT).is_ok());
     }
     println!("{strict} ran in strict mode, {lenient} in lenient mode");
     assert!(strict > 400 && lenient > 3000, "{strict}, {lenient}");
@@ -194,7 +199,7 @@ fn a_clause_traps_at_the_same_place_on_every_engine() {
                 (launch.num_gprs, launch.clause_temps, launch.stack_size) = (3, 0, stack_size);
                 launch.resources.loop_constants[0] = LoopConstant(2);
                 launch.inputs.push(Input { gpr: 0, values: (0..64).map(|lane| [lane, 0, 0, 0]).collect() });
-                for options in [Options::STRICT, Options::LENIENT] {
+                for options in [Options::default(), LENIENT] {
                     match run(&program, &launch, &options) {
                         Ok(_) => runs += 1,
                         Err(_) => traps += 1,
@@ -214,7 +219,7 @@ fn a_watchdog_bites_at_the_same_instruction_on_every_engine() {
         let program = program(&mut random);
         let launch = launch(&mut random);
         for watchdog in 0..12 {
-            let _ = run(&program, &launch, &Options { watchdog, ..Options::LENIENT });
+            let _ = run(&program, &launch, &Options { watchdog, ..LENIENT });
         }
     }
 }
@@ -226,10 +231,10 @@ fn results_do_not_depend_on_the_number_of_threads() {
         let program = program(&mut random);
         let mut launch = launch(&mut random);
         launch.lanes = 64 * 400 + 7;
-        let options = Options { engine: Engine::Fast, ..Options::LENIENT };
+        let options = Options { engine: Engine::Fast, ..LENIENT };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            pool.install(|| reconverge_r700::launch::run(&program, &launch, &options))
+            pool.install(|| reconverge_r700::run::run(&program, &launch, &options))
         };
         let reference = on(1);
         assert!(reference == on(2) && reference == on(5), "threads matter");

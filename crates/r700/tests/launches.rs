@@ -3,11 +3,15 @@
 use std::ops::Range;
 
 use reconverge_isa::Program;
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::launch::{Exported, Input, Launch, Options, Outcome, Stage, run, run_in_pieces};
-use reconverge_r700::reference::Cause;
+use reconverge_r700::flow::Open;
+use reconverge_r700::launch::{Input, Launch, LaunchError, Stage};
+use reconverge_r700::outcome::{Exported, Outcome};
+use reconverge_r700::run::{RunError, run, run_in_pieces};
 use reconverge_r700::text::assemble;
-use reconverge_simt::{Engine, Trap};
+use reconverge_simt::Options;
+use reconverge_simt::{Engine, GroupTrap, Trap};
 
 /// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
 const EVERYTHING: &str = "ALU_PUSH_BEFORE:
@@ -62,10 +66,10 @@ fn on<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
 }
 
 fn with(engine: Engine) -> Options {
-    Options { engine, ..Options::STRICT }
+    Options { engine, ..Options::default() }
 }
 
-type Left = Result<Outcome, Trap<Cause>>;
+type Ended = Result<Outcome, RunError>;
 
 #[test]
 fn what_is_left_does_not_depend_on_the_number_of_threads() {
@@ -93,8 +97,11 @@ fn the_first_trap_counts_on_any_number_of_threads() {
         [vec![19_206], vec![100, 9_999], vec![15_000, 15_001, 8_000], vec![400, 399], vec![7_000, 7_100]]
     {
         let launch = launch(19_207, 64, |lane| lane % 2 == 0, |_| false, &traps);
-        let reference: Left = run(&program, &launch, &with(Engine::Reference));
-        assert!(matches!(&reference, Err(Trap { cause: Cause::MemoryBounds { .. }, .. })));
+        let reference: Ended = run(&program, &launch, &with(Engine::Reference));
+        assert!(matches!(
+            &reference,
+            Err(RunError::Trap(GroupTrap { trap: Trap { cause: Cause::MemoryBounds { .. }, .. }, .. }))
+        ));
         for threads in [1, 2, 3] {
             assert_eq!(on(threads, || run(&program, &launch, &with(Engine::Fast))), reference);
         }
@@ -102,7 +109,7 @@ fn the_first_trap_counts_on_any_number_of_threads() {
 }
 
 /// [`run_in_pieces`], with what the pieces left put together.
-fn together(program: &Program, launch: &Launch, options: &Options, piece: usize) -> Left {
+fn together(program: &Program, launch: &Launch, options: &Options, piece: usize) -> Ended {
     let inputs = |lanes: Range<usize>| -> Vec<Input> {
         let part = |input: &Input| Input { gpr: input.gpr, values: input.values[lanes.clone()].into() };
         launch.inputs.iter().map(part).collect()
@@ -150,7 +157,7 @@ fn together(program: &Program, launch: &Launch, options: &Options, piece: usize)
     }
     sum.exports.sort_by_key(|target| (target.kind, target.base));
     (sum.memory.scatter, sum.memory.global) = (end.memory.scatter, end.memory.global);
-    Ok(Outcome { fidelity: end.fidelity, stack_needed: end.stack_needed, ..sum })
+    Ok(Outcome { fidelity: end.fidelity, stack_needed: end.stack_needed, finding: end.finding, ..sum })
 }
 
 #[test]
@@ -203,5 +210,55 @@ fn a_trap_in_a_piece_is_that_of_the_whole_run() {
         for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
             assert_eq!(together(&program, &launch, &with(engine), piece), whole);
         }
+    }
+}
+
+#[test]
+fn more_lanes_than_a_launch_can_have_are_refused() {
+    let program = program(EVERYTHING);
+    for lanes in [1 << 63, usize::MAX, 1 << 40] {
+        let mut launch = launch(64, 64, |_| false, |_| false, &[]);
+        launch.lanes = lanes;
+        for engine in Engine::ALL {
+            let found = run(&program, &launch, &with(engine));
+            assert_eq!(found, Err(RunError::Launch(LaunchError::Lanes { lanes })), "{engine}");
+        }
+    }
+}
+
+#[test]
+fn lanes_without_a_number_and_registers_without_one_are_refused() {
+    let program = program(EVERYTHING);
+    let refused = |change: fn(&mut Launch)| {
+        let mut launch = launch(64, 64, |_| false, |_| false, &[]);
+        change(&mut launch);
+        match run(&program, &launch, &with(Engine::Fast)) {
+            Err(RunError::Launch(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first_lane = usize::MAX - 10;
+    assert_eq!(
+        refused(|launch| launch.first_lane = usize::MAX - 10),
+        LaunchError::FirstLane { first_lane, lanes: 64 }
+    );
+    assert_eq!(
+        refused(|launch| launch.num_gprs = 129),
+        LaunchError::Registers { gprs: 129, clause_temps: 0 }
+    );
+}
+
+#[test]
+fn a_program_that_ends_with_entries_on_its_stack_says_so_and_does_not_trap() {
+    let source = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETNE_INT _.x, R0.y, 0 UPDATE_EXEC_MASK
+        LOOP_START_DX10: ADDR(@out)\n@body:\nLOOP_BREAK: ADDR(@end)\n@end:\nLOOP_END: ADDR(@body)\n@out:
+        EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
+    let launch = launch(200, 64, |lane| lane > 100, |_| false, &[]);
+    for engine in Engine::ALL {
+        let open =
+            run(&program(source), &launch, &with(engine)).expect("it ends").finding.expect("a push is open");
+        assert_eq!(open, Open { pushes: 1, loops: 0, calls: 0 });
+        assert_eq!(open.to_string(), "the program ends with entries on its stack: 1 PUSH, 0 LOOP, 0 CALL");
+        assert_eq!(run(&program(EVERYTHING), &launch, &with(engine)).expect("it ends").finding, None);
     }
 }

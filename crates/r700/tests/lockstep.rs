@@ -6,8 +6,9 @@ use engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Input, Launch, Options, Stage};
+use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
+use reconverge_simt::Options;
 
 /// The counts of pixels `first` and behind it, 1024 a row.
 fn counts(source: &str, first: u32, lanes: u32) -> Vec<u32> {
@@ -17,7 +18,7 @@ fn counts(source: &str, first: u32, lanes: u32) -> Vec<u32> {
     let position = |lane: u32| [centre(lane % 1024), centre(lane / 1024), 0, 0];
     launch.inputs.push(Input { gpr: 0, values: (first..first + lanes).map(position).collect() });
     (launch.num_gprs, launch.clause_temps) = (4, 0);
-    let outcome = run(&Program::from_words(words), &launch, &Options::STRICT).expect("it ends");
+    let outcome = run(&Program::from_words(words), &launch, &Options::default()).expect("it ends");
     let pixels = outcome.export(ExportKind::Pixel, 0).expect("it exports");
     pixels.values.iter().map(|[red, ..]| *red).collect()
 }

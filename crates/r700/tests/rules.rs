@@ -5,22 +5,27 @@ mod engines;
 
 use engines::run;
 use reconverge_isa::{FieldValue, Program};
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::{Chip, Family};
 use reconverge_r700::code::{Code, CodeFault, CodeOptions, ExportKind};
 use reconverge_r700::flow::{FlowFault, LoopConstant};
 use reconverge_r700::lane;
-use reconverge_r700::launch::{Input, Launch, Options, Outcome, Stage};
+use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::lint;
 use reconverge_r700::meaning::{self, Unit};
-use reconverge_r700::reference::Cause;
+use reconverge_r700::outcome::Outcome;
 use reconverge_r700::rules::{RULES, Rule};
 use reconverge_r700::text::assemble;
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_r700::words::{MemDsrDword1, Op2, Op3};
-use reconverge_simt::Fidelity;
-use reconverge_simt::Trap;
+use reconverge_simt::Options;
 use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape};
+use reconverge_simt::{Engine, Fidelity, Mode, Trap};
 use reconverge_testkit::shared;
+
+/// Options of lenient mode.
+const LENIENT: Options =
+    Options { mode: Mode::Lenient, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None };
 
 /// The test of each rule; a rule without one does not compile.
 fn test_of(rule: Rule) -> fn() {
@@ -109,15 +114,15 @@ fn try_run(source: &str, launch: &Launch, options: &Options) -> Result<Outcome, 
 }
 
 fn strict(source: &str, launch: &Launch) -> Outcome {
-    try_run(source, launch, &Options::STRICT).unwrap_or_else(|trap| panic!("{trap}\n{source}"))
+    try_run(source, launch, &Options::default()).unwrap_or_else(|trap| panic!("{trap}\n{source}"))
 }
 
 fn lenient(source: &str, launch: &Launch) -> Outcome {
-    try_run(source, launch, &Options::LENIENT).unwrap_or_else(|trap| panic!("{trap}\n{source}"))
+    try_run(source, launch, &LENIENT).unwrap_or_else(|trap| panic!("{trap}\n{source}"))
 }
 
 fn fault(source: &str, launch: &Launch) -> Cause {
-    try_run(source, launch, &Options::STRICT).expect_err(source).cause
+    try_run(source, launch, &Options::default()).expect_err(source).cause
 }
 
 /// Component x of pixel 0 as integers.
@@ -159,10 +164,10 @@ fn type_2_reads_on_r600_and_acknowledges_on_r700() {
     let mut launch = launch();
     launch.inputs.push(Input { gpr: 1, values: vec![[7; 4]; 4].into() });
     let program = Program::from_words(words);
-    let r700 = run(&program, &launch, &Options::STRICT).unwrap();
+    let r700 = run(&program, &launch, &Options::default()).unwrap();
     assert_eq!((x_of(&r700), r700.memory.scratch[0].as_slice()), (vec![7; 4], &[7; 4][..]));
     launch.chip = Chip::named("r600").unwrap();
-    let r600 = run(&program, &launch, &Options::STRICT).unwrap();
+    let r600 = run(&program, &launch, &Options::default()).unwrap();
     assert_eq!((x_of(&r600), r600.memory.scratch.len()), (vec![0; 4], 0));
     for outcome in [r600, r700] {
         assert!(outcome.fidelity.rules.contains(&Rule::TYPE_2_AND_3_BY_FAMILY));
@@ -202,8 +207,8 @@ fn a_dx10_loop_ends_by_breaks_or_at_the_limit() {
     assert_eq!(x_of(&outcome), [6; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::DX10_LOOP_HAS_NO_COUNT));
     for (limit, rounds) in [(3, 3), (0, 0), (9, 6)] {
-        let options = Options { dx10_loop_limit: Some(limit), ..Options::STRICT };
-        assert_eq!(x_of(&try_run(&source, &launch, &options).unwrap()), [rounds; 4], "limit {limit}");
+        launch.dx10_loop_limit = Some(limit);
+        assert_eq!(x_of(&strict(&source, &launch)), [rounds; 4], "limit {limit}");
     }
 }
 
@@ -351,14 +356,14 @@ fn the_lower_slot_of_a_double_takes_high_halves_and_gives_the_low_one() {
 
 #[test]
 fn ldexp_64_takes_the_double_first_unless_told_otherwise() {
-    let launch = with_double(launch(), 2, 1.5);
+    let mut launch = with_double(launch(), 2, 1.5);
     let source = format!("ALU:\n 0 x: LDEXP_64 R1.x, R2.y, 3\n y: LDEXP_64 R1.y, R2.x, 3\n{EXPORT}");
     let outcome = strict(&source, &launch);
     assert_eq!(double_of(&outcome), 12.0);
     assert!(outcome.fidelity.rules.contains(&Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST));
     let swapped = format!("ALU:\n 0 x: LDEXP_64 R1.x, 3, R2.y\n y: LDEXP_64 R1.y, 3, R2.x\n{EXPORT}");
-    let options = Options { ldexp_64_integer_first: true, ..Options::STRICT };
-    assert_eq!(double_of(&try_run(&swapped, &launch, &options).unwrap()), 12.0);
+    launch.ldexp_64_integer_first = true;
+    assert_eq!(double_of(&strict(&swapped, &launch)), 12.0);
 }
 
 #[test]
@@ -425,7 +430,7 @@ fn data_share_words_are_of_this_project_and_global_ones_have_none() {
     assert!(MemDsrDword1::INFO.field("MUX_CNTL").is_some(), "the one field whose word the manual names");
     for (op, name) in [(6, "GLOBAL_DS_WRITE"), (7, "GLOBAL_DS_READ")] {
         let words = vec![2, 0x8080_0000, 0, 0x8020_0000, 2 | op << 8, 0, 0, 0];
-        let trap = run(&Program::from_words(words), &launch(), &Options::STRICT).unwrap_err();
+        let trap = run(&Program::from_words(words), &launch(), &Options::default()).unwrap_err();
         assert_eq!(trap.cause, Cause::Code(CodeFault::Undocumented { name }));
         assert!(trap.cause.to_string().contains(name));
     }
@@ -528,7 +533,7 @@ fn dot4_adds_from_x_to_w_and_muladd_64_rounds_once() {
     assert_eq!(f32::from_bits(lane::dot4_ieee(floats([1.0, -1e8, 1e8, 1.0]), ones)), 1.0);
     // (1 + 2^-52)^2 - 1 - 2^-51 is 2^-104, or 0 when the product is rounded first.
     let near = 1.0 + f64::EPSILON;
-    let launch = with_double(with_double(launch(), 2, near), 3, -(1.0 + 2.0 * f64::EPSILON));
+    let mut launch = with_double(with_double(launch(), 2, near), 3, -(1.0 + 2.0 * f64::EPSILON));
     let source = format!(
         "ALU:\n 0 x: MULADD_64 R1.x, R2.y, R2.y, R3.y\n y: MULADD_64 R1.y, R2.y, R2.y, R3.y
          z: MULADD_64 R1.z, R2.y, R2.y, R3.y\n w: MULADD_64 R1.w, R2.x, R2.x, R3.x\n{EXPORT}"
@@ -536,8 +541,8 @@ fn dot4_adds_from_x_to_w_and_muladd_64_rounds_once() {
     let outcome = strict(&source, &launch);
     assert_eq!(double_of(&outcome), f64::EPSILON * f64::EPSILON);
     assert!(outcome.fidelity.rules.contains(&Rule::SUMS_GO_LEFT_TO_RIGHT));
-    let options = Options { fused_muladd_64: false, ..Options::STRICT };
-    assert_eq!(double_of(&try_run(&source, &launch, &options).unwrap()), 0.0);
+    launch.fused_muladd_64 = false;
+    assert_eq!(double_of(&strict(&source, &launch)), 0.0);
 }
 
 #[test]

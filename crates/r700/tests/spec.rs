@@ -79,7 +79,7 @@ fn every_opcode_of_the_description_is_in_the_tables() {
     let tables = [
         ("cf", known::<CfInst>()),
         ("cf_export", known::<ExportInst>()),
-        ("cf_alu", known::<AluForm4>()),
+        ("cf_alu", known::<AluForm>()),
         ("op2", known::<Op2>()),
         ("op3", known::<Op3>()),
         ("tex", known::<TexInst>()),

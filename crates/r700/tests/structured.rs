@@ -8,10 +8,11 @@ use std::sync::Arc;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::Code;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{FetchProgram, Input, Launch, Options, Stage, fetch_code};
+use reconverge_r700::launch::{FetchProgram, Input, Launch, Stage};
 use reconverge_r700::lint::lint;
-use reconverge_r700::reference::Wave;
 use reconverge_r700::text::assemble;
+use reconverge_r700::wave::Wave;
+use reconverge_simt::Options;
 use reconverge_simt::{Lane as LaneNumber, Machine, Mask, Silent, Step};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random,
@@ -580,10 +581,10 @@ impl Prepared {
         launch.lanes = lanes.len();
         let values = lanes.iter().map(|lane| lane.map(|variable| variable as u32)).collect();
         launch.inputs = vec![Input { gpr: 0, values }];
-        engines::run(&reconverge_isa::Program::from_words(self.words.clone()), &launch, &Options::STRICT)
+        engines::run(&reconverge_isa::Program::from_words(self.words.clone()), &launch, &Options::default())
             .map_err(|trap| trap.to_string())?;
-        let fetch = fetch_code(&launch);
-        let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::STRICT, 0);
+        let fetch = launch.fetch_code();
+        let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::default(), 0);
         while wave.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Running {}
         if !wave.flow().entries().is_empty() {
             return Err(format!("left on the stack: {:?}", wave.flow().entries()));

@@ -131,8 +131,7 @@ impl Format {
 
     /// The bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// A magnitude that itself stands for something inexact carries that as a set lowest bit below at least two
-    /// bits more than the format keeps. A magnitude of 0 gives a zero of the sign asked for. An overflow gives
+    /// An inexact magnitude has its lowest bit set, below at least two bits more than the format keeps. A magnitude of 0 gives a zero of the sign asked for. An overflow gives
     /// infinity, or the largest finite number where the mode forbids passing it.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
@@ -390,7 +389,7 @@ mod tests {
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // The same two with as many bits as there are.
+        // Both values with all bits that doubles have.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);

@@ -1,8 +1,8 @@
 //! What every SIMT machine has, and nothing that only one of them has.
 //!
 //! * [`mask`]: sets of lanes.
-//! * [`machine`]: how a front end issues and looks: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when nobody looks.
+//! * [`machine`]: what a front end can do with a group: [`FlowView`], [`Machine`], traps.
+//! * [`observe`]: events, and observers that cost nothing when they are off.
 //! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.

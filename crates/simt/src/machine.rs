@@ -1,4 +1,4 @@
-//! How a front end issues and looks, whatever the machine.
+//! What a front end can do with a group of any machine: look at its flow, and step it.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::observe::Observer;
 /// What a machine does where the documents leave behaviour undefined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It traps.
+    /// The program traps.
     #[default]
     Strict,
-    /// It does what the machine's reference recommends, noted at each place.
+    /// The machine does what its specification recommends, noted at each place.
     Lenient,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What runs next, and for whom.
+/// The next instruction and its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Address in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
@@ -65,13 +65,13 @@ pub enum Why {
         /// Where it goes on.
         pc: u32,
     },
-    /// It lies outside the primitive or domain, or was killed.
+    /// It lies outside the primitive or domain, or has been killed.
     Uncovered,
     /// It has finished.
     Exited,
 }
 
-/// One row of a machine's own bookkeeping, for people.
+/// One row of a machine's own bookkeeping, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRow {
     /// What the row is, in the manual's word.
@@ -86,7 +86,7 @@ pub struct StackRow {
 
 /// What every flow machine can show.
 pub trait FlowView {
-    /// What would run next, and for whom; `None` when nobody is left.
+    /// The next instruction and its lanes; `None` when the group has ended.
     fn issue(&self) -> Option<Issue>;
     /// Why a lane is or is not running.
     fn why(&self, lane: Lane) -> Why;
@@ -122,7 +122,7 @@ impl<Cause: fmt::Display> fmt::Display for Trap<Cause> {
 
 impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
 
-/// A group of lanes that share a program counter, with everything they own. A copy is a snapshot.
+/// A group of lanes that share a program counter, with all their state. A copy is a snapshot.
 pub trait Machine: Clone + FlowView {
     /// What can go wrong in a program.
     type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
@@ -130,6 +130,6 @@ pub trait Machine: Clone + FlowView {
     /// Executes one instruction.
     ///
     /// # Errors
-    /// The program trapped; the machine stands at the instruction that did.
+    /// The program trapped; the program counter is at the instruction that did.
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 }

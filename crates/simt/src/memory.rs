@@ -3,13 +3,13 @@
 //!
 //! Groups of a grid (blocks, in CUDA's word) may write the same memory. What is guaranteed: **the result of a
 //! launch is that of running its groups to their end one after another in the order of their index**, whatever
-//! the number of threads. A machine that wants to use more than one processor runs a few groups at a time, each
-//! against its own [`Tracked`] view of the memory as it was, then commits them in order. A view remembers, byte by
-//! byte, what its group read from the memory before writing it, and what it wrote. If a group read a byte that a
-//! group before it has written meanwhile, what it saw was old: its view is thrown away and the group runs again,
-//! now on the memory itself. If it did not, it saw exactly what it would have seen in its turn, so that committing
-//! its bytes gives the same memory. Atomic operations need no special case: they read and write. No data is ever
-//! shared between running threads, hence no locks and no relaxed atomics.
+//! the number of threads. To use several processors, a machine runs some groups at a time, each against its own
+//! [`Tracked`] view of the memory as it was, and commits them in order. A view records, byte by byte, what its group
+//! read from the memory before writing it, and what it wrote. If a group read a byte that an earlier group has written
+//! since, it saw an old value: its view is discarded and the group runs again, on the memory itself. Otherwise it saw
+//! exactly what it would have seen in its turn, so that committing its bytes gives the same memory. Atomic operations
+//! need no special case: they read and write. Running threads share no data, so there are no locks and no relaxed
+//! atomics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -28,13 +28,13 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The first address behind it, which may be 2^32.
+    /// One past its last address, which may be 2^32.
     fn end(&self) -> u64 {
         u64::from(self.address) + self.bytes.len() as u64
     }
 }
 
-/// Buffers that cannot stand beside each other.
+/// Why buffers do not fit into one memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// Two buffers share bytes.
@@ -57,8 +57,7 @@ pub struct Memory {
     buffers: Vec<Buffer>,
 }
 
-/// Something groups load from and store to. `false` or `None`: some of the bytes do not exist; then nothing has
-/// happened.
+/// Something groups load from and store to. `false`: some of the bytes do not exist, and nothing has changed.
 pub trait Store {
     /// Copies the bytes from `address` on.
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
@@ -82,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// Adds a buffer beside the others.
+    /// Adds a buffer.
     ///
     /// # Errors
     /// It overlaps one of them, or does not fit into 32-bit addresses; then nothing has changed.
@@ -128,15 +127,15 @@ impl Memory {
         self.buffers[index].bytes.get(offset..offset + count)
     }
 
-    /// The same for writing.
+    /// The bytes from `address` on for writing, if all of them exist in one buffer.
     #[inline]
     pub fn bytes_mut(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
         let (index, offset) = self.find(address)?;
         self.buffers[index].bytes.get_mut(offset..offset + count)
     }
 
-    /// Writes what groups wrote, each over those before it. The pieces of the memory are shared out to the threads of
-    /// the rayon pool in which this is called.
+    /// Writes what groups wrote, in their order. The threads of the rayon pool in which this is called share the pieces of
+    /// the memory.
     pub fn commit(&mut self, footprints: &[Footprint]) {
         let mut by_piece = BTreeMap::<u64, Vec<&[Page]>>::new();
         for footprint in footprints {
@@ -191,7 +190,7 @@ impl Store for Memory {
 /// Bytes of a page.
 const PAGE: usize = 256;
 
-/// Bytes of a piece, which one thread commits: many pages, so that what leads to them is little beside them.
+/// Bytes of a piece, which one thread commits: many pages, so that the cost of finding a piece is small.
 const PIECE: u64 = 64 * PAGE as u64;
 
 /// A set of bytes of a page.
@@ -247,9 +246,9 @@ impl ByteSet {
 #[derive(Clone, Debug)]
 struct Page {
     number: u32,
-    /// The bytes that have been written; the others mean nothing.
+    /// The bytes that have been written; the others have no meaning.
     data: [u8; PAGE],
-    /// What was read before it was written.
+    /// The bytes that were read before they were written.
     read: ByteSet,
     written: ByteSet,
 }
@@ -273,7 +272,7 @@ impl Page {
     }
 }
 
-/// Page numbers are their own hash: they come from addresses, and nothing depends on the order of the map.
+/// A cheap hash for page numbers: they come from addresses, and no result depends on the order of the map.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -308,7 +307,7 @@ pub struct Tracked<'a> {
 #[derive(Clone, Debug)]
 pub struct Footprint {
     pages: Vec<Page>,
-    /// Pages beside each other that lie in the same piece of the memory, and that piece's number.
+    /// Runs of pages in the same piece of the memory, with the piece's number.
     pieces: Vec<(u64, Range<usize>)>,
     reads: bool,
 }
@@ -331,7 +330,7 @@ impl<'a> Tracked<'a> {
         Self::with_capacity(memory, 0)
     }
 
-    /// The same with room for so many pages, as many as the group is likely to touch.
+    /// A view with room for as many pages as the group is likely to touch.
     pub fn with_capacity(memory: &'a Memory, pages: usize) -> Self {
         let index = PageMap::with_capacity_and_hasher(pages, BuildHasherDefault::default());
         Tracked { memory, pages: Vec::with_capacity(pages), index, last: 0, reads: false }
@@ -339,7 +338,7 @@ impl<'a> Tracked<'a> {
 
     /// What the group read and wrote.
     pub fn finish(self) -> Footprint {
-        // Whoever commits has hundreds of footprints before it, and none of their pages in its cache.
+        // Runs are found here, while the pages are in the cache: a commit goes through hundreds of footprints.
         let mut pieces: Vec<(u64, Range<usize>)> = Vec::new();
         for (place, page) in self.pages.iter().enumerate() {
             let piece = page.address() / PIECE;
@@ -423,7 +422,7 @@ impl Store for Tracked<'_> {
     }
 }
 
-/// What the groups before have written since the views were made.
+/// What earlier groups have written since the views were made.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pages: PageMap<ByteSet>,

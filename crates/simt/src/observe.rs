@@ -1,4 +1,4 @@
-//! Events, and observers that cost nothing when nobody looks.
+//! Events, and observers that cost nothing when they are off.
 
 use crate::mask::{Lane, Mask};
 use crate::paths::Path;
@@ -16,14 +16,14 @@ pub enum Event {
     },
     /// A decision split the lanes.
     Diverge {
-        /// Those that take the path that runs first.
+        /// The lanes whose path runs first.
         taken: Mask,
         /// The others.
         not: Mask,
     },
-    /// Lanes that waited run again.
+    /// Lanes that were waiting are active again.
     Reconverge {
-        /// All that run now.
+        /// All that are active now.
         mask: Mask,
     },
     /// A stack or frame grew.
@@ -66,7 +66,7 @@ pub enum Event {
         /// The new bits.
         value: u32,
     },
-    /// The program did what it must not.
+    /// The program trapped.
     Trap {
         /// The lanes concerned.
         mask: Mask,
@@ -119,15 +119,15 @@ impl Observer for Recorder {
     }
 }
 
-/// Keeps who ran where and what the stack did, in little room: of instructions that follow each other with the same
-/// lanes, only how many.
+/// Keeps issues, divergence and stack changes in little room: of instructions that follow each other with the same lanes,
+/// only how many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
     /// What happened, in order.
     pub steps: Vec<FlowStep>,
 }
 
-/// A piece of a [`FlowTrace`].
+/// An entry of a [`FlowTrace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowStep {
     /// Instructions one after another.
@@ -141,7 +141,7 @@ pub enum FlowStep {
         /// The lanes that took part.
         mask: Mask,
     },
-    /// Anything else.
+    /// Another event.
     Event(Event),
 }
 
@@ -149,7 +149,7 @@ impl Observer for FlowTrace {
     const ENABLED: bool = true;
     const DATA: bool = false;
 
-    // Which event it is, is known where it is told.
+    // The variant is a constant at each call.
     #[inline(always)]
     fn event(&mut self, event: Event) {
         match event {
@@ -172,7 +172,7 @@ impl Observer for FlowTrace {
     }
 }
 
-/// Any observer behind a pointer, for front ends that choose at run time.
+/// An observer behind a reference.
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;
@@ -201,12 +201,12 @@ impl Observer for Dynamic<'_> {
     }
 }
 
-/// What a run counted. Warp-instructions are counted as issued, whatever the mask.
+/// Counts of a run. An instruction counts when it is issued to a group, whatever the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Instructions issued to a group.
     pub instructions: u64,
-    /// The same summed over the lanes that took part.
+    /// Instructions summed over the lanes that took part.
     pub lane_instructions: u64,
     /// Flow decisions on which the active lanes did not agree.
     pub divergent_branches: u64,

@@ -12,7 +12,7 @@ impl<const W: usize> Row<W> {
     pub const ZERO: Self = Row([0; W]);
 }
 
-/// The registers of a group of `W` lanes, and behind them, when an engine wants it, room of its own.
+/// The registers of a group of `W` lanes, followed by room for an engine's own rows.
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
     /// The registers, then the room.
@@ -20,7 +20,7 @@ pub struct Registers<const W: usize> {
     count: usize,
 }
 
-/// The registers only: what stands in the room is an engine's own matter.
+/// Compares the registers only: the room belongs to the engine.
 impl<const W: usize> PartialEq for Registers<W> {
     fn eq(&self, other: &Self) -> bool {
         self.rows() == other.rows()
@@ -45,7 +45,7 @@ impl<const W: usize> Registers<W> {
         self.count
     }
 
-    /// Adds rows behind the registers, as an engine's own room: constants, intermediate results.
+    /// Adds rows behind the registers, for an engine's constants and intermediate results.
     pub fn add_room(&mut self, rows: &[Row<W>]) {
         self.rows.extend_from_slice(rows);
     }
@@ -78,7 +78,7 @@ impl<const W: usize> Registers<W> {
     }
 }
 
-/// A register the file must have.
+/// A register that the file must have.
 impl<const W: usize> Index<usize> for Registers<W> {
     type Output = [u32; W];
     #[inline]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_start_at_zero_and_end_where_they_were_told_to() {
+    fn registers_start_at_zero_and_there_are_as_many_as_asked_for() {
         let mut file = Registers::<32>::zero(4);
         file[3][31] = 7;
         assert_eq!((file[3][31], file[3][30], file.count()), (7, 0, 4));

@@ -1,13 +1,13 @@
 //! One texture sampler for all three machines.
 //!
-//! An [`Image`] holds texels, a [`Sampler`] says how to read them, [`sample`] reads. How a level of detail comes
-//! about (a quad's neighbours, explicit derivatives, a register) is the machine's business; [`lod_of_quad`],
-//! [`lod_of_gradients`] and [`Face`] are the arithmetic it needs.
+//! An [`Image`] holds texels, a [`Sampler`] describes how to read them, [`sample`] reads. The machine determines the level
+//! of detail (from a quad's neighbours, explicit derivatives or a register) with the arithmetic of [`lod_of_quad`],
+//! [`lod_of_gradients`] and [`Face`].
 //!
 //! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the
 //! OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32: nearest filtering at texel centres is
 //! exact, everything else is a recommended reading. The hardware weighs with few bits: 8 of fraction on Tesla (CUDA
-//! programming guide, "Linear Filtering"). How it rounds to them no document says, so the weights here are binary32.
+//! programming guide, "Linear Filtering"). No document states the rounding, so the weights here are binary32.
 //!
 //! Linear filtering computes low * (1 - weight) + high * weight, each operation rounded, along s, then t, then r,
 //! then between levels; a side of weight 0 is not read. What stays unmixed keeps its bits; a NaN that mixing makes
@@ -286,7 +286,7 @@ impl Compare {
 /// How an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// For s, t, r. Cubes clamp to the edge of their face whatever stands here.
+    /// For s, t, r. Cubes clamp to the edge of their face whatever this says.
     pub wrap: [Wrap; 3],
     /// When a texel covers more than a pixel (level of detail at most 0).
     pub mag: Filter,
@@ -388,7 +388,7 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
 /// log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
 ///
 /// `dx` and `dy` are the changes of s, t, r from a pixel to the next; for cubes of the coordinates on the face. Axes
-/// that the image does not have do not count, whatever stands there. Zero gradients give minus infinity, a NaN in
+/// that the image does not have do not count, whatever its value. Zero gradients give minus infinity, a NaN in
 /// one of them leaves the other, in both NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let Level { width, height, depth, .. } = image.levels[0];

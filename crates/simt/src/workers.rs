@@ -1,5 +1,6 @@
 //! Work in pieces for the threads of the host, handed out in order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -60,10 +61,37 @@ where
     done
 }
 
+/// [`hand_out`] for work that can fail: after a failure no more pieces are handed out.
+///
+/// # Errors
+/// That of the first piece, in order, that failed, whatever the number of workers.
+pub fn try_hand_out<I, R, E, W>(
+    workers: usize,
+    pieces: I,
+    worker: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, I::Item) -> Result<R, E> + Sync,
+) -> Result<Done<R, W>, E>
+where
+    I: Iterator + Send,
+    R: Send,
+    E: Send,
+    W: Send,
+{
+    // All pieces before one that has failed have been handed out, so that the first failure is among the results.
+    let failed = AtomicBool::new(false);
+    let pieces = pieces.take_while(|_| !failed.load(Ordering::Relaxed));
+    let Done { results, workers } = hand_out(workers, pieces, worker, |worker, piece| {
+        let result = work(worker, piece);
+        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+        result
+    });
+    Ok(Done { results: results.into_iter().collect::<Result<_, _>>()?, workers })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn every_piece_is_worked_on_once_and_results_are_in_order_for_any_number_of_threads() {
@@ -97,5 +125,22 @@ mod tests {
             hand_out(rayon::current_num_threads(), pieces, || (), |(), piece| piece).results.len(),
             100
         );
+    }
+
+    #[test]
+    fn the_first_failure_is_the_result_for_any_number_of_threads_and_ends_the_work() {
+        for threads in 1..5 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let worked = AtomicUsize::new(0);
+            let work = |(): &mut (), piece: usize| {
+                worked.fetch_add(1, Ordering::Relaxed);
+                if piece % 40 == 39 { Err(piece) } else { Ok(piece) }
+            };
+            let failed = pool.install(|| try_hand_out(threads, 0..1_000_000, || (), work));
+            assert_eq!(failed.map(|done| done.results.len()), Err(39));
+            assert!(worked.into_inner() < 1_000_000);
+            let done = pool.install(|| try_hand_out(threads, 0..39, || (), |(), piece| Ok::<_, ()>(piece)));
+            assert_eq!(done.map(|done| done.results), Ok((0..39).collect()));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! How fast the two divergent kernels run, on one thread: the fast engine on every level that the processor has, and the
 //! reference interpreter on a part of each. The number to compare is the one per warp instruction.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use reconverge_container::Hints;
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Engine, Level};
+use reconverge_simt::{Engine, Level, Options};
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Compute, Launch, Options, run};
+use reconverge_tesla::launch::{Compute, Launch};
+use reconverge_tesla::run::run;
 
 const OUT: u32 = 0x1_0000;
 
@@ -43,7 +45,7 @@ fn kernels(criterion: &mut Criterion) {
         };
         let mut group = criterion.benchmark_group(name);
         group.sample_size(10).warm_up_time(Duration::from_millis(500));
-        let one = Options { parallel: false, ..Options::default() };
+        let one = Options { jobs: NonZeroUsize::new(1), ..Options::default() };
         let mut ways = vec![("reference".to_owned(), Options { engine: Engine::Reference, ..one }, 64)];
         for level in Level::available() {
             ways.push((format!("fast {}", level.name()), Options { level: Some(level), ..one }, 1024));

@@ -7,10 +7,10 @@ use reconverge_simt::memory::Store;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Lane, Mode};
 
+use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::interpolate::Position;
-use crate::launch::Context;
 use crate::spaces::{Shared, aligned, load_global, store_global};
 use crate::state::Warp;
 use crate::trap::{self, Access as Kind, Cause};

@@ -1,4 +1,4 @@
-//! The warps of one block: who runs when, and how they wait for each other.
+//! The warps of one block: the order in which they run, and how they wait for each other.
 //!
 //! The order is fixed and does not depend on the number of threads: the warp with the lowest number runs until it
 //! waits at a barrier, ends, or has had its [`SLICE`] of instructions; then the next one in a circle that can run.
@@ -6,55 +6,41 @@
 //! stages use a block of one warp.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Mask, Observer, Statistics, Step, Trap};
+use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Step, Trap};
 
-use crate::barrier::Barriers;
-use crate::fast::{Fast, Running};
-use crate::launch::Context;
-use crate::reference;
-use crate::spaces::Shared;
+use crate::context::{Common, Context, Turn};
 use crate::state::Warp;
-use crate::trap::{Cause, LaunchTrap};
+use crate::trap::Cause;
 
-/// Instructions a warp runs before another gets its turn. Any number gives a legal order; this one is part of what
+/// Instructions that a warp runs before another gets its turn. Any number gives a legal order; this one is part of what
 /// "deterministic" means for programs whose warps race.
 pub const SLICE: u32 = 1024;
 
-/// What the warps of a block have in common.
-#[derive(Clone, Debug)]
-pub struct Common {
-    /// Index of the block in the grid; `[number, 0]` for graphics stages.
-    pub index: [u32; 2],
-    /// s[]
-    pub shared: Shared,
-    /// Barriers.
-    pub barriers: Barriers,
-    /// What has been counted. Convention: an instruction is counted when it executes, for the lanes that were
-    /// active then, predicated off or not; an instruction that its join skips is not counted until it executes.
-    /// Divergent branches are `bra`, `ret` and `break` on which the active lanes did not agree.
-    pub statistics: Statistics,
-    /// By word of the code: how often the instruction there was issued.
-    pub issued: Vec<u64>,
-    /// By basic block of the fast engine: how often it ran as a whole since `issued` was settled.
-    pub runs: Vec<u64>,
+/// What executes the instructions of a warp: an engine, ready for a program.
+pub trait Executor: Sync {
+    /// Gives a new block what the engine keeps there.
+    fn prepare(&self, _block: &mut Block) {}
+
+    /// Runs a warp for at least one and at most `most` instructions, until it ends or waits at a barrier.
+    fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
+
+    /// Brings [`Common::issued`] up to date.
+    fn settle(&self, _common: &mut Common) {}
 }
 
-impl Common {
-    /// Counts an instruction, by its place in the code, for the lanes that are active.
-    #[inline]
-    pub fn count(&mut self, place: Option<usize>, active: Mask) {
-        self.statistics.instructions += 1;
-        self.statistics.lane_instructions += u64::from(active.count());
-        if let Some(issued) = place.and_then(|place| self.issued.get_mut(place)) {
-            *issued += 1;
-        }
-    }
+/// What an engine ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran<End = ()> {
+    /// How many instructions the warp has tried; one that its join skips is among them, and so is one that traps.
+    pub tried: u32,
+    /// How the last one ended.
+    pub end: Result<End, Trap<Cause>>,
 }
 
 /// A block that is running.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// What its warps have in common.
+    /// What its warps share.
     pub common: Common,
     /// Its warps by number.
     pub warps: Vec<Warp>,
@@ -63,28 +49,19 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block about to start, whose program has `words` words.
-    pub fn new(index: [u32; 2], shared: Shared, warps: Vec<Warp>, words: usize) -> Self {
-        let barriers = Barriers::new(warps.len());
-        let issued = vec![0; words];
-        let common =
-            Common { index, shared, barriers, statistics: Statistics::default(), issued, runs: Vec::new() };
+    /// A block about to start.
+    pub fn new(common: Common, warps: Vec<Warp>) -> Self {
         let mut block = Block { common, warps, current: 0, slice: 0 };
         block.start();
         block
     }
 
     /// Becomes another block of the same launch, about to start, once `start` has made of each warp by its number what
-    /// it is then. s[] stays as it is.
+    /// it is then. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
-        let Block { common, warps, current, slice } = self;
-        let Common { index: own_index, shared: _, barriers, statistics, issued, runs } = common;
-        (*own_index, *statistics) = (index, Statistics::default());
-        barriers.begin();
-        issued.fill(0);
-        runs.fill(0);
-        (*current, *slice) = (0, 0);
-        warps.iter_mut().for_each(start);
+        self.common.begin(index);
+        (self.current, self.slice) = (0, 0);
+        self.warps.iter_mut().for_each(start);
         self.start();
     }
 
@@ -103,119 +80,84 @@ impl Block {
         &self.warps[self.current]
     }
 
-    /// Executes one instruction of the warp whose turn it is.
-    ///
-    /// # Errors
-    /// The program trapped; the block stands at the instruction that did.
-    pub fn step<G: Store, O: Observer>(
-        &mut self,
-        context: &Context,
-        global: &mut G,
-        observer: &mut O,
-    ) -> Result<Step, Trap<Cause>> {
-        let warp = &mut self.warps[self.current];
-        if warp.flow.finished() || self.common.barriers.waits_for(self.current).is_some() {
-            return self.nobody_can_run(observer);
-        }
-        if self.common.statistics.instructions >= context.watchdog {
-            return Err(stopped(warp, Cause::Timeout(context.watchdog), observer));
-        }
-        reference::step(context, &mut self.common, warp, global, observer)?;
-        self.slice += 1;
-        self.go_on(observer)
+    /// The name of the current warp in messages.
+    pub fn group(&self) -> GroupId {
+        GroupId::Warp { block: self.common.index, warp: self.current().number }
     }
 
-    /// After instructions of the current warp: whose turn it is now.
-    fn go_on<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        if self.warps[self.current].flow.finished() {
-            self.common.barriers.finish(self.current);
-        }
-        let goes_on = !self.warps[self.current].flow.finished()
-            && self.common.barriers.waits_for(self.current).is_none()
-            && self.slice < SLICE;
-        if !goes_on && !self.choose() {
-            return self.nobody_can_run(observer);
-        }
-        Ok(Step::Running)
-    }
-
-    /// The same with the fast engine, up to `most` instructions of the warp whose turn it is.
-    ///
-    /// # Errors
-    /// The program trapped; the block stands at the instruction that did.
-    pub fn stride<G: Store, O: Observer>(
+    /// Runs the warp whose turn it is for at most `most` instructions, one at least. Nothing is tried where the block has
+    /// ended, the watchdog stops it, or every warp waits.
+    pub fn advance<E: Executor, G: Store, O: Observer>(
         &mut self,
-        fast: &Fast,
+        executor: &E,
         context: &Context,
         global: &mut G,
         observer: &mut O,
         most: u32,
-    ) -> Result<Step, Trap<Cause>> {
-        let warp = &mut self.warps[self.current];
-        if warp.flow.finished() || self.common.barriers.waits_for(self.current).is_some() {
-            return self.nobody_can_run(observer);
+    ) -> Ran<Step> {
+        if !self.can_run(self.current) {
+            return Ran { tried: 0, end: self.end(observer) };
         }
-        let left = context.watchdog.saturating_sub(self.common.statistics.instructions);
-        if left == 0 {
-            return Err(stopped(warp, Cause::Timeout(context.watchdog), observer));
+        let Block { common, warps, current, slice } = self;
+        let warp = &mut warps[*current];
+        let remaining = context.watchdog.saturating_sub(common.statistics.instructions);
+        if remaining == 0 {
+            return Ran { tried: 0, end: Err(stopped(warp, Cause::Timeout(context.watchdog), observer)) };
         }
-        let most = most.min(SLICE - self.slice).min(u32::try_from(left).unwrap_or(u32::MAX));
-        let common = &mut self.common;
-        let mut running = Running { context, common, warp, number: self.current, global, observer };
-        let (tried, result) = fast.run(&mut running, most);
-        self.slice += tried;
-        result?;
-        self.go_on(observer)
+        let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
+        let mut turn = Turn { context, common, warp, number: *current, global, observer };
+        let Ran { tried, end } = executor.run(&mut turn, most);
+        *slice += tried;
+        Ran { tried, end: end.and_then(|()| self.pass_turn(observer)) }
     }
 
     /// Runs to the end.
     ///
     /// # Errors
     /// The program trapped.
-    pub fn run<G: Store, O: Observer>(
+    pub fn run<E: Executor, G: Store, O: Observer>(
         &mut self,
+        executor: &E,
         context: &Context,
         global: &mut G,
         observer: &mut O,
-    ) -> Result<(), LaunchTrap> {
-        // What happens to data is announced by the reference interpreter only.
-        let fast = context.fast.as_ref().filter(|_| !O::DATA);
+    ) -> Result<(), GroupTrap<Cause>> {
         let end = loop {
-            let step = match fast {
-                Some(fast) => self.stride(fast, context, global, observer, SLICE),
-                None => self.step(context, global, observer),
-            };
-            match step {
+            match self.advance(executor, context, global, observer, SLICE).end {
                 Ok(Step::Running) => {}
                 Ok(Step::Done) => break Ok(()),
                 Err(trap) => break Err(self.locate(context, trap)),
             }
         };
-        if let Some(fast) = fast {
-            fast.settle(&mut self.common);
-        }
+        executor.settle(&mut self.common);
         end
     }
 
     /// The trap with its place in the launch.
-    pub fn locate(&self, context: &Context, trap: Trap<Cause>) -> LaunchTrap {
-        LaunchTrap {
-            block: self.common.index,
-            warp: self.current().number,
-            words: context.code.words_at(trap.pc),
-            trap,
+    pub fn locate(&self, context: &Context, trap: Trap<Cause>) -> GroupTrap<Cause> {
+        GroupTrap { group: self.group(), words: Some(context.code.words_at(trap.pc)), trap }
+    }
+
+    /// Whether a warp has neither ended nor waits at a barrier.
+    fn can_run(&self, warp: usize) -> bool {
+        !self.warps[warp].flow.finished() && self.common.barriers.waits_for(warp).is_none()
+    }
+
+    /// After instructions of the current warp: gives the turn on, if the warp cannot run or has had its slice.
+    fn pass_turn<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.warps[self.current].flow.finished() {
+            self.common.barriers.finish(self.current);
         }
+        let keeps_turn = self.can_run(self.current) && self.slice < SLICE;
+        if keeps_turn || self.choose() { Ok(Step::Running) } else { self.end(observer) }
     }
 
     /// Gives the turn to the next warp that can run; whether there is one.
     fn choose(&mut self) -> bool {
         let count = self.warps.len();
-        let able = |warp: &usize| {
-            !self.warps[*warp].flow.finished() && self.common.barriers.waits_for(*warp).is_none()
-        };
         // At the start the circle begins with warp 0, later with the one after the current.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        let next = (0..count).map(|place| (first + place) % count).find(able);
+        let next = (0..count).map(|place| (first + place) % count).find(|warp| self.can_run(*warp));
         if let Some(next) = next {
             self.current = next;
             self.slice = 0;
@@ -223,22 +165,16 @@ impl Block {
         next.is_some()
     }
 
-    /// Either all have ended or the rest waits for ever.
-    fn nobody_can_run<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        let waiting: Vec<(u32, u8)> = self
-            .common
-            .barriers
-            .waiting()
-            .map(|(warp, barrier)| (self.warps[warp].number, barrier))
-            .collect();
-        match self.common.barriers.waiting().next() {
-            Some((first, _)) => Err(stopped(&self.warps[first], Cause::BarrierNever(waiting), observer)),
-            None => Ok(Step::Done),
-        }
+    /// No warp can run: either all have ended, or the others wait for ever.
+    fn end<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        let waiting = || self.common.barriers.waiting();
+        let Some((first, _)) = waiting().next() else { return Ok(Step::Done) };
+        let all = waiting().map(|(warp, barrier)| (self.warps[warp].number, barrier)).collect();
+        Err(stopped(&self.warps[first], Cause::BarrierNever(all), observer))
     }
 }
 
-/// A warp that is stopped where it stands, without having executed anything.
+/// The trap of a warp that is stopped before it executes its next instruction.
 fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cause> {
     let lanes = warp.flow.active();
     if O::ENABLED {

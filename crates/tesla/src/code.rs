@@ -62,6 +62,11 @@ impl Code {
         self.slots[place].as_ref().map_err(Clone::clone)
     }
 
+    /// All words.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
     /// The two words at an address; 0 where there is none.
     pub fn words_at(&self, pc: u32) -> [u32; 2] {
         let place = self.place(pc);

@@ -1,70 +1,212 @@
-//! All blocks of a launch: in order, on several threads, or on both engines in lockstep. The order that results
-//! follow is told in [`crate::launch`].
-
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! The blocks of a launch: each before its first instruction, and what all leave together.
 
 use reconverge_isa::Program;
-use reconverge_simt::memory::{Footprint, Memory, Tracked, Written};
-use reconverge_simt::workers::hand_out;
-use reconverge_simt::{Engine, Observer, Silent, Statistics};
+use reconverge_simt::memory::Memory;
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Lane, Mask, Options, Statistics};
 
-use crate::block::Block;
-use crate::fast::Fast;
-use crate::fast::lockstep::{self, Failure};
+use crate::block::{Block, Executor};
+use crate::code::Code;
+use crate::context::{Common, Context};
 use crate::fidelity;
-use crate::launch::{Context, LaneResult, Launch, Options, Outcome, RunError};
-use crate::trap::LaunchTrap;
+use crate::flow::{Flow, WARP, whole_quads};
+use crate::lane::interpolate::{Interpolant, Position, interp};
+use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, PARAMETERS, Varying, Vertex};
+use crate::spaces::Segments;
+use crate::state::{Input, LaneResult, Warp};
 
-/// Blocks a thread that run ahead at once, at most: what they leave is committed when all of them have ended.
-const AHEAD: usize = 2048;
-
-/// Pages that blocks which run ahead at once touch, at most but for those of the last on each thread: a third of a
-/// kilobyte each.
-const PAGES: usize = 1 << 16;
-
-/// Blocks that share a view of the memory where there are many.
-const TOGETHER: usize = 16;
-
-/// Executes a launch with the engine that the options name.
-///
-/// # Errors
-/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
-/// lockstep, the engines differ.
-pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
-    let (context, mut memory) = Context::new(launch, program, options)?;
-    if let (Engine::Lockstep, Some(fast)) = (options.engine, &context.fast) {
-        return run_in_lockstep(&context, fast, memory);
-    }
-    let blocks = context.blocks();
-    let mut totals = Totals::default();
-    let mut next = 0;
-    if options.parallel && blocks > 1 && rayon::current_num_threads() > 1 {
-        next = run_ahead(&context, &mut memory, &mut totals)?;
-    }
-    run_in_order(&context, next..blocks, &mut memory, &mut totals, &mut Silent)?;
-    Ok(totals.outcome(&context, memory))
-}
-
-/// The same in order on one thread, announcing every event. Who needs to know which warp an event belongs to steps a
-/// [`Run`](crate::launch::Run). What happens to data is announced by the
-/// reference interpreter, whatever the options say; who runs and what the stack does, by either engine.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_observed<O: Observer>(
+/// A launch that can be: its decoded program, and its blocks by number.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    context: Context,
     launch: Launch,
-    program: &Program,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    let (context, mut memory) = Context::new(launch, program, options)?;
-    let mut totals = Totals::default();
-    run_in_order(&context, 0..context.blocks(), &mut memory, &mut totals, observer)?;
-    Ok(totals.outcome(&context, memory))
+    local_bytes: u32,
 }
 
-/// What the blocks that have ended leave, together.
+impl Grid {
+    /// Checks a launch and decodes its program. Gives global memory apart.
+    ///
+    /// # Errors
+    /// The launch cannot be.
+    pub fn new(
+        mut launch: Launch,
+        program: &Program,
+        options: &Options,
+    ) -> Result<(Self, Memory), LaunchError> {
+        launch.check(program.words.len())?;
+        let (segments, barriers, vertices, memory) = match &mut launch {
+            Launch::Compute(compute) => {
+                (compute.segments, compute.barriers, Vec::new(), std::mem::take(&mut compute.memory))
+            }
+            Launch::Geometry(geometry) => {
+                (Segments::default(), None, std::mem::take(&mut geometry.vertices), Memory::default())
+            }
+            Launch::Fragment(_) | Launch::Vertex(_) => {
+                (Segments::default(), None, Vec::new(), Memory::default())
+            }
+        };
+        let (setup, stage) = (launch.setup(), launch.stage());
+        let context = Context {
+            code: Code::new(&program.words, setup.code_base, stage, setup.chip),
+            stage,
+            chip: setup.chip,
+            modes: setup.modes,
+            constants: setup.constants.clone(),
+            segments,
+            textures: setup.textures.clone(),
+            barriers,
+            vertices,
+            mode: options.mode,
+            watchdog: options.watchdog,
+        };
+        let local_bytes = setup.local_size()?;
+        Ok((Grid { context, launch, local_bytes }, memory))
+    }
+
+    /// What all blocks share.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The launch, without what went into the context or the memory.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// How many blocks there are; graphics: how many warps.
+    pub fn blocks(&self) -> usize {
+        self.launch.blocks()
+    }
+
+    /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
+    /// ended, where there is one.
+    pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
+        match &self.launch {
+            Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
+            Launch::Fragment(fragment) => {
+                self.new_block(executor, [number as u32, 0], vec![self.fragment_warp(fragment, number)])
+            }
+            Launch::Vertex(Vertex { lanes, inputs, .. })
+            | Launch::Geometry(Geometry { lanes, inputs, .. }) => {
+                let first = number * WARP;
+                let mut warp = self.warp(number as u32, Mask::first(lanes - first));
+                for (&word, values) in inputs {
+                    let words = row(|lane| values.get(first + lane).copied().unwrap_or(0));
+                    warp.set_input(word, Input::same(words));
+                }
+                self.new_block(executor, [number as u32, 0], vec![warp])
+            }
+        }
+    }
+
+    fn warp(&self, number: u32, launched: Mask) -> Warp {
+        let setup = self.launch.setup();
+        let flow = Flow::new(setup.code_base, launched, setup.limits, self.context.mode);
+        Warp::new(flow, number, setup.registers as usize, self.local_bytes)
+    }
+
+    fn new_block<E: Executor>(&self, executor: &E, index: [u32; 2], warps: Vec<Warp>) -> Block {
+        let common = Common::new(index, warps.len(), self.context.code.slots().len());
+        let mut block = Block::new(common, warps);
+        executor.prepare(&mut block);
+        block
+    }
+
+    /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
+    fn compute_block<E: Executor>(
+        &self,
+        executor: &E,
+        compute: &Compute,
+        number: usize,
+        spare: Option<Block>,
+    ) -> Block {
+        let [x, y, z] = compute.block;
+        let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
+        let threads = x * y * z;
+        let mut block = spare.unwrap_or_else(|| {
+            let warps = (0..threads.div_ceil(WARP as u32)).map(|number| self.warp(number, Mask::NONE));
+            self.new_block(executor, index, warps.collect())
+        });
+        let shared = &mut block.common.shared;
+        shared.begin(self.launch.shared_bytes());
+        for (place, value) in
+            [x, y, z, compute.grid[0], compute.grid[1], index[0], index[1]].into_iter().enumerate()
+        {
+            shared.place(2 + 2 * place, &(value as u16).to_le_bytes());
+        }
+        shared.place(PARAMETERS as usize, &compute.params);
+        // The position in the block, counted on from thread to thread.
+        let mut thread = [0; 3];
+        block.begin(index, |warp| {
+            let launched = Mask::first((threads - warp.number * WARP as u32) as usize);
+            warp.begin(compute.setup.code_base, launched);
+            let row = warp.file_mut().row_mut(0).into_iter().flat_map(|row| &mut row.0);
+            for position in row.take(launched.count() as usize) {
+                let [tx, ty, tz] = &mut thread;
+                *position = *tx | *ty << 16 | *tz << 26;
+                *tx += 1;
+                if *tx == x {
+                    (*tx, *ty) = (0, *ty + 1);
+                }
+                if *ty == y {
+                    (*ty, *tz) = (0, *tz + 1);
+                }
+            }
+        });
+        block
+    }
+
+    fn fragment_warp(&self, fragment: &Fragment, number: usize) -> Warp {
+        let first = number * WARP;
+        let given = Mask::first(fragment.lanes - first);
+        let covered = Mask::from_fn(WARP, |lane| {
+            given.has(lane) && fragment.covered.get(first + lane.index()).copied().unwrap_or(true)
+        });
+        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
+        let mut warp = self.warp(number as u32, launched);
+        warp.flow.mark_helpers(launched - covered);
+        let centre =
+            |lane: usize| fragment.centres.get(first + lane).copied().unwrap_or(default_centre(first + lane));
+        let centroid = |lane: usize| fragment.centroids.get(first + lane).copied().unwrap_or(centre(lane));
+        warp.set_input(0, Input::same(row(|_| 1.0f32.to_bits())));
+        for (&slot, varying) in &fragment.varyings {
+            let input = match varying {
+                Varying::Lanes(values) => {
+                    Input::same(row(|lane| values.get(first + lane).copied().unwrap_or(0)))
+                }
+                &Varying::Plane { base, dx, dy, flat } => {
+                    let of = Interpolant { base, dx, dy, flat };
+                    let at = |position| row(|lane| interp(of, position, centre(lane), centroid(lane), None));
+                    Input {
+                        centre: at(Position::Centre),
+                        centroid: at(Position::Centroid),
+                        flat: at(Position::Flat),
+                    }
+                }
+            };
+            warp.set_input(slot, input);
+        }
+        warp
+    }
+
+    /// What the lanes of a graphics block that has ended leave.
+    fn results(&self, block: &Block) -> impl Iterator<Item = LaneResult> {
+        let first = block.common.index[0] as usize * WARP;
+        let lanes = self.launch.lanes().saturating_sub(first).min(WARP);
+        (0..lanes).map(|lane| block.current().result(Lane(lane as u8)))
+    }
+}
+
+fn row(value: impl FnMut(usize) -> u32) -> Row<WARP> {
+    Row(std::array::from_fn(value))
+}
+
+/// A row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
+fn default_centre(lane: usize) -> [f32; 2] {
+    [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
+}
+
+/// What blocks that have ended leave, besides memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
@@ -75,13 +217,13 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Adds a block that has ended.
-    pub(crate) fn retire(&mut self, context: &Context, block: &Block) {
+    pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         self.count(&block.common.statistics, &block.common.issued);
-        self.lanes.extend(context.results(block));
+        self.lanes.extend(grid.results(block));
     }
 
-    /// Adds what later blocks left.
-    fn add(&mut self, other: Totals) {
+    /// Adds what later blocks leave.
+    pub(crate) fn add(&mut self, other: Totals) {
         self.count(&other.statistics, &other.issued);
         self.lanes.extend(other.lanes);
     }
@@ -94,9 +236,9 @@ impl Totals {
 
     /// What the launch leaves.
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
-        let mut outcome =
-            Outcome { memory, lanes: self.lanes, statistics: self.statistics, ..Outcome::default() };
-        for (inst, times) in context.code.slots().iter().zip(self.issued) {
+        let Totals { statistics, issued, lanes } = self;
+        let mut outcome = Outcome { memory, lanes, statistics, ..Outcome::default() };
+        for (inst, times) in context.code.slots().iter().zip(issued) {
             if let (Ok(inst), 1..) = (inst, times) {
                 let (name, grade) = fidelity::of(&inst.op);
                 outcome.report.count(name, grade, times);
@@ -104,135 +246,4 @@ impl Totals {
         }
         outcome
     }
-}
-
-fn run_in_order<O: Observer>(
-    context: &Context,
-    blocks: Range<usize>,
-    memory: &mut Memory,
-    totals: &mut Totals,
-    observer: &mut O,
-) -> Result<(), RunError> {
-    let mut spare = None;
-    for number in blocks {
-        let mut block = context.block_in(number, spare.take());
-        block.run(context, memory, observer).map_err(RunError::Trap)?;
-        totals.retire(context, &block);
-        spare = Some(block);
-    }
-    Ok(())
-}
-
-/// Blocks that ran ahead, in order.
-struct Attempt {
-    blocks: Range<usize>,
-    left: Totals,
-    /// What they read and wrote.
-    footprint: Footprint,
-    end: Result<(), LaunchTrap>,
-}
-
-/// What a thread has from its blocks before: the memory of one, and how many pages some of them touched.
-#[derive(Default)]
-struct Spare {
-    block: Option<Block>,
-    pages: usize,
-}
-
-/// Some blocks, in order, against a view of the memory, which stays as it is.
-fn attempt(context: &Context, blocks: Range<usize>, memory: &Memory, spare: &mut Spare) -> Attempt {
-    let (mut view, mut left) = (Tracked::with_capacity(memory, spare.pages), Totals::default());
-    let mut end = Ok(());
-    for number in blocks.clone() {
-        let mut block = context.block_in(number, spare.block.take());
-        end = block.run(context, &mut view, &mut Silent);
-        left.retire(context, &block);
-        spare.block = Some(block);
-        if end.is_err() {
-            break;
-        }
-    }
-    let footprint = view.finish();
-    // Footprints are kept to the end of the batch: a large one must not make all others as large.
-    spare.pages = footprint.pages().min(64);
-    Attempt { blocks, left, footprint, end }
-}
-
-/// Blocks in parts that run ahead together, in order: smaller towards the end, so that no thread is left alone with
-/// a large one.
-fn parts(blocks: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let threads = rayon::current_num_threads();
-    let mut left = blocks;
-    std::iter::from_fn(move || {
-        let few = (left.len() / (16 * threads)).clamp(1, TOGETHER);
-        let part = left.start..left.start + few;
-        (!left.is_empty()).then(|| {
-            left.start = part.end;
-            part
-        })
-    })
-}
-
-/// Runs batches of blocks ahead on the threads of the pool and commits them in order. Gives the first block that has
-/// not run: behind the last, unless blocks build on each other.
-fn run_ahead(context: &Context, memory: &mut Memory, totals: &mut Totals) -> Result<usize, RunError> {
-    let (blocks, size) = (context.blocks(), AHEAD * rayon::current_num_threads());
-    let mut next = 0;
-    let mut own = Spare::default();
-    while next < blocks {
-        let first = next;
-        let (view, pages) = (&*memory, AtomicUsize::new(0));
-        let room = |_: &Range<usize>| pages.load(Ordering::Relaxed) < PAGES;
-        let batch = parts(first..blocks.min(first + size)).take_while(room);
-        let attempts = hand_out(rayon::current_num_threads(), batch, Spare::default, |spare, part| {
-            let attempted = attempt(context, part, view, spare);
-            pages.fetch_add(attempted.footprint.pages(), Ordering::Relaxed);
-            attempted
-        })
-        .results;
-        // What blocks wrote matters to those that read: often none does.
-        let asks = attempts.iter().any(|attempted| attempted.footprint.reads());
-        let mut written = Written::default();
-        let mut saw_all = Vec::with_capacity(attempts.len());
-        let mut again = 0;
-        for mut attempted in attempts {
-            if asks && !written.allows(&attempted.footprint) {
-                // What it saw was old. It runs again in its turn; what it writes may make later ones old too.
-                memory.commit(&saw_all);
-                saw_all.clear();
-                again += attempted.blocks.len();
-                attempted = attempt(context, attempted.blocks, memory, &mut own);
-            }
-            let Attempt { blocks, left, footprint, end } = attempted;
-            end.map_err(RunError::Trap)?;
-            next = blocks.end;
-            totals.add(left);
-            if asks {
-                written.add(&footprint);
-            }
-            saw_all.push(footprint);
-        }
-        memory.commit(&saw_all);
-        if 2 * again > next - first {
-            break; // Blocks that build on each other gain nothing from running ahead.
-        }
-    }
-    Ok(next)
-}
-
-fn run_in_lockstep(context: &Context, fast: &Fast, mut memory: Memory) -> Result<Outcome, RunError> {
-    let mut twin_memory = memory.clone();
-    let mut totals = Totals::default();
-    for number in 0..context.blocks() {
-        let block = context.block(number);
-        let block =
-            lockstep::run(context, fast, block, &mut memory, &mut twin_memory).map_err(|failure| {
-                match failure {
-                    Failure::Trap(trap) => RunError::Trap(trap),
-                    Failure::Differ(difference) => RunError::Differ(difference),
-                }
-            })?;
-        totals.retire(context, &block);
-    }
-    Ok(totals.outcome(context, memory))
 }

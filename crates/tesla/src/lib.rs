@@ -3,19 +3,20 @@
 //! | read | for |
 //! |---|---|
 //! | [`inst`], [`mod@decode`], [`table`], [`text`] | the instruction value, how words become one, the tables, assembly text |
-//! | [`flow`], [`barrier`] | how lanes part and come together, how warps wait for each other |
-//! | [`lane`] | what one lane computes |
+//! | [`flow`], [`barrier`] | how lanes diverge and reconverge, how warps wait for each other |
+//! | [`lane`], [`meaning`] | what one lane computes; which of these functions an operation is |
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
-//! | [`meaning`], [`access`] | which lane function an operation is; memory operands |
-//! | [`mod@reference`] | the clear interpreter: one instruction of one warp |
+//! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; what instructions run against; its blocks; the turns of their warps |
+//! | [`mod@reference`], [`access`] | the clear interpreter: one instruction of one warp; its memory operands |
 //! | [`fast`] | the fast engine: whole rows at a time |
-//! | [`block`], [`launch`] | who runs when; what is true before the first instruction, and what is left |
+//! | [`run`] | runs launches |
 //! | [`trap`], [`fidelity`], [`mod@coverage`] | what stops a program; how exact each operation is; the list of all |
 
 pub mod access;
 pub mod barrier;
 pub mod block;
 pub mod code;
+pub mod context;
 pub mod coverage;
 pub mod decode;
 pub mod draft;
@@ -23,13 +24,14 @@ pub mod explain;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
-mod grid;
+pub mod grid;
 pub mod inst;
 pub mod lane;
 pub mod launch;
 pub mod meaning;
 mod parts;
 pub mod reference;
+pub mod run;
 pub mod spaces;
 pub mod state;
 pub mod table;

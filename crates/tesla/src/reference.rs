@@ -9,47 +9,56 @@ use reconverge_simt::{Event, Lane, Mask, Mode, Observer, Trap};
 
 use crate::access;
 use crate::barrier::{BARRIERS, Count};
-use crate::block::Common;
+use crate::block::{Executor, Ran};
+use crate::context::{Common, Context, Turn};
 use crate::flow::{Decision, Join, WARP, whole_quads};
 use crate::inst::{BarrierCount, Chip, Dst, End, Guard, Inst, Mem, Op, Operand, Special, Stage, Tex, TexOp};
 use crate::lane::{Flags, atomic, interpolate, quad};
-use crate::launch::Context;
 use crate::meaning::{self, Operands};
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
 use crate::texture::{self, Read, Request};
 use crate::trap::{self, Access, Cause};
 
-/// Executes the instruction the warp stands at.
+/// The reference interpreter as an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference;
+
+impl Executor for Reference {
+    fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
+        let mut tried = 0;
+        loop {
+            let end = step(turn);
+            tried += 1;
+            let stays =
+                || !turn.warp.flow.finished() && turn.common.barriers.waits_for(turn.number).is_none();
+            if tried >= most || end.is_err() || !stays() {
+                return Ran { tried, end };
+            }
+        }
+    }
+}
+
+/// Executes the instruction at the warp's program counter.
 ///
 /// # Errors
-/// The program trapped. The warp stands at the instruction; lanes below the one that trapped have executed it.
-pub fn step<G: Store, O: Observer>(
-    context: &Context,
-    common: &mut Common,
-    warp: &mut Warp,
-    global: &mut G,
-    observer: &mut O,
-) -> Result<(), Trap<Cause>> {
-    let arrived = warp.flow.active();
-    let mut step = Step { context, common, pc: warp.flow.pc(), warp, global, observer };
+/// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
+pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
+    let arrived = turn.warp.flow.active();
+    let mut step = Step::at(turn);
     let result = step.run();
     step.trapped(result, arrived)
 }
 
-/// The same without the instruction's join modifier, for an engine that has joined already: `arrived` are the lanes
+/// Executes an instruction without its join modifier, for an engine that has joined already: `arrived` are the lanes
 /// that were active before.
 ///
 /// # Errors
 /// As [`step`].
 pub fn step_joined<G: Store, O: Observer>(
-    context: &Context,
-    common: &mut Common,
-    warp: &mut Warp,
-    global: &mut G,
-    observer: &mut O,
+    turn: &mut Turn<'_, G, O>,
     arrived: Mask,
 ) -> Result<(), Trap<Cause>> {
-    let mut step = Step { context, common, pc: warp.flow.pc(), warp, global, observer };
+    let mut step = Step::at(turn);
     let result = step.fetch().and_then(|inst| step.joined(inst));
     step.trapped(result, arrived)
 }
@@ -76,6 +85,11 @@ struct Step<'a, G, O> {
 }
 
 impl<'a, G: Store, O: Observer> Step<'a, G, O> {
+    fn at(turn: &'a mut Turn<'_, G, O>) -> Self {
+        let Turn { context, common, warp, number: _, global, observer } = turn;
+        Step { context, common, pc: warp.flow.pc(), warp, global, observer }
+    }
+
     fn fetch(&self) -> Result<&'a Inst, Failure> {
         self.context.code.at(self.pc).map_err(everyone)
     }

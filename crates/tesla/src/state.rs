@@ -293,6 +293,11 @@ impl Warp {
         &mut self.c[usize::from(register) % CONDITION_REGISTERS]
     }
 
+    /// `$a<register>`, 1 to 4, for all lanes.
+    pub fn a_row(&self, register: u8) -> &[u16; WARP] {
+        &self.a[(usize::from(register) + ADDRESS_REGISTERS - 1) % ADDRESS_REGISTERS]
+    }
+
     /// Bytes of l[] a lane.
     pub fn local_bytes(&self) -> u32 {
         self.local_bytes
@@ -308,6 +313,15 @@ impl Warp {
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
+    }
+
+    /// Gives the warp an input word.
+    pub fn set_input(&mut self, word: u16, input: Input) {
+        let word = usize::from(word);
+        if self.inputs.len() <= word {
+            self.inputs.resize(word + 1, None);
+        }
+        self.inputs[word] = Some(input);
     }
 
     /// o[] word `word` of a lane; 0 when it was never written.

@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use reconverge_simt::Trap;
 use thiserror::Error;
 
 use crate::flow::Fault;
@@ -146,44 +145,9 @@ impl fmt::Display for Waiting<'_> {
     }
 }
 
-/// A trap with its place in the launch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchTrap {
-    /// Index of the block in the grid; `[warp, 0]` for graphics stages.
-    pub block: [u32; 2],
-    /// The warp in the block.
-    pub warp: u32,
-    /// The words at the address; the second is 0 where the code ends.
-    pub words: [u32; 2],
-    /// Address, lanes and cause.
-    pub trap: Trap<Cause>,
-}
-
-impl fmt::Display for LaunchTrap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LaunchTrap { block: [x, y], warp, words: [low, high], trap: Trap { pc, lanes, cause } } = self;
-        write!(f, "at {pc:#x} ({low:08x} {high:08x}), block ({x}, {y}), warp {warp}, lanes {lanes}: {cause}")
-    }
-}
-
-impl std::error::Error for LaunchTrap {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reconverge_simt::{Lane, Mask};
-
-    #[test]
-    fn a_bad_access_names_instruction_lane_and_address() {
-        let cause =
-            Cause::Memory { space: Space::Global(14), access: Access::Write, address: 0x1004, bytes: 4 };
-        let trap = Trap { pc: 0x48, lanes: Mask::only(Lane(7)), cause };
-        let trap = LaunchTrap { block: [3, 0], warp: 1, words: [0xd00e_0e01, 0xa0c0_0780], trap };
-        assert_eq!(
-            trap.to_string(),
-            "at 0x48 (d00e0e01 a0c00780), block (3, 0), warp 1, lanes 7: write of 4 bytes at g14[] 0x1004: outside every buffer"
-        );
-    }
 
     #[test]
     fn a_stuck_barrier_names_its_warps() {

@@ -7,10 +7,12 @@ mod engines;
 
 use engines::run;
 use reconverge_isa::Program;
-use reconverge_simt::Mode;
 use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Mode, Options};
+use reconverge_tesla::fast::Fast;
+use reconverge_tesla::grid::Grid;
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{Compute, Launch, Options, Run, RunError};
+use reconverge_tesla::launch::{Compute, Launch, RunError};
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::Random;
@@ -109,8 +111,9 @@ fn by_reference(text: &str) -> Vec<usize> {
     let program =
         Program { words: assemble(text, CHIP, Stage::Compute).unwrap().words(), ..Program::default() };
     let compute = Compute::of(&program, CHIP).unwrap();
-    let run = Run::new(Launch::Compute(compute), &program, &Options::default()).unwrap();
-    run.context().fast.as_ref().expect("the fast engine is the usual one").by_reference()
+    let options = Options::default();
+    let (grid, _) = Grid::new(Launch::Compute(compute), &program, &options).unwrap();
+    Fast::of(&grid, options.level()).by_reference()
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Silent};
+use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Inst, Op, Stage};
-use reconverge_tesla::launch::{Compute, Fragment, Launch, Options, Run, Setup, Varying};
+use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup, Varying};
+use reconverge_tesla::run::Run;
 use reconverge_tesla::table::TABLE;
 use reconverge_testkit::Random;
 

@@ -1,17 +1,18 @@
 //! Small programs, one behaviour each: launch state, memory, barriers, scheduling, quads, traps.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Slot, Variable};
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
-use reconverge_simt::{Event, Lane, Machine, Mode, Recorder, Silent, Step};
+use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Machine, Mode, Options, Recorder, Silent, Step};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, Launch, LaunchError, Options, Outcome, Run, RunError, Setup, Varying,
-    Vertex, run_observed,
+    Compute, Fragment, Geometry, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
 };
+use reconverge_tesla::run::{Run, run_observed};
 use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
@@ -59,7 +60,7 @@ fn output(source: &str, grid: u32, block: [u32; 3], count: usize) -> Vec<u32> {
     words(&run(Launch::Compute(compute), &program, &strict()).unwrap())
 }
 
-fn trap(source: &str, options: &Options) -> reconverge_tesla::trap::LaunchTrap {
+fn trap(source: &str, options: &Options) -> GroupTrap<Cause> {
     let (compute, program) = kernel(source, 1, [64, 1, 1], 64);
     match run(Launch::Compute(compute), &program, options) {
         Err(RunError::Trap(trap)) => trap,
@@ -180,16 +181,16 @@ fn atomics_of_all_blocks_add_up_and_the_old_values_are_those_of_the_order() {
     assert_eq!(found[1..], (0..2000).collect::<Vec<u32>>());
 }
 
-/// Runs with one thread, several, and in order; all must agree. Gives the outcome.
+/// Runs in order, and on one thread and several; all must agree. Gives the outcome.
 fn any_number_of_threads(compute: &Compute, program: &Program) -> Outcome {
-    let attempt = |parallel: bool, threads: usize| {
+    let attempt = |jobs: usize, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let options = Options { parallel, ..strict() };
+        let options = Options { jobs: NonZeroUsize::new(jobs), ..strict() };
         pool.install(|| run(Launch::Compute(compute.clone()), program, &options)).unwrap()
     };
-    let ordered = attempt(false, 1);
+    let ordered = attempt(1, 2);
     for threads in [1, 2, 3, 7] {
-        let parallel = attempt(true, threads);
+        let parallel = attempt(0, threads);
         assert_eq!(parallel.memory, ordered.memory, "{threads} threads");
         assert_eq!(parallel.statistics, ordered.statistics, "{threads} threads");
         assert_eq!(parallel.report, ordered.report, "{threads} threads");
@@ -276,12 +277,12 @@ fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
 fn of_several_blocks_that_trap_the_first_is_reported() {
     let source = indexed("mov b32 $r5 0x7\nset $c0 # ge u32 $r1 $r5\n(s $c0) ld b32 $r4 g14[$r63]\nexit nop");
     let (compute, program) = kernel(&source, 250, [1, 1, 1], 250);
-    for parallel in [true, false] {
-        let options = Options { parallel, ..strict() };
+    for jobs in [None, NonZeroUsize::new(1)] {
+        let options = Options { jobs, ..strict() };
         let Err(RunError::Trap(trap)) = run(Launch::Compute(compute.clone()), &program, &options) else {
             panic!("no trap")
         };
-        assert_eq!(trap.block, [7, 0]);
+        assert_eq!(trap.group, GroupId::Warp { block: [7, 0], warp: 0 });
     }
 }
 
@@ -519,9 +520,9 @@ fn a_bad_access_names_the_lane_and_the_address() {
     let trap = trap(&source, &strict());
     let cause =
         Cause::Memory { space: Space::Global(14), access: Access::Write, address: OUT + 4 * 64, bytes: 4 };
-    assert_eq!((trap.warp, trap.trap.cause.clone()), (1, cause));
+    assert_eq!((trap.group, trap.trap.cause.clone()), (GroupId::Warp { block: [0, 0], warp: 1 }, cause));
     assert_eq!(trap.trap.lanes.lanes().collect::<Vec<_>>(), [Lane(31)]);
-    assert_eq!(trap.words, [0xd00e_0405, 0xa0c0_0781]);
+    assert_eq!(trap.words, Some([0xd00e_0405, 0xa0c0_0781]));
 }
 
 #[test]

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Sampler};
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::{Engine, Mode, Options};
 use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::fidelity;
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, Launch, Options, Outcome, RunError, Setup, Vertex, run,
-};
+use reconverge_tesla::launch::{Compute, Fragment, Geometry, Launch, Outcome, RunError, Setup, Vertex};
+use reconverge_tesla::run::run;
 use reconverge_tesla::text::assemble;
 
 /// An encoding with its example, and where it exists.

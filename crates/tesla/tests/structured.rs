@@ -3,9 +3,10 @@
 //! end.
 
 use reconverge_isa::Program as Words;
-use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Mode, Silent, Step, Why};
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Options, Silent, Step, Why};
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{Launch, Options, Run, Setup, Vertex, run};
+use reconverge_tesla::launch::{Launch, Setup, Vertex};
+use reconverge_tesla::run::{Run, run};
 use reconverge_tesla::text::assemble;
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS, Shape,
@@ -509,8 +510,7 @@ impl Prepared {
         let inputs = (1..VARIABLES)
             .map(|variable| (variable as u16, lanes.iter().map(|lane| lane[variable] as u32).collect()));
         let launch = Vertex { setup: self.setup.clone(), lanes: lanes.len(), inputs: inputs.collect() };
-        let options =
-            Options { mode: Mode::Strict, watchdog: 1 << 22, parallel: false, ..Options::default() };
+        let options = Options { watchdog: 1 << 22, ..Options::default() };
         let lockstep = Options { engine: Engine::Lockstep, ..options };
         let together = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
         let together = together.map_err(|error| error.to_string())?;

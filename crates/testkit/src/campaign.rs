@@ -1,4 +1,4 @@
-//! Which programs a test runs, chosen from the command line, and what it says when one fails.
+//! Which programs a test runs, chosen from the command line, and how it reports a failure.
 //!
 //! `RECONVERGE_PROGRAMS` says how many programs, `RECONVERGE_SEED` the seed of the first one; both are numbers, decimal
 //! or hexadecimal with `0x`. The seeds count up from there. `docs/testing.md` shows how to use them.
@@ -14,7 +14,7 @@ pub struct Campaign {
     pub seed: u64,
 }
 
-/// A program that was judged and did not do what it must.
+/// A program whose result is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// The program as it was lowered.
@@ -24,10 +24,10 @@ pub struct Wrong {
 }
 
 impl Campaign {
-    /// What the environment says; `programs` from seed 0 on where it says nothing.
+    /// The campaign that the environment asks for; by default `programs` programs from seed 0 on.
     ///
     /// # Panics
-    /// A variable is set to something that is no number.
+    /// A variable is set, but not to a number.
     pub fn from_environment(programs: u64) -> Campaign {
         let number = |name: &str, otherwise: u64| match std::env::var(name) {
             Ok(text) => parse(&text).unwrap_or_else(|| panic!("{name}={text} is not a number")),
@@ -36,17 +36,16 @@ impl Campaign {
         Campaign { programs: number("RECONVERGE_PROGRAMS", programs), seed: number("RECONVERGE_SEED", 0) }
     }
 
-    /// A tenth of it, at least one program: for what takes longer a program.
+    /// A tenth of the programs, at least one: for tests that take long for each.
     pub fn tenth(self) -> Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
-    /// Judges programs until enough have been. `generate` gives the program of a seed; `judge` runs one and says whether
-    /// it did, or that the machine has no room for it (`None`).
+    /// Judges programs until enough have passed. `generate` gives the program of a seed; `judge` runs one and gives its
+    /// verdict, or `None` if the machine has no room for it.
     ///
     /// # Panics
-    /// At the first program that is wrong, with its seed and the texts of the smallest program found that fails in the
-    /// same test.
+    /// At the first program that is wrong, with its seed and the smallest program found that fails in the same test.
     pub fn run(
         self,
         package: &str,

@@ -4,7 +4,7 @@ use crate::evaluate::Lane;
 use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
 use reconverge_simt::random::Random;
 
-/// How large programs may be, and what they may contain. The limits keep what a machine needs at once small.
+/// How large programs may be, and what they may contain. The limits bound the stacks that a machine needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Constructs inside each other, in the body.

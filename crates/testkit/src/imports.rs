@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The imports that climb: each module of `src` may name, through `crate::`, only modules that stand earlier in `order`.
+/// The imports that climb: each module of `src` may name, through `crate::`, only modules that come earlier in `order`.
 ///
 /// A module is a file directly in `src`, or a folder there with everything in it. `lib.rs` and the code of tests (files
 /// named `tests.rs` or `…_tests.rs`, folders named `tests`, and what follows a file's `#[cfg(test)]`) are left out.

@@ -1,4 +1,4 @@
-//! The collections that stand beside the repository.
+//! The collections beside the repository.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Programs that are smaller by one change: a function that nobody calls or a statement taken away, a construct
+    /// Programs that are smaller by one change: an uncalled function or a statement removed, a construct
     /// replaced by what it contains or by a part of it, a condition dropped, fewer rounds.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
@@ -55,7 +55,7 @@ fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     found
 }
 
-/// What may stand instead of a statement.
+/// What can replace a statement.
 fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut found = Vec::new();
     match statement {
@@ -75,7 +75,7 @@ fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
             let blocks = smaller_blocks(body).into_iter();
             found.extend(blocks.map(|block| vec![Statement::IfStatic(*index, block)]));
         }
-        // Its body may break: that cannot stand without the loop.
+        // Its body may break, which is possible in a loop only.
         Statement::Loop(count, body) => {
             found.extend((0..*count).map(|count| vec![Statement::Loop(count, body.clone())]));
             let blocks = smaller_blocks(body).into_iter();

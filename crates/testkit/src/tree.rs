@@ -100,7 +100,7 @@ impl Program {
         self.loops_in(&self.body)
     }
 
-    /// The same for a block of this program.
+    /// Loops inside each other at the deepest place of a block of this program.
     pub fn loops_in(&self, block: &[Statement]) -> u32 {
         let of = |statement: &Statement| match statement {
             Statement::If(_, then, otherwise) => {

@@ -36,7 +36,7 @@ fn program(isa: Isa) -> (Target, Program) {
     (target, assembly.programs.remove(0))
 }
 
-fn prepared(isa: Isa, name: &str, engine: Engine) -> (Box<dyn Session>, Engine) {
+fn prepared(isa: Isa, name: &str, engine: Engine) -> (Session, Engine) {
     let kernel = find(isa, name).expect("the kernel is there");
     (kernel.prepare(LANES).expect("it can be laid out"), engine)
 }
@@ -76,7 +76,7 @@ fn decode((target, program): (Target, Program)) -> usize {
 #[bench::tesla_mandel_reference(prepared(Isa::Tesla, "mandel", Engine::Reference))]
 #[bench::tesla_collatz_fast(prepared(Isa::Tesla, "collatz", Engine::Fast))]
 #[bench::tesla_collatz_reference(prepared(Isa::Tesla, "collatz", Engine::Reference))]
-fn execute((session, engine): (Box<dyn Session>, Engine)) -> Box<dyn Outcome> {
+fn execute((session, engine): (Session, Engine)) -> Box<dyn Outcome> {
     black_box(session.run(&Options { engine, ..Options::default() })).expect("our own kernel runs")
 }
 

@@ -110,7 +110,7 @@ impl Kernel {
     ///
     /// # Errors
     /// A number of lanes that cannot be, or a source that does not assemble, which is a mistake in this crate.
-    pub fn prepare(&self, lanes: u32) -> Result<Box<dyn Session>, KernelError> {
+    pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         if !(1..=LANES).contains(&lanes) || self.isa == Isa::Tesla && !lanes.is_multiple_of(BLOCK) {
             return Err(KernelError::Lanes(lanes));

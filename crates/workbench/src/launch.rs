@@ -71,7 +71,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     ///
     /// # Errors
     /// A launch that does not fit the program or the machine.
-    fn prepare(&self, request: &Request<'_>) -> Result<Box<dyn Session>, Error>;
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
     /// Takes one option of the command line, by its name without the dashes, and its value.
     ///
@@ -180,12 +180,7 @@ impl LaunchFile {
     ///
     /// # Errors
     /// A launch that does not fit the program or the machine.
-    pub fn prepare(
-        &self,
-        image: &Image,
-        program: &Program,
-        files: &dyn Files,
-    ) -> Result<Box<dyn Session>, Error> {
+    pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
         let known = self.common.chip.as_deref().is_none_or(|chip| isa_of_chip(chip) == Some(self.isa));
         if !known {
             let target = crate::Target::new(self.isa, self.common.chip.as_deref());

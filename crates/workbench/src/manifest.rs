@@ -136,6 +136,7 @@ impl Manifest {
             let left = self.launch(launch, &buffers)?.run(image, program, options, files)?;
             result.statistics.add(&left.statistics);
             result.report.add(&left.report);
+            result.shares.add(&left.shares);
             result.findings.extend(left.findings);
             for (buffer, (_, array)) in buffers.iter_mut().zip(left.outputs) {
                 buffer.values = array.into();

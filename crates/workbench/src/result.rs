@@ -1,7 +1,7 @@
 //! What a run gives back, whatever the machine.
 
-use reconverge_simt::Statistics;
 use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -33,6 +33,8 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// The fast engine's instructions by path, after a run in lockstep.
+    pub shares: Shares,
     /// What strict mode objects to in how the program ended.
     pub findings: Vec<String>,
     /// Expectations that were not met, in words.
@@ -44,7 +46,14 @@ impl RunResult {
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
-        RunResult { outputs: outcome.outputs(), statistics, report, findings, mismatches: Vec::new() }
+        RunResult {
+            outputs: outcome.outputs(),
+            statistics,
+            report,
+            shares: outcome.shares(),
+            findings,
+            mismatches: Vec::new(),
+        }
     }
 
     /// Compares an output with what must come out; a difference is added to the mismatches.

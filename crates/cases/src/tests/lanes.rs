@@ -7,11 +7,12 @@ use std::fmt::Debug;
 use reconverge_isa::Isa;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::{Outcome, Stage};
-use reconverge_simt::{Mode, Options};
+use reconverge_r700::launch::Stage;
+use reconverge_r700::outcome::Outcome;
+use reconverge_simt::{Mode, Options, Shares};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{Told, everywhere, shared};
-use reconverge_workbench::r500::launch::Pixels;
+use reconverge_workbench::r500::launch::{Pixels, PixelsOutcome};
 use reconverge_workbench::r700::launch::{Waves, WavesOutcome};
 use reconverge_workbench::tesla::launch::Grid;
 use reconverge_workbench::{Session, Target};
@@ -84,16 +85,17 @@ impl Lanes for R500Case {
                 outcome.map_err(|error| error.to_string())
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name))?;
+            let outcome = PixelsOutcome { outcome, shares: Shares::default() };
             self.compare(case_run, &outcome)?;
-            left.extend(outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
+            left.extend(outcome.outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
         }
         Ok(left)
     }
 }
 
 /// The machine's own session in what was prepared.
-fn prepared<S: 'static>(session: Result<Box<dyn Session>, Trouble>) -> S {
-    let session: Box<dyn Any> = session.expect("a launch that can be");
+fn prepared<S: 'static>(session: Result<Session, Trouble>) -> S {
+    let session: Box<dyn Any> = session.expect("a launch that can be").into_ready();
     *session.downcast().expect("the machine's own session")
 }
 
@@ -109,7 +111,7 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_tesla::launch::{Options, run, run_observed};
+        use reconverge_tesla::run::{run, run_observed};
         let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
@@ -143,10 +145,10 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
 
 /// An R700 program on every engine, in strict mode.
 fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
-    use reconverge_r700::launch::{Options, run, run_observed};
+    use reconverge_r700::run::{run, run_observed};
     let Waves { program, launch, .. } = waves;
     let on = |engine, level, told: Option<&mut Told>| {
-        let options = Options { engine, level, ..Options::STRICT };
+        let options = Options { engine, level, ..Options::default() };
         match told {
             Some(told) => run_observed(program, launch, &options, told),
             None => run(program, launch, &options),

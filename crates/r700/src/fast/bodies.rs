@@ -2,14 +2,16 @@
 //! general one that takes any instruction of one slot lane by lane.
 
 use super::kernels::finish;
+#[cfg(doc)]
+use super::lanes::Tables;
 use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
 use super::wide::Wide;
+use crate::chip::LANES;
 use crate::lane;
-use crate::launch::LANES;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// A PRED_SET* that holds for these lanes among others: what it does to the predicate and the masks.
+    /// Sets the predicate and the masks by a PRED_SET* that holds for these lanes, among others that do not run it.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -18,7 +20,7 @@ impl Lanes<'_> {
             self.predicate = self.predicate & !running | execute;
         }
         if operation.update_execute_mask {
-            (self.execute, self.skip) = (execute, running & !execute);
+            self.skip = running & !execute;
         }
     }
 }
@@ -81,7 +83,7 @@ impl Body for General {
                 | Meaning::MovaLoop(_)
                 | Meaning::Reduce(_)
                 | Meaning::Cube
-                | Meaning::Double(_) => unreachable!("lowering leaves these to the reference interpreter"),
+                | Meaning::Double(_) => unreachable!("the reference interpreter runs these"),
             };
         }
         match meaning {
@@ -94,7 +96,7 @@ impl Body for General {
     }
 }
 
-/// DOT4, DOT4_IEEE: the sum over the four vector slots, whose operands are number `number` of the list.
+/// DOT4, DOT4_IEEE: the sum over the four vector slots; entry `number` of [`Tables::across`] has their operands.
 pub(super) struct Dot4<const IEEE: bool>;
 
 impl<const IEEE: bool> Body for Dot4<IEEE> {

@@ -9,8 +9,8 @@ use reconverge_simt::Level;
 
 use super::lanes::{Body, Handler, Lanes, Operation, handler};
 use super::wide::Wide;
+use crate::chip::LANES;
 use crate::lane::{self, is_nan, number};
-use crate::launch::LANES;
 use crate::meaning::AluCode;
 use crate::words::{Op2, Op3};
 
@@ -136,7 +136,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // Not as a map over an array, which the compiler does not always see through.
+            // Written out: `array::map` does not always vectorise.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -255,7 +255,7 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel and the PRED_SET* of its result with a third operand, whose own result goes nowhere.
+/// A kernel and the PRED_SET* of its result with a third operand, without a destination of the PRED_SET*.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -307,7 +307,7 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// The same with modifiers, which float comparisons with integer results have.
+/// Bits of operands with modifiers: float comparisons with integer results.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),

@@ -9,7 +9,7 @@ use reconverge_simt::registers::Row;
 #[cfg(target_arch = "x86_64")]
 use super::wide::{Avx2, Avx512};
 use super::wide::{Baseline, Set, Wide};
-use crate::launch::LANES;
+use crate::chip::LANES;
 use crate::meaning::Meaning;
 
 /// The lanes that run the group, among the [`Lanes::sets`].
@@ -19,7 +19,7 @@ pub(super) const TRUE: u8 = 1;
 /// Those of them whose predicate is false.
 pub(super) const FALSE: u8 = 2;
 
-/// Where a row stands: its distance from the first, in bytes.
+/// The place of a row: its distance from the first, in bytes.
 ///
 /// The rows: registers and clause temporaries, PV and PS, intermediate results, constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,7 @@ pub(super) struct Lanes<'a> {
     pub(super) sets: [Set; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
-    /// What the last PRED_SET* with UPDATE_EXECUTE_MASK decided: lanes that go on and lanes that do not.
-    pub(super) execute: u64,
+    /// The lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,

@@ -1,206 +1,181 @@
-//! Both engines side by side: after every instruction everything that it may have changed is compared.
-//!
-//! Two copies of each wavefront run, one instruction at a time. Compared are how the instruction ended, who is next and
-//! for which lanes, masks and stack, registers, predicates, exports, memory, counts; at the end everything that is
-//! left, with the fidelity report. The first difference is the result, as [`Cause::Engines`].
+//! Both engines side by side: see [`reconverge_simt::lockstep`]. A wavefront runs twice, once on each engine.
 
-use std::fmt;
-use std::mem::take;
-
-use reconverge_simt::engine::Views;
-use reconverge_simt::{FlowView, Issue, Lane, Machine, Mask, Silent, Statistics, Step, Trap};
-use thiserror::Error;
+use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
+use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Machine, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use super::run::Runner;
-use crate::flow::Flow;
-use crate::launch::{LANES, Outcome};
+use crate::cause::Cause;
+use crate::launch::LaunchError;
 use crate::memory::Simd;
-use crate::reference::{At, Cause, Wave, register_rows};
-use crate::run::Origin;
+use crate::outcome::{Executed, Outcome};
+use crate::wave::{At, Origin, PREVIOUS, Wave};
 
-/// What the engines disagree about.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Differs {
-    /// How the instruction ended.
-    Step(Box<Views<Result<Step, Trap<Cause>>>>),
-    /// Where the wavefront stands, and for which lanes.
-    Issue(Views<Option<Issue>>),
-    /// Masks, states, stack, loop registers.
-    Flow(Box<Views<Flow>>),
-    /// A register component; rows count the allocated registers' components, then those of clause temporaries.
-    Register {
-        /// The row.
-        row: usize,
-        /// The lane.
-        lane: Lane,
-        /// Its bits.
-        value: Views<u32>,
-    },
-    /// The predicates of the clause.
-    Predicate(Views<Mask>),
-    /// Exports, memory, emitted vertices or acknowledges.
-    Effects,
-    /// What was counted.
-    Statistics(Views<Statistics>),
-    /// What all wavefronts left.
-    Outcome(Box<Views<Outcome>>),
-}
+type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// The first difference between the engines: a defect of one of them, not of the program.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub struct Difference {
-    /// The number of the wavefront's first lane in the whole launch.
-    pub first_lane: usize,
-    /// Where it stood.
-    pub at: Option<Issue>,
-    /// What differs.
-    pub what: Differs,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { first_lane, at, what } = self;
-        write!(f, "the engines differ in the wavefront of lane {first_lane}")?;
-        if let Some(Issue { pc, mask }) = at {
-            write!(f, ", at {pc} for lanes {mask}")?;
-        }
-        match what {
-            Differs::Register { row, lane, value: Views { reference, fast } } => {
-                let (register, chan) = (row / 4, char::from(b"xyzw"[row % 4]));
-                write!(f, ": R{register}.{chan} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
-            }
-            other => write!(f, ": {other:?}"),
-        }
-    }
-}
-
-/// [`crate::launch::run`] on both engines.
-pub(crate) fn run(origin: &Origin, fast: &Fast, simd: &mut Simd) -> Result<Outcome, Trap<Cause>> {
-    let mut runner = Runner::new(fast);
-    let mut outcomes = [Outcome::default(), Outcome::default()];
-    let mut simds = [simd.clone(), take(simd)];
+/// Runs a launch on both engines and adds the instructions of the fast one to `shares`.
+pub(crate) fn run(
+    origin: &Origin,
+    fast: &Fast,
+    simd: &mut Simd,
+    words: &[u32],
+    shares: &mut Shares,
+) -> Result<Outcome, RunError> {
+    let mut outcome = Outcome::default();
     for place in origin.places() {
-        let mut waves = [(); 2].map(|()| origin.wave(place, fast.room()));
-        for (wave, simd) in waves.iter_mut().zip(&mut simds) {
-            wave.set_simd(take(simd));
+        let make = || Pair {
+            reference: wave(origin, fast, place, simd),
+            fast: wave(origin, fast, place, simd),
+            engine: fast,
+            runner: Runner::new(fast),
+        };
+        let first = origin.launch.first_lane + place;
+        let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
+        let pair = pair.map_err(|failure| match failure {
+            Failure::Trap(group, trap) => RunError::Trap(GroupTrap { group, words: None, trap }),
+            Failure::Differ(difference) => RunError::Differ(difference),
+        })?;
+        *simd = pair.reference.finish(&mut outcome);
+    }
+    Ok(outcome)
+}
+
+fn wave(origin: &Origin, fast: &Fast, place: usize, simd: &Simd) -> Wave {
+    let mut wave = origin.wave(place, fast.room());
+    wave.set_simd(simd.clone());
+    wave
+}
+
+/// A wavefront on both engines.
+struct Pair<'a> {
+    reference: Wave,
+    fast: Wave,
+    engine: &'a Fast,
+    runner: Runner<'a>,
+}
+
+impl Twin for Pair<'_> {
+    type Cause = Cause;
+
+    fn group(&self) -> GroupId {
+        self.reference.group_id()
+    }
+
+    fn issue(&self) -> Option<Issue> {
+        self.reference.issue()
+    }
+
+    fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.reference.step(observer)
+    }
+
+    fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
+        let before = self.fast.statistics().instructions;
+        let end = self.runner.run(&mut self.fast, most, observer);
+        Stretch { instructions: self.fast.statistics().instructions - before, end }
+    }
+
+    fn compare(&mut self, end: &Result<Step, Trap<Cause>>) -> Result<(), Differs> {
+        let (reference, fast) = (&self.reference, &self.fast);
+        if end.is_err() {
+            return Ok(());
         }
-        let [reference, other] = &mut waves;
-        while step(&mut runner, reference, other)? == Step::Running {}
-        let [reference, other] = waves;
-        simds = [reference.finish(&mut outcomes[0]), other.finish(&mut outcomes[1])];
-    }
-    let [reference, mut other] = outcomes;
-    runner.counts().settle(fast, &mut other.fidelity);
-    if reference != other || simds[0] != simds[1] {
-        let first_lane = origin.launch.first_lane;
-        let what = Differs::Outcome(Box::new(Views { reference, fast: other }));
-        return Err(trap(Difference { first_lane, at: None, what }));
-    }
-    [*simd, _] = simds;
-    Ok(reference)
-}
-
-fn trap(difference: Difference) -> Trap<Cause> {
-    let (pc, lanes) = difference.at.map_or((0, Mask::NONE), |at| (at.pc, at.mask));
-    Trap { pc, lanes, cause: Cause::Engines(Box::new(difference)) }
-}
-
-/// One instruction on both.
-fn step(runner: &mut Runner<'_>, reference: &mut Wave, fast: &mut Wave) -> Result<Step, Trap<Cause>> {
-    let at = reference.issue();
-    let first_lane = reference.first_lane();
-    let wanted = reference.step(&mut Silent);
-    let found = runner.step(fast);
-    let what = if wanted != found {
-        Some(Differs::Step(Box::new(Views { reference: wanted.clone(), fast: found })))
-    } else {
-        compare(runner, reference, fast)
-    };
-    match what {
-        Some(what) => Err(trap(Difference { first_lane, at, what })),
-        None => wanted,
-    }
-}
-
-/// What differs between two wavefronts.
-fn compare(runner: &Runner<'_>, reference: &Wave, fast: &Wave) -> Option<Differs> {
-    let rows = register_rows(&reference.launch);
-    for row in 0..rows {
-        let (a, b) = (&reference.registers[row].0, &fast.registers[row].0);
-        if let Some(lane) = (a != b).then(|| (0..LANES).find(|lane| a[*lane] != b[*lane])).flatten() {
-            let value = Views { reference: a[lane], fast: b[lane] };
-            return Some(Differs::Register { row, lane: Lane(lane as u8), value });
+        check("the flow state", &reference.flow, &fast.flow)?;
+        check("the next instruction", &reference.at, &fast.at)?;
+        check("the counts", &reference.statistics, &fast.statistics)?;
+        // PV and PS hold within a clause.
+        let inside = matches!(reference.at, At::Group(_));
+        let rows = reference.launch.register_rows() + if inside { PREVIOUS } else { 0 };
+        check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
+            reference.launch.row_name(row)
+        })?;
+        if inside {
+            check("the state of the clause", &reference.clause, &fast.clause)?;
         }
+        check("what texture instructions have loaded", &reference.held, &fast.held)?;
+        check("the exports", &reference.exports, &fast.exports)?;
+        check("the memory of lanes", &reference.spaces, &fast.spaces)?;
+        check("the memory that wavefronts share", &reference.simd, &fast.simd)?;
+        check("the emitted vertices", &reference.emissions, &fast.emissions)?;
+        check("the acknowledges", &reference.acknowledges, &fast.acknowledges)?;
+        if *end == Ok(Step::Done) {
+            let mut executed = Executed::default();
+            executed.add(&fast.fidelity);
+            self.runner.counts().settle(self.engine, &mut executed);
+            check("the fidelity", &reference.fidelity, &executed)?;
+        }
+        Ok(())
     }
-    if reference.flow != fast.flow {
-        let views = Views { reference: reference.flow.clone(), fast: fast.flow.clone() };
-        return Some(Differs::Flow(Box::new(views)));
-    }
-    let (a, b) = (reference.issue(), fast.issue());
-    if a != b {
-        return Some(Differs::Issue(Views { reference: a, fast: b }));
-    }
-    if matches!(reference.at, At::Group(_)) && reference.clause.predicate != runner.predicate() {
-        let views = Views { reference: reference.clause.predicate, fast: runner.predicate() };
-        return Some(Differs::Predicate(views));
-    }
-    if reference.statistics != fast.statistics {
-        let views = Views { reference: reference.statistics, fast: fast.statistics };
-        return Some(Differs::Statistics(views));
-    }
-    let same = reference.exports == fast.exports
-        && reference.spaces == fast.spaces
-        && reference.simd == fast.simd
-        && reference.emissions == fast.emissions
-        && reference.acknowledges == fast.acknowledges;
-    (!same).then_some(Differs::Effects)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use reconverge_isa::Program;
+    use reconverge_simt::{Options, Path};
 
     use super::*;
     use crate::chip::Chip;
-    use crate::code::Code;
-    use crate::launch::{Launch, Options, Stage};
+    use crate::launch::{Launch, Stage};
     use crate::text::assemble;
 
-    /// Two instructions into a clause, with a change to the wavefront of one engine in between.
-    fn after(change: impl FnOnce(&mut Wave)) -> Option<Differs> {
-        let source = "ALU:\n 0 x: MOV R0.x, 1.0\n 1 y: MOV R0.y, R0.x\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
-        let words = assemble(source, Chip::RV770).expect("it assembles").words;
-        let launch = Arc::new(Launch::new(Chip::RV770, Stage::Pixel, 64));
-        let code = Arc::new(Code::new(&words, 0, launch.code_options()));
-        let origin = Origin { code, fetch_code: None, launch, options: Options::STRICT };
-        let lowered = Fast::new(&origin);
-        let mut runner = Runner::new(&lowered);
-        let [mut reference, mut fast] = [(); 2].map(|()| origin.wave(0, lowered.room()));
-        for _ in 0..2 {
-            assert_eq!(step(&mut runner, &mut reference, &mut fast), Ok(Step::Running));
-        }
-        change(&mut fast);
-        match step(&mut runner, &mut reference, &mut fast) {
-            Ok(_) => None,
-            Err(Trap { cause: Cause::Engines(difference), .. }) => Some(difference.what),
-            Err(trap) => panic!("{trap}"),
-        }
+    /// A clause of one run, a clause of several runs, control flow, and what the reference interpreter does.
+    const SOURCE: &str =
+        "ALU_PUSH_BEFORE:\n 0 x: MOV R0.x, 1.0\n 1 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
+        JUMP: ADDR(@on) POP_CNT(1)\n@on:\nALU:\n 2 x: KILLGT _.x, 0, R0.x\n 3 y: MOV R0.y, R0.x
+        POP: POP_CNT(1)\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
+
+    fn with<T>(act: impl FnOnce(&Origin, &Fast, &[u32]) -> T) -> T {
+        let program = Program::from_words(assemble(SOURCE, Chip::RV770).expect("it assembles").words);
+        let launch = Launch::new(Chip::RV770, Stage::Pixel, 64);
+        let origin = Origin::new(&program, launch, &Options::default());
+        act(&origin, &Fast::new(&origin), &program.words)
     }
 
     #[test]
-    fn lockstep_finds_the_first_bit_that_differs() {
+    fn lockstep_runs_the_fast_engine_by_its_normal_paths_and_counts_them() {
+        with(|origin, fast, words| {
+            let mut shares = Shares::default();
+            for seed in 0..64 {
+                let words = [words, &[seed]].concat();
+                run(origin, fast, &mut Simd::default(), &words, &mut shares).expect("the engines agree");
+            }
+            assert_eq!(shares.total(), 64 * 9);
+            for path in [Path::Clause, Path::Block, Path::Single, Path::Reference] {
+                assert!(shares.of(path) > 64, "{shares}");
+            }
+            assert_eq!(shares.of(Path::Other), 0);
+        });
+    }
+
+    /// After the first clause, with a change to the wavefront of the fast engine.
+    fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
+        with(|origin, fast, _| {
+            let simd = Simd::default();
+            let mut pair = Pair {
+                reference: wave(origin, fast, 0, &simd),
+                fast: wave(origin, fast, 0, &simd),
+                engine: fast,
+                runner: Runner::new(fast),
+            };
+            let stretch = pair.fast(3, &mut Shares::default());
+            assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });
+            for _ in 0..3 {
+                pair.reference(&mut Shares::default()).expect("it runs");
+            }
+            change(&mut pair.fast);
+            pair.compare(&Ok(Step::Running)).err().map(|differs| differs.what)
+        })
+    }
+
+    #[test]
+    fn everything_that_a_wavefront_has_is_compared() {
         assert_eq!(after(|_| {}), None);
-        let value = Views { reference: 0, fast: 4 };
-        assert_eq!(
-            after(|wave| wave.registers[5].0[63] = 4),
-            Some(Differs::Register { row: 5, lane: Lane(63), value })
-        );
-        assert!(matches!(after(|wave| wave.flow.kill_lanes(Mask(1))), Some(Differs::Flow(_))));
-        assert!(matches!(after(|wave| wave.acknowledges += 1), Some(Differs::Effects)));
-        assert!(matches!(
-            after(|wave| wave.statistics.divergent_branches += 1),
-            Some(Differs::Statistics(_))
-        ));
+        let what = |change: fn(&mut Wave)| after(change).expect("it differs");
+        assert_eq!(what(|wave| wave.registers[5].0[63] = 4), "R1.y of lane 63");
+        assert_eq!(what(|wave| wave.registers[124 * 4].0[0] = 4), "R124.x of lane 0");
+        assert_eq!(what(|wave| wave.flow.kill_lanes(Mask(1))), "the flow state");
+        assert_eq!(what(|wave| wave.acknowledges += 1), "the acknowledges");
+        assert_eq!(what(|wave| wave.statistics.divergent_branches += 1), "the counts");
+        assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 }

@@ -1,9 +1,8 @@
 //! From decoded code to operations: operands become rows, the order of a group's slots becomes an order of whole
 //! operations, and what every execution of a group counts is written down once.
 //!
-//! In a group everything is read before anything is written. An operation that writes a row which another one of its
-//! group still reads comes behind it; where they read each other's, one writes an intermediate row that is copied at
-//! the end. PV and PS are the rows of the destinations of the group before; only where there is no such row, or the
+//! In a group everything is read before anything is written. An operation that writes a row comes after those of its group
+//! that read the row; where two read each other's rows, one writes an intermediate row that is copied at the end. PV and PS are the rows of the destinations of the group before; only where there is no such row, or the
 //! group is one of the reference interpreter's, do they have rows of their own written.
 //!
 //! What is not lowered, because it is rare or traps, stays with the reference interpreter, group by group: indexed
@@ -12,25 +11,27 @@
 
 use std::ops::Range;
 
-use reconverge_simt::Level;
 use reconverge_simt::registers::Row;
+use reconverge_simt::{Level, Mode, Options};
 
 use super::bodies::{Dot4, General, Max4, Sets};
 use super::kernels::{Shape, choose, choose_both};
 use super::lanes::{ACTIVE, Across, FALSE, Handler, Operation, Place, TRUE, Tables, handler};
+use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, CfOp, Code, Group, Operand, Source, TRANS, Window};
+use crate::control::{self, CfWork, FlowStep};
 use crate::flow::{AluForm, Control};
-use crate::launch::{LANES, Launch, Options};
+use crate::launch::Launch;
 use crate::meaning::{AluCode, Meaning, Opcode};
-use crate::reference::{PREVIOUS, leans_on, register_row, register_rows};
 use crate::rules::Rule;
+use crate::wave::PREVIOUS;
 use crate::words::{CfInst, KcacheMode, Op2};
 
 /// A control-flow instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
-    /// How many instructions it is at most, groups included: what the watchdog must have left.
+    /// How many instructions it is at most, groups included: the instruction budget that it needs.
     pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
@@ -39,7 +40,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// What is left to the reference interpreter.
+    /// An instruction of the reference interpreter.
     const REFERENCE: Node = Node { work: Work::Reference, most: 0, end: false, rule: None };
 }
 
@@ -49,7 +50,7 @@ pub(super) enum Work {
     /// Runs groups.
     Alu(Clause),
     /// Decides about flow only.
-    Flow(CfInst, Control),
+    Flow(CfInst, FlowStep, Control),
     /// Whatever the reference interpreter does.
     Reference,
 }
@@ -59,27 +60,28 @@ pub(super) enum Work {
 pub(super) struct Clause {
     pub(super) form: AluForm,
     pub(super) whole_quad_mode: bool,
-    /// Its groups, among the program's.
-    pub(super) groups: Range<u32>,
-    /// The same in runs.
+    /// Its first group, among the program's.
+    pub(super) first_group: u32,
+    /// Its runs, among the program's.
     pub(super) runs: Range<u32>,
-    /// Whether state of the clause that only the reference interpreter looks at must be there.
+    /// Whether some group is the reference interpreter's or reads PV or PS from before the clause: such a clause begins
+    /// with the state of a clause reset.
     pub(super) whole_state: bool,
-    /// Its run, if it is one for its active lanes that does nothing but compute and update the execute mask.
+    /// Its only run, if that does nothing but compute and update the execute mask for the active lanes.
     pub(super) single: Option<Run>,
 }
 
-/// Groups of a clause that execute for the same lanes one after another.
+/// Groups of a clause that run one after another for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// The first, among the program's, and how many.
+    /// The first group, among the program's, and the number of groups.
     pub(super) first: u32,
     pub(super) count: u32,
-    /// The address of the last.
+    /// The address of the last group.
     pub(super) last_addr: u32,
-    /// Among [`Lowered::fused`].
+    /// Among [`Lowered::operations`].
     pub(super) operations: Range<u32>,
-    /// Whether it is one group that the reference interpreter executes.
+    /// Whether it is one group that the reference interpreter runs.
     pub(super) by_reference: bool,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
@@ -87,22 +89,15 @@ pub(super) struct Run {
     pub(super) kills: bool,
 }
 
-/// A group.
+/// What each execution of a group counts, and what the reference interpreter needs to run it.
 #[derive(Clone, Debug)]
 pub(super) struct GroupInfo {
-    /// Its address.
-    pub(super) addr: u32,
-    /// Among [`Lowered::operations`].
-    pub(super) operations: Range<u32>,
-    pub(super) by_reference: bool,
-    pub(super) masks: bool,
-    pub(super) kills: bool,
-    /// What an execution counts; empty for the reference interpreter's, which counts itself.
+    /// Empty for groups of the reference interpreter, which counts itself.
     pub(super) opcodes: Vec<&'static Opcode>,
     pub(super) rules: Vec<Rule>,
-    /// PV and PS that the group before defined, and whether a PRED_SET* before has written the predicate: what the
-    /// reference interpreter wants to know.
+    /// PV and PS that the group before defined.
     pub(super) defined: [bool; PREVIOUS],
+    /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
 }
 
@@ -111,18 +106,16 @@ pub(super) struct GroupInfo {
 pub(super) struct Lowered {
     /// By address: first the program's, then the fetch program's.
     pub(super) nodes: Vec<Node>,
-    /// Where the fetch program's begin.
+    /// The index of the fetch program's first.
     fetch_program: usize,
     pub(super) groups: Vec<GroupInfo>,
-    /// The address of each.
+    /// The address of each group.
     pub(super) addresses: Vec<u32>,
     pub(super) runs: Vec<Run>,
-    /// Those of groups that are executed one at a time.
+    /// Run by run.
     pub(super) operations: Vec<Operation>,
-    /// The same for runs of groups, some of them two in one.
-    pub(super) fused: Vec<Operation>,
     pub(super) tables: Tables,
-    /// What stands behind the registers and PV and PS: intermediate rows, then constants.
+    /// The rows after the registers and PV and PS: intermediate results, then constants.
     pub(super) room: Vec<Row<LANES>>,
 }
 
@@ -134,24 +127,18 @@ impl Lowered {
     }
 }
 
-/// Intermediate rows: at most five results of a group wait, and one takes what nobody wants.
+/// Intermediate rows: five for results of a group that wait, and one for results that nothing reads.
 const INTERMEDIATE: usize = 6;
 
 /// Lowers the program of a launch and its fetch program.
-pub(super) fn lower(
-    code: &Code,
-    fetch_code: Option<&Code>,
-    launch: &Launch,
-    options: &Options,
-    level: Level,
-) -> Lowered {
+pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, options: &Options) -> Lowered {
     let mut lowering = Lowering {
         launch,
-        options,
-        level,
-        previous: register_rows(launch),
+        strict: options.mode == Mode::Strict,
+        level: options.level(),
+        previous: launch.register_rows(),
         constants: Vec::new(),
-        plain: Vec::new(),
+        run: Vec::new(),
         lowered: Lowered::default(),
     };
     lowering.code(code);
@@ -167,13 +154,13 @@ pub(super) fn lower(
 
 struct Lowering<'a> {
     launch: &'a Launch,
-    options: &'a Options,
+    strict: bool,
     level: Level,
     /// The row of PV.x.
     previous: usize,
     constants: Vec<u32>,
-    /// For each operation the opcode that it is, if it has code of its own without modifiers.
-    plain: Vec<Option<AluCode>>,
+    /// The operations of the run that is being made; with its opcode where one has code of its own without modifiers.
+    run: Vec<(Operation, Option<AluCode>)>,
     lowered: Lowered,
 }
 
@@ -203,17 +190,15 @@ impl Lowering<'_> {
         for (addr, cf) in code.instructions() {
             let (work, rule) = match &cf.op {
                 CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause)), None),
-                CfOp::Control(inst, control) if is_flow(*inst) && !control.whole_quad_mode => {
-                    (Work::Flow(*inst, *control), leans_on(*inst))
-                }
+                CfOp::Control(inst, control) if !control.whole_quad_mode => flow(*inst, *control),
                 CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => {
                     (Work::Reference, None)
                 }
             };
-            let most = match &work {
-                Work::Alu(clause) => 1 + clause.groups.len() as u32,
-                Work::Flow(..) => 1,
-                Work::Reference => 0,
+            let most = match (&work, &cf.op) {
+                (Work::Alu(_), CfOp::Alu(clause)) => 1 + clause.group_count() as u32,
+                (Work::Alu(_) | Work::Flow(..), _) => 1,
+                (Work::Reference, _) => 0,
             };
             let place = first + addr as usize;
             if place >= self.lowered.nodes.len() {
@@ -230,23 +215,18 @@ impl Lowering<'_> {
         let by_reference = self.by_reference(clause, &groups);
         let wanted = self.wanted(&groups, &by_reference);
         let first_group = self.lowered.groups.len() as u32;
-        let first_run = self.lowered.runs.len() as u32;
+        let first_run = self.lowered.runs.len();
         let mut before = Before::default();
         let mut predicate_written = false;
         for (number, group) in groups.iter().enumerate() {
-            let first = self.lowered.operations.len() as u32;
+            self.add_to_runs(first_run, group, by_reference[number]);
             let mut info = GroupInfo {
-                addr: group.addr,
-                operations: first..first,
-                by_reference: by_reference[number],
-                masks: deciding(group).is_some_and(|op| op.update_execute_mask),
-                kills: group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_))),
                 opcodes: Vec::new(),
                 rules: Vec::new(),
                 defined: before.defined,
                 predicate_written,
             };
-            if !info.by_reference {
+            if !by_reference[number] {
                 info.opcodes = group.ops.iter().map(|op| op.opcode).collect();
                 info.rules.extend(info.opcodes.iter().filter_map(|opcode| opcode.rule));
                 if group.ops.iter().any(|op| op.pred_sel.is_some()) && !predicate_written {
@@ -256,100 +236,91 @@ impl Lowering<'_> {
                     info.rules.push(Rule::PRED_SET_WRITES_ZERO_FOR_TRUE);
                 }
                 self.group(clause, group, &before, wanted[number]);
-                info.operations.end = self.lowered.operations.len() as u32;
             }
             before = Before::default();
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
                 let slot = usize::from(op.slot);
                 before.defined[slot] = true;
-                if !info.by_reference && op.write && op.pred_sel.is_none() {
+                if !by_reference[number] && op.write && op.pred_sel.is_none() {
                     before.register[slot] = self.destination(op);
                 }
             }
             predicate_written |= deciding(group).is_some_and(|op| op.update_pred);
-            self.add_to_runs(first_run, &info);
             self.lowered.addresses.push(group.addr);
             self.lowered.groups.push(info);
         }
-        for run in first_run as usize..self.lowered.runs.len() {
-            self.fuse(run);
-        }
-        let whole_state = by_reference.iter().any(|by_reference| *by_reference)
-            || wanted[groups.len()] != [false; PREVIOUS];
-        let single = match &self.lowered.runs[first_run as usize..] {
+        self.end_run();
+        let whole_state = by_reference.contains(&true) || wanted[groups.len()] != [false; PREVIOUS];
+        let single = match &self.lowered.runs[first_run..] {
             [run] if !whole_state && !clause.whole_quad_mode && !run.kills => Some(run.clone()),
             _ => None,
         };
         Clause {
             form: clause.form,
             whole_quad_mode: clause.whole_quad_mode,
-            groups: first_group..self.lowered.groups.len() as u32,
-            runs: first_run..self.lowered.runs.len() as u32,
+            first_group,
+            runs: first_run as u32..self.lowered.runs.len() as u32,
             whole_state,
             single,
         }
     }
 
-    /// Extends the last run of a clause whose first is `first_run`, or begins another one.
-    fn add_to_runs(&mut self, first_run: u32, info: &GroupInfo) {
-        let number = self.lowered.groups.len() as u32;
-        let runs = &mut self.lowered.runs;
-        if runs.len() as u32 > first_run
-            && let Some(last) = runs.last_mut()
+    /// Adds a group to the last run of a clause whose first is `first_run`, or to a new one.
+    fn add_to_runs(&mut self, first_run: usize, group: &Group<'_>, by_reference: bool) {
+        let masks = deciding(group).is_some_and(|op| op.update_execute_mask);
+        let kills = group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_)));
+        if let Some(last) = self.lowered.runs[first_run..].last_mut()
             && !last.by_reference
             && !last.masks
-            && !info.by_reference
+            && !by_reference
         {
-            last.count += 1;
-            last.last_addr = info.addr;
-            last.operations.end = info.operations.end;
-            last.masks = info.masks;
-            last.kills |= info.kills;
+            (last.count, last.last_addr, last.masks) = (last.count + 1, group.addr, masks);
+            last.kills |= kills;
             return;
         }
-        let GroupInfo { ref operations, addr, by_reference, masks, kills, .. } = *info;
-        runs.push(Run {
-            first: number,
+        self.end_run();
+        self.lowered.runs.push(Run {
+            first: self.lowered.groups.len() as u32,
             count: 1,
-            last_addr: addr,
-            operations: operations.clone(),
+            last_addr: group.addr,
+            operations: 0..0,
             by_reference,
             masks,
             kills,
         });
     }
 
-    /// Gives a run its operations: those of its groups, where a comparison and a PRED_SET* of its result are one.
-    fn fuse(&mut self, run: usize) {
-        let Range { start, end } = self.lowered.runs[run].operations;
-        let first = self.lowered.fused.len() as u32;
-        let mut number = start as usize;
-        while number < end as usize {
-            let operation = self.lowered.operations[number];
-            let next = (number + 1 < end as usize).then_some(number + 1);
-            let both = next.and_then(|next| self.both(number, next));
-            self.lowered.fused.push(both.unwrap_or(operation));
-            number += if both.is_some() { 2 } else { 1 };
+    /// Gives the last run its operations. A comparison and a PRED_SET* of its result become one.
+    fn end_run(&mut self) {
+        let first = self.lowered.operations.len() as u32;
+        let operations = std::mem::take(&mut self.run);
+        let mut rest = &operations[..];
+        while let [one, others @ ..] = rest {
+            let both = others.first().and_then(|other| self.both(one, other));
+            self.lowered.operations.push(both.unwrap_or(one.0));
+            rest = if both.is_some() { &others[1..] } else { others };
         }
-        self.lowered.runs[run].operations = first..self.lowered.fused.len() as u32;
+        let end = self.lowered.operations.len() as u32;
+        if let Some(run) = self.lowered.runs.last_mut().filter(|_| first < end) {
+            run.operations = first..end;
+        }
     }
 
-    /// Two operations as one, if there is such a one.
-    fn both(&self, first: usize, second: usize) -> Option<Operation> {
-        let run = choose_both(self.plain[first]?, self.plain[second]?, self.level)?;
-        let (first, second) = (self.lowered.operations[first], self.lowered.operations[second]);
+    /// Two operations as one; `None` where they have no common code.
+    fn both(
+        &self,
+        &(first, first_code): &(Operation, Option<AluCode>),
+        &(second, second_code): &(Operation, Option<AluCode>),
+    ) -> Option<Operation> {
+        let run = choose_both(first_code?, second_code?, self.level)?;
         let [tested, other, _] = second.src;
         let fits = tested == first.dst && other != first.dst && (first.set, second.set) == (ACTIVE, ACTIVE);
         let nowhere = second.dst == self.intermediate(INTERMEDIATE - 1);
-        (fits && nowhere).then(|| Operation {
-            run,
-            src: [first.src[0], first.src[1], other],
-            dst: first.dst,
-            ..second
-        })
+        let src = [first.src[0], first.src[1], other];
+        (fits && nowhere).then_some(Operation { run, src, dst: first.dst, ..second })
     }
 
-    /// Which groups the reference interpreter executes.
+    /// Which groups the reference interpreter runs.
     fn by_reference(&self, clause: &AluClause, groups: &[Group<'_>]) -> Vec<bool> {
         let mut defined = [false; PREVIOUS];
         let mut masked = false;
@@ -381,12 +352,12 @@ impl Lowering<'_> {
                 | Meaning::Kill(_) => true,
                 Meaning::Reduce(_) => self.across(op).is_some(),
             };
-            let previous = |slot: usize| defined[slot] || !self.options.strict;
+            let previous = |slot: usize| defined[slot] || !self.strict;
             let operands = used(op).iter().all(|source| match source.operand {
                 Operand::Previous(slot) => previous(slot.into()),
                 Operand::PreviousScalar => previous(TRANS.into()),
                 Operand::Gpr { gpr, chan } => {
-                    !source.rel && register_row(self.launch, gpr.into(), chan.into()).is_some()
+                    !source.rel && self.launch.register_row(gpr.into(), chan.into()).is_some()
                 }
                 Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {
                     self.constant(clause, source).is_some()
@@ -405,8 +376,8 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| decides(op)).count() <= 1
     }
 
-    /// For each group, and behind them for the clause's start, whose PV and PS must have rows of their own written:
-    /// those that some group behind it reads there.
+    /// For each group, and last for the clause's start, the PV and PS that must be written to rows of their own: those that
+    /// a later group reads there.
     fn wanted(&self, groups: &[Group<'_>], by_reference: &[bool]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
@@ -446,8 +417,7 @@ impl Lowering<'_> {
     fn group(&mut self, clause: &AluClause, group: &Group<'_>, before: &Before, wanted: [bool; PREVIOUS]) {
         if group.ops.iter().any(|op| op.pred_sel.is_some()) {
             let operation = self.operation(handler::<Sets>(self.level));
-            self.lowered.operations.push(operation);
-            self.plain.push(None);
+            self.run.push((operation, None));
         }
         let mut drafts: Vec<Draft> =
             group.ops.iter().filter_map(|op| self.draft(clause, group, op, before, wanted)).collect();
@@ -462,7 +432,7 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.operation.dst;
             if free.is_none() {
-                // Everyone's row is still read by another one: the result waits.
+                // Every row to write is still to be read: the result waits in an intermediate row.
                 draft.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -471,14 +441,12 @@ impl Lowering<'_> {
             for goal in goals.into_iter().flatten().filter(|goal| *goal != from) {
                 copies.push(self.copy(from, goal, draft.operation.set));
             }
-            self.lowered.operations.push(draft.operation);
-            self.plain.push(draft.plain);
+            self.run.push((draft.operation, draft.plain));
         }
-        self.lowered.operations.extend(copies);
-        self.plain.resize(self.lowered.operations.len(), None);
+        self.run.extend(copies.into_iter().map(|copy| (copy, None)));
     }
 
-    /// The operation of one slot; `None` when nobody could tell that it ran.
+    /// The operation of one slot; `None` when it has no visible effect.
     fn draft(
         &mut self,
         clause: &AluClause,
@@ -598,7 +566,7 @@ impl Lowering<'_> {
     }
 
     fn destination(&self, op: &AluOp) -> Option<Place> {
-        register_row(self.launch, op.dst_gpr.into(), op.dst_chan.into()).map(Place::of)
+        self.launch.register_row(op.dst_gpr.into(), op.dst_chan.into()).map(Place::of)
     }
 
     /// The row of an operand that can be lowered, and its modifiers: bits that stay, bits that flip.
@@ -610,7 +578,7 @@ impl Lowering<'_> {
             Operand::Previous(slot) => previous(slot.into()),
             Operand::PreviousScalar => previous(TRANS.into()),
             Operand::Gpr { gpr, chan } => {
-                let row = register_row(self.launch, gpr.into(), chan.into());
+                let row = self.launch.register_row(gpr.into(), chan.into());
                 Place::of(row.expect("only groups whose registers are there are lowered"))
             }
             Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {
@@ -644,7 +612,7 @@ impl Lowering<'_> {
                     KcacheMode::LOCK_LOOP_INDEX => return None,
                 };
                 if index >= lines * 16 {
-                    return if self.options.strict { None } else { Some(0) };
+                    return if self.strict { None } else { Some(0) };
                 }
                 let dword = (usize::from(line) * 16 + usize::from(index)) * 4 + usize::from(chan);
                 Some(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
@@ -697,39 +665,16 @@ fn deciding<'a>(group: &Group<'a>) -> Option<&'a AluOp> {
     last.or_else(|| group.ops.iter().filter(first).rfind(counts))
 }
 
-/// Instructions that the run loop does itself.
-fn is_flow(inst: CfInst) -> bool {
-    match inst {
-        CfInst::NOP
-        | CfInst::LOOP_START
-        | CfInst::LOOP_END
-        | CfInst::LOOP_START_DX10
-        | CfInst::LOOP_START_NO_AL
-        | CfInst::LOOP_CONTINUE
-        | CfInst::LOOP_BREAK
-        | CfInst::JUMP
-        | CfInst::PUSH
-        | CfInst::PUSH_ELSE
-        | CfInst::ELSE
-        | CfInst::POP
-        | CfInst::POP_JUMP
-        | CfInst::POP_PUSH
-        | CfInst::POP_PUSH_ELSE
-        | CfInst::CALL
-        | CfInst::END_PROGRAM
-        | CfInst::KILL => true,
-        // RETURN may leave the fetch program, and CALL_FS enters it.
-        CfInst::CALL_FS
-        | CfInst::RETURN
-        | CfInst::TEX
-        | CfInst::VTX
-        | CfInst::VTX_TC
-        | CfInst::EMIT_VERTEX
-        | CfInst::EMIT_CUT_VERTEX
-        | CfInst::CUT_VERTEX
-        | CfInst::WAIT_ACK
-        | CfInst::TEX_ACK
-        | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => false,
+/// How a control-flow instruction runs: those that only decide about flow on the flow state. RETURN may leave the fetch
+/// program, and CALL_FS enters it, which the reference interpreter does.
+fn flow(inst: CfInst, control: Control) -> (Work, Option<Rule>) {
+    let row = control::cf(inst);
+    match row.work {
+        CfWork::Flow(step) if !matches!(inst, CfInst::RETURN | CfInst::CALL_FS) => {
+            (Work::Flow(inst, step, control), row.rule)
+        }
+        CfWork::Flow(_) | CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
+            (Work::Reference, None)
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use reconverge_simt::registers::Row;
 
-use crate::launch::LANES;
+use crate::chip::LANES;
 
 /// A set of lanes with what a level needs to blend under it.
 #[derive(Clone, Debug)]

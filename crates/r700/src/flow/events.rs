@@ -1,4 +1,4 @@
-//! What a step did to the flow state, in the vocabulary of events.
+//! The events of a step of the divergence machine.
 
 use reconverge_simt::{Event, Mask, Observer};
 
@@ -11,7 +11,7 @@ pub(crate) enum Changes {
     Nothing,
     /// It pushes one entry.
     Push,
-    /// Who is active.
+    /// The active lanes.
     Masks,
     /// Anything.
     All,
@@ -21,27 +21,23 @@ impl AluForm {
     /// What [`Flow::alu_enter`] can change.
     #[inline(always)]
     pub(crate) fn changes_at_start(self) -> Changes {
-        if self == AluForm::PushBefore { Changes::Push } else { Changes::Nothing }
+        if self == AluForm::ALU_PUSH_BEFORE { Changes::Push } else { Changes::Nothing }
     }
 
     /// What [`Flow::alu_leave`] can change, and before it the last group, if that decides about the masks.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
-            AluForm::PopAfter | AluForm::Pop2After => Changes::All,
-            AluForm::ElseAfter => Changes::Masks,
-            AluForm::Alu | AluForm::PushBefore | AluForm::Continue | AluForm::Break => {
-                if decides {
-                    Changes::Masks
-                } else {
-                    Changes::Nothing
-                }
+            AluForm::ALU_POP_AFTER | AluForm::ALU_POP2_AFTER => Changes::All,
+            AluForm::ALU_ELSE_AFTER => Changes::Masks,
+            AluForm::ALU | AluForm::ALU_PUSH_BEFORE | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK => {
+                if decides { Changes::Masks } else { Changes::Nothing }
             }
         }
     }
 }
 
-/// The flow state before a step, as far as events tell of what the step can change; nothing when nobody looks.
+/// The flow state before a step, as far as the events of the step need it; [`Before::Nothing`] without an observer.
 pub(crate) enum Before {
     Nothing,
     Push,
@@ -69,7 +65,7 @@ impl Before {
         }
     }
 
-    /// Tells what has become of it in `flow`.
+    /// Notifies the observer of what the step changed in `flow`.
     #[inline(always)]
     pub(crate) fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {
         if !O::ENABLED {
@@ -118,7 +114,7 @@ fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
 }
 
-/// Tells of lanes that parted from others and of lanes that run again.
+/// Notifies the observer of lanes that diverge and of lanes that run again.
 #[inline]
 fn announce_masks<O: Observer>(before: Mask, after: Mask, observer: &mut O) {
     let (off, on, stay) = (before - after, after - before, after & before);
@@ -137,8 +133,8 @@ mod tests {
     use super::*;
     use crate::flow::{Control, FlowSetup};
 
-    /// What a step tells, of whatever it may change.
-    fn told(flow: &mut Flow, changes: Changes, step: impl FnOnce(&mut Flow)) -> Vec<Event> {
+    /// The events of a step.
+    fn events_of(flow: &mut Flow, changes: Changes, step: impl FnOnce(&mut Flow)) -> Vec<Event> {
         let mut recorder = Recorder::default();
         let before = Before::of::<Recorder>(flow, changes);
         step(flow);
@@ -147,14 +143,14 @@ mod tests {
     }
 
     fn start(flow: &mut Flow, form: AluForm) -> Vec<Event> {
-        told(flow, form.changes_at_start(), |flow| {
+        events_of(flow, form.changes_at_start(), |flow| {
             flow.alu_enter(form, false).unwrap();
         })
     }
 
     /// The end of a clause whose last group skips these lanes.
     fn end(flow: &mut Flow, form: AluForm, skip: u64) -> Vec<Event> {
-        told(flow, form.changes_at_end(skip != 0), |flow| {
+        events_of(flow, form.changes_at_end(skip != 0), |flow| {
             flow.update_execute_mask(form, Mask(skip));
             flow.alu_leave(form).unwrap();
         })
@@ -165,43 +161,44 @@ mod tests {
     }
 
     #[test]
-    fn clauses_tell_what_they_push_pop_and_decide() {
+    fn clauses_announce_what_they_push_pop_and_decide() {
         let mut flow = flow();
-        assert_eq!(start(&mut flow, AluForm::PushBefore), [Event::Push { kind: "PUSH" }]);
+        assert_eq!(start(&mut flow, AluForm::ALU_PUSH_BEFORE), [Event::Push { kind: "PUSH" }]);
         let parted = Event::Diverge { taken: Mask(0b1100), not: Mask(0b0011) };
-        assert_eq!(end(&mut flow, AluForm::PushBefore, 0b0011), [parted]);
-        assert_eq!(start(&mut flow, AluForm::ElseAfter), []);
-        // Nobody stays: the sides change places.
-        assert_eq!(end(&mut flow, AluForm::ElseAfter, 0), [Event::Reconverge { mask: Mask(0b0011) }]);
-        assert_eq!(start(&mut flow, AluForm::PopAfter), []);
+        assert_eq!(end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0b0011), [parted]);
+        assert_eq!(start(&mut flow, AluForm::ALU_ELSE_AFTER), []);
+        // No lane stays: the sides change places.
+        assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Reconverge { mask: Mask(0b0011) }]);
+        assert_eq!(start(&mut flow, AluForm::ALU_POP_AFTER), []);
         assert_eq!(
-            end(&mut flow, AluForm::PopAfter, 0),
+            end(&mut flow, AluForm::ALU_POP_AFTER, 0),
             [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
         );
-        // All leave: nobody parts from anybody.
-        assert_eq!(start(&mut flow, AluForm::Alu), []);
-        assert_eq!(end(&mut flow, AluForm::Alu, 0b1111), []);
+        // All leave: no divergence.
+        assert_eq!(start(&mut flow, AluForm::ALU), []);
+        assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
     }
 
     #[test]
     fn two_entries_popped_are_two_events() {
         let mut flow = flow();
         for _ in 0..2 {
-            start(&mut flow, AluForm::PushBefore);
-            end(&mut flow, AluForm::PushBefore, 0);
+            start(&mut flow, AluForm::ALU_PUSH_BEFORE);
+            end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0);
         }
-        assert_eq!(start(&mut flow, AluForm::Pop2After), []);
-        assert_eq!(end(&mut flow, AluForm::Pop2After, 0), [Event::Pop { kind: "PUSH" }; 2]);
+        assert_eq!(start(&mut flow, AluForm::ALU_POP2_AFTER), []);
+        assert_eq!(end(&mut flow, AluForm::ALU_POP2_AFTER, 0), [Event::Pop { kind: "PUSH" }; 2]);
     }
 
     #[test]
-    fn other_instructions_tell_jumps_behind_what_they_do() {
+    fn other_instructions_announce_jumps_last() {
         let mut flow = flow();
-        let events = told(&mut flow, Changes::All, |flow| flow.loop_start_dx10(&Control::to(9)).unwrap());
+        let events =
+            events_of(&mut flow, Changes::All, |flow| flow.loop_start_dx10(&Control::to(9)).unwrap());
         assert_eq!(events, [Event::Push { kind: "LOOP" }]);
-        let events = told(&mut flow, Changes::All, |flow| flow.loop_break(&Control::to(8)).unwrap());
+        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_break(&Control::to(8)).unwrap());
         assert_eq!(events, [Event::Jump { to: 8 }]);
-        let events = told(&mut flow, Changes::All, |flow| flow.loop_end(&Control::to(1)).unwrap());
+        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_end(&Control::to(1)).unwrap());
         assert_eq!(events, [Event::Pop { kind: "LOOP" }, Event::Reconverge { mask: Mask(0b1111) }]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the divergence machine is made of: conditions, states of lanes, loops, entries of the stack, faults.
+//! The parts of the divergence machine: conditions, states of lanes, loops, entries of the stack, faults.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// Whom a control-flow instruction asks about: the fields COND and CF_CONST. (MAN 3.6.3)
+/// Which lanes pass the test of a control-flow instruction: the fields COND and CF_CONST. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// CF_COND_ACTIVE.
@@ -54,43 +54,9 @@ impl Control {
         }
     }
 
-    /// The same with POP_COUNT.
+    /// This with another POP_COUNT.
     pub const fn pop(self, pop_count: u8) -> Control {
         Control { pop_count, ..self }
-    }
-}
-
-/// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AluForm {
-    /// ALU.
-    Alu,
-    /// ALU_PUSH_BEFORE.
-    PushBefore,
-    /// ALU_POP_AFTER.
-    PopAfter,
-    /// ALU_POP2_AFTER.
-    Pop2After,
-    /// ALU_CONTINUE.
-    Continue,
-    /// ALU_BREAK.
-    Break,
-    /// ALU_ELSE_AFTER.
-    ElseAfter,
-}
-
-impl AluForm {
-    /// The manual's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AluForm::Alu => "ALU",
-            AluForm::PushBefore => "ALU_PUSH_BEFORE",
-            AluForm::PopAfter => "ALU_POP_AFTER",
-            AluForm::Pop2After => "ALU_POP2_AFTER",
-            AluForm::Continue => "ALU_CONTINUE",
-            AluForm::Break => "ALU_BREAK",
-            AluForm::ElseAfter => "ALU_ELSE_AFTER",
-        }
     }
 }
 
@@ -142,7 +108,7 @@ pub enum LoopKind {
 pub struct LoopRegisters {
     /// Which loop it is.
     pub kind: LoopKind,
-    /// Rounds left, this one included; 0 in a DX10 loop without a limit.
+    /// Remaining rounds, this one included; 0 in a DX10 loop without a limit.
     pub trip: u32,
     /// aL, if this loop or one around it has an index.
     pub index: Option<i32>,
@@ -160,16 +126,18 @@ pub enum Entry {
         /// Whether it was pushed in WHOLE_QUAD_MODE and takes a whole entry.
         whole_quad: bool,
     },
-    /// LOOP_START*: everything as it was before the loop.
+    /// LOOP_START*: the state before the loop.
     Loop {
         /// The lanes' states.
         states: States,
         /// The registers of the loop around this one.
         registers: Option<LoopRegisters>,
+        /// The first instruction of the loop's body, to which its LOOP_END leads.
+        body: u32,
     },
-    /// CALL: where to go on.
+    /// CALL: where RETURN goes.
     Return {
-        /// The instruction behind the call.
+        /// The instruction after the call.
         pc: u32,
         /// What the call added to the depth.
         calls: u8,
@@ -178,7 +146,20 @@ pub enum Entry {
     },
 }
 
-/// What an entry of the stack is as far as its size goes.
+/// Entries on the stack of a wavefront that has ended: a finding in strict mode, not a trap. END_OF_PROGRAM stops the
+/// wavefront whatever its stack, but no structured program ends so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
+pub struct Open {
+    /// Entries of PUSH and the like.
+    pub pushes: usize,
+    /// Entries of loops.
+    pub loops: usize,
+    /// Entries of calls.
+    pub calls: usize,
+}
+
+/// How much of the stack an entry takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cost {
     /// A push: a subentry.
@@ -214,7 +195,7 @@ impl Entry {
     }
 }
 
-/// What is known before the first instruction.
+/// The constants of a launch that decide about flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSetup {
     /// Lanes of a wavefront: 16, 32 or 64. Decides how much of the stack an entry is.
@@ -281,7 +262,7 @@ impl LoopConstant {
     }
 }
 
-/// The program's flow is malformed, or leaves what the hardware defines.
+/// The program's flow is malformed, or undefined on the hardware.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlowFault {
     /// A pop met an empty stack.
@@ -301,10 +282,18 @@ pub enum FlowFault {
         found: &'static str,
     },
     /// LOOP_BREAK or LOOP_CONTINUE with no loop on the stack, or only beyond a call.
-    #[error("{op} stands outside every loop of its subroutine")]
+    #[error("{op} is outside every loop of its subroutine")]
     OutsideLoop {
         /// The instruction, in the manual's word.
         op: &'static str,
+    },
+    /// LOOP_END and its LOOP_START lead to different bodies (strict mode).
+    #[error("LOOP_END leads to {end_leads_to}, but its LOOP_START leads to {body}")]
+    LoopPair {
+        /// ADDR of the LOOP_END.
+        end_leads_to: u32,
+        /// The instruction after the LOOP_START.
+        body: u32,
     },
     /// More stack than STACK_SIZE declares (strict mode).
     #[error(
@@ -322,8 +311,8 @@ pub enum FlowFault {
         sub: u32,
         /// Subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
-        /// Entries that the whole program needs, where that is known. The divergence machine does not see the program:
-        /// its wavefront fills this in.
+        /// Entries that the whole program needs, where that is known. The wavefront fills this in: the divergence
+        /// machine does not see the program.
         program: Option<u32>,
     },
     /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
@@ -354,8 +343,8 @@ pub struct StackUse {
 }
 
 impl StackUse {
-    /// What a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. To the entries' own costs
-    /// come two subentries while any plain push is among them (Mesa, LLVM).
+    /// How much a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. While any plain push is
+    /// among them, two subentries are added to the entries' own costs (Mesa, LLVM).
     #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
         let mut used = StackUse::default();

@@ -20,7 +20,7 @@ impl FlowView for Flow {
             return Why::Uncovered;
         }
         // From the inside out: the first construct at whose beginning the lane was active switched it off. Until
-        // then `states` are those of the body that the construct is in.
+        // then `states` are those of the construct's body.
         let mut states = self.states;
         for (depth, entry) in self.stack.iter().rev().enumerate() {
             match entry {
@@ -50,7 +50,7 @@ impl FlowView for Flow {
                 Entry::Branch { active, .. } => {
                     StackRow { kind: entry.kind(), pc: None, mask: Some(*active), count: None }
                 }
-                Entry::Loop { states, registers: outer } => {
+                Entry::Loop { states, registers: outer, .. } => {
                     let counts = |own: &LoopRegisters| own.kind != LoopKind::Dx10 || own.trip > 0;
                     let trip = registers.filter(counts).map(|own| own.trip.into());
                     registers = *outer;

@@ -5,45 +5,16 @@
 use reconverge_isa::FieldValue;
 use reconverge_simt::{Lane, Mask, Observer};
 
-use super::{Cause, Lanes, Wave};
-use crate::chip::Family;
+use crate::cause::Cause;
+use crate::chip::{Family, LANES};
 use crate::code::{AluClause, AluOp, CodeFault, Group, Operand, Source, TRANS, Window};
 use crate::lane::{self, Predicate};
 use crate::lane64;
-use crate::launch::LANES;
 use crate::meaning::{Double, Meaning};
 use crate::rules::Rule;
+use crate::wave::{Lanes, Wave};
 use crate::words::{IndexModeR700, KcacheMode};
 
-/// State that lives inside one ALU clause only.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ClauseState {
-    /// Of PV and PS, which stand behind the registers, those that the group before defined; slot t is PS.
-    pub(crate) defined: [bool; 5],
-    /// AR.x to AR.w.
-    address: [[i32; LANES]; 4],
-    /// Which of them a MOVA of this clause has written.
-    address_defined: [bool; 4],
-    /// The predicate bits.
-    pub(crate) predicate: Mask,
-    /// Whether a PRED_SET* of this clause has written them.
-    pub(crate) predicate_written: bool,
-    /// Whether a group has updated the execute mask.
-    pub(crate) mask_updated: bool,
-}
-
-impl Default for ClauseState {
-    fn default() -> Self {
-        ClauseState {
-            defined: [false; 5],
-            address: [[0; LANES]; 4],
-            address_defined: [false; 4],
-            predicate: Mask(u64::MAX),
-            predicate_written: false,
-            mask_updated: false,
-        }
-    }
-}
 impl Wave {
     // Operands.
 
@@ -60,7 +31,7 @@ impl Wave {
             IndexModeR700::AR_W => 3,
             IndexModeR700::LOOP => return Ok([self.loop_offset(true)?; LANES]),
         };
-        if !self.clause.address_defined[chan] && self.options.strict {
+        if !self.clause.address_defined[chan] && self.strict() {
             return Err(Cause::AddressRegister(b"xyzw"[chan].into()));
         }
         Ok(self.clause.address[chan])
@@ -134,7 +105,7 @@ impl Wave {
         let found = usize::try_from(register).ok().filter(|register| *register < declared);
         if found.is_none() {
             self.fidelity.rules.insert(Rule::BAD_INDEX_READS_R0);
-            if self.options.strict {
+            if self.strict() {
                 return Err(Cause::GlobalRegister { register, declared });
             }
         }
@@ -143,7 +114,7 @@ impl Wave {
 
     fn previous(&self, slot: u8) -> Result<Lanes, Cause> {
         let slot = usize::from(slot);
-        if !self.clause.defined[slot] && self.options.strict {
+        if !self.clause.defined[slot] && self.strict() {
             return Err(Cause::Previous(["PV.x", "PV.y", "PV.z", "PV.w", "PS"][slot]));
         }
         Ok(self.registers[self.previous_row(slot)].0)
@@ -162,7 +133,7 @@ impl Wave {
             }
         };
         if index >= lines * 16 {
-            if self.options.strict {
+            if self.strict() {
                 return Err(Cause::NotLocked { set, index, mode });
             }
             return Ok(0);
@@ -200,7 +171,7 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // ... except that the slots behind an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // ... except that the slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
@@ -356,7 +327,7 @@ impl Wave {
             Double::Add => half(lane64::add_64(of_pair(0), of_pair(1))),
             Double::Mul => half(lane64::mul_64(of_four(0), of_four(1))),
             Double::MulAdd(factor) => {
-                let fused = self.options.fused_muladd_64;
+                let fused = self.launch.fused_muladd_64;
                 half(lane64::muladd_64(of_four(0), of_four(1), of_four(2), factor, fused))
             }
             Double::Frexp => {
@@ -368,7 +339,7 @@ impl Wave {
                 }
             }
             Double::Ldexp => {
-                let (double, integer) = if self.options.ldexp_64_integer_first { (1, 0) } else { (0, 1) };
+                let (double, integer) = if self.launch.ldexp_64_integer_first { (1, 0) } else { (0, 1) };
                 half(lane64::ldexp_64(of_pair(double), sources[integer][pair] as i32))
             }
             Double::Fract => half(lane64::fract_64(of_pair(0))),
@@ -415,11 +386,8 @@ impl Wave {
             if op.update_execute_mask {
                 let skip = running[number] - execute;
                 state.mask_updated = true;
-                let active = self.flow.active();
-                if (skip & active).any() && (execute & active).any() {
-                    self.statistics.divergent_branches += 1;
-                }
-                self.flow.update_execute_mask(clause.form, skip);
+                let parts = self.flow.update_execute_mask(clause.form, skip);
+                self.statistics.divergent_branches += u64::from(parts);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Text to words.
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of the clause that the last one launches. What
-//! has no address is laid out at the end: clauses behind all control flow and behind what the text places itself.
+//! has no address is laid out at the end: clauses after all control flow and after what the text places itself.
 
 mod alu;
 mod control;
@@ -59,7 +59,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
     asm.finish()
 }
 
-/// A control-flow word and the clause written behind it.
+/// A control-flow word and the clause written after it.
 struct Cf {
     addr: usize,
     words: [u32; 2],
@@ -77,7 +77,7 @@ struct Cf {
 enum Place {
     /// A control-flow instruction, by its address.
     Control(usize),
-    /// A line of a clause: the control-flow instruction that it stands behind, and the 64-bit words before it.
+    /// A line of a clause: its control-flow instruction, and the 64-bit words of the clause before it.
     Clause(usize, usize),
 }
 
@@ -104,7 +104,7 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// Where its clause stands.
+    /// The address of its clause.
     fn clause_addr(&self) -> usize {
         (if self.is_alu() { self.words[0] & 0x3f_ffff } else { self.words[0] }) as usize
     }
@@ -177,12 +177,11 @@ impl Asm {
 
     /// The clause that lines are being added to; `alu` says of which kind they are.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
-        let cf =
-            self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction stands before this"))?;
+        let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
         // A word of zeros is an instruction that has its message already.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
-            return Err(wrong(at, format!("this stands in {kind} clause only")));
+            return Err(wrong(at, format!("this fits in {kind} clause only")));
         }
         Ok(&mut cf.body)
     }
@@ -218,7 +217,7 @@ impl Asm {
         Ok(Assembled { words, chip: self.chip, state: self.state })
     }
 
-    /// Gives every clause without ADDR its place behind everything else, and every one without CNT its count.
+    /// Places every clause without ADDR after everything else, and gives every one without CNT its count.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
@@ -289,7 +288,7 @@ impl Asm {
         }
     }
 
-    /// Lets instruction `number` run the clause behind instruction `owner` from its word `offset` on, to its end if no
+    /// Lets instruction `number` run the clause of instruction `owner` from its word `offset` on, to its end if no
     /// CNT says otherwise.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
@@ -351,7 +350,7 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Where a count (minus one) stands. COUNT_3 follows COUNT at a distance.
+/// The field of a count (minus one). COUNT_3 is apart from COUNT.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -1,5 +1,5 @@
-//! Attributes: fields that are written as `NAME` or `NAME(value)` behind the operands when they differ from what
-//! is usual. One table a word format; the disassembler and the assembler both walk it.
+//! Attributes: fields that are written as `NAME` or `NAME(value)` after the operands when they differ from the usual
+//! value. One table for each word format, which the disassembler and the assembler both use.
 
 use crate::chip::Family;
 
@@ -10,7 +10,7 @@ pub(super) struct Attr {
     pub(super) word: usize,
     pub(super) lo: u32,
     pub(super) bits: u32,
-    /// What is not written.
+    /// The value that is not written.
     pub(super) usual: u32,
     /// Added to the field for the text: 1 for counts that are stored minus one.
     pub(super) add: u32,

@@ -7,19 +7,19 @@ use super::{
     CHANS, INDEXES, INLINE, LITERAL, SELECTS, SLOTS, alu_row, is_op3, literal_pairs, op2_shift, slots,
 };
 use crate::chip::{Chip, Family};
-use crate::code::jumps;
-use crate::words::{AluForm4, CfInst, ExportInst, MemOp, TexInst};
+use crate::control::cf;
+use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
-/// How the text is to look.
+/// The form of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Behind each line, as a comment: its address and words.
+    /// Adds address and words to each line, as a comment.
     pub hex: bool,
-    /// Indents what stands between a push or loop start and its end.
+    /// Indents the lines between a push or loop start and its end.
     pub structure: bool,
 }
 
-/// A text with what a person should know about it.
+/// A text with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
     /// The text; [`assemble`](super::assemble) makes the same words of it.
@@ -49,10 +49,10 @@ pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut D
     dis.program();
 }
 
-/// Who a 64-bit word belongs to.
+/// What a 64-bit word belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    Nobody,
+    None,
     Cf,
     Clause,
 }
@@ -127,12 +127,12 @@ impl Dis<'_> {
     /// Which words are control flow: what can be reached from the first, as far as it is no clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
-        let mut owners = vec![Owner::Nobody; total];
+        let mut owners = vec![Owner::None; total];
         let mut starts = vec![false; total];
         let mut open = vec![0];
         while let Some(first) = open.pop() {
             let mut addr: usize = first;
-            while addr < total && owners[addr] == Owner::Nobody && !starts[addr] {
+            while addr < total && owners[addr] == Owner::None && !starts[addr] {
                 owners[addr] = Owner::Cf;
                 let pair = self.pair(addr);
                 let alu = pair[1] >> 29 & 1 != 0;
@@ -140,7 +140,7 @@ impl Dis<'_> {
                     *start = true;
                 }
                 let inst = CfInst::from_bits(pair[1] >> 23 & 0x7f, 7).filter(|_| !alu);
-                if inst.is_some_and(jumps) {
+                if inst.is_some_and(|inst| cf(inst).jumps) {
                     open.push(pair[0] as usize);
                 }
                 if inst == Some(CfInst::END_PROGRAM) || (!alu && pair[1] >> 21 & 1 != 0) {
@@ -163,7 +163,7 @@ impl Dis<'_> {
             };
             let range = clause.addr..clause.addr.saturating_add(clause.len);
             match owners.get_mut(range) {
-                Some(place) if place.iter().all(|owner| *owner == Owner::Nobody) => {
+                Some(place) if place.iter().all(|owner| *owner == Owner::None) => {
                     place.fill(Owner::Clause);
                     bodies.push(addr);
                 }
@@ -187,7 +187,7 @@ impl Dis<'_> {
         let mut at = None;
         let mut addr = 0;
         while addr < owners.len() {
-            if owners[addr] != Owner::Nobody {
+            if owners[addr] != Owner::None {
                 addr += 1;
                 continue;
             }
@@ -197,7 +197,7 @@ impl Dis<'_> {
                 self.push("\n");
             }
             let zeros = (addr..owners.len())
-                .take_while(|&at| owners[at] == Owner::Nobody && self.pair(at) == [0, 0])
+                .take_while(|&at| owners[at] == Owner::None && self.pair(at) == [0, 0])
                 .count();
             if zeros > 0 {
                 self.push(".zero ");
@@ -295,7 +295,7 @@ impl Dis<'_> {
             self.cf_plain(words);
         }
         self.end_line(addr, 2);
-        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm4::ALU_PUSH_BEFORE as u32;
+        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm::ALU_PUSH_BEFORE as u32;
         let pops = if word1 >> 29 & 1 != 0 {
             match word1 >> 26 & 15 {
                 10 => 1,
@@ -316,7 +316,7 @@ impl Dis<'_> {
     fn cf_alu(&mut self, words: [u32; 2]) {
         let [word0, word1] = words;
         let number = word1 >> 26 & 15;
-        match AluForm4::from_bits(number, 4) {
+        match AluForm::from_bits(number, 4) {
             Some(form) => self.push(form.name()),
             None => {
                 self.push("ALU_");
@@ -364,7 +364,7 @@ impl Dis<'_> {
         }
         self.push(":");
         let clause = is_fetch_clause(word1);
-        if word0 != 0 || clause || inst.is_some_and(jumps) {
+        if word0 != 0 || clause || inst.is_some_and(|inst| cf(inst).jumps) {
             self.push(" ADDR(");
             self.number(word0);
             self.push(")");

@@ -2,7 +2,7 @@
 //!
 //! Every bit of every word is either shown by the syntax of its instruction, or by an attribute when it differs
 //! from what is usual, or (reserved bits, fields the opcode does not read) by `BITS(…)`. What no instruction
-//! reaches stands as `.word`. `docs/r700-syntax.md` describes the text.
+//! reaches is written as `.word`. `docs/r700-syntax.md` describes the text.
 
 mod asm;
 mod attr;
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use reconverge_isa::FieldValue;
 
 use crate::chip::Family;
-use crate::decode::{self, is_op3, literal_pairs};
+use crate::code::{self, is_op3, literal_pairs};
 use crate::meaning::{self, Unit};
 use crate::words::{Op2, Op3};
 
@@ -58,7 +58,7 @@ fn op2_rows(family: Family) -> &'static Rows {
     }
 }
 
-/// How far left ALU_INST stands in an OP2 word.
+/// The lowest bit of ALU_INST in an OP2 word.
 const fn op2_shift(family: Family) -> u32 {
     match family {
         Family::R600 => 8,
@@ -70,10 +70,10 @@ const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
 /// The letters of an eight-valued component select; 6 is reserved.
 const SELECTS: &str = "xyzw016_";
-/// INDEX_MODE as it stands beside a register.
+/// INDEX_MODE as written beside a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
 /// LITERAL among the source selectors.
-const LITERAL: u32 = decode::LITERAL as u32;
+const LITERAL: u32 = code::LITERAL as u32;
 
 /// Inline constants and the two selectors without a component of their own, by selector.
 const INLINE: [(u32, &str); 10] = [

@@ -1,23 +1,28 @@
-//! One run is a run on every engine.
+//! A run on every engine.
 
 use reconverge_isa::Program;
-use reconverge_r700::launch::{self, Launch, Options, Outcome};
-use reconverge_r700::reference::Cause;
-use reconverge_simt::Trap;
+use reconverge_r700::cause::Cause;
+use reconverge_r700::launch::Launch;
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::run::{self, RunError};
+use reconverge_simt::{Options, Trap};
 use reconverge_testkit::everywhere;
 
-/// [`launch::run`] on every engine.
+/// [`run::run`] on every engine.
 pub(crate) fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
-    let run = |engine, level, told: Option<&mut _>| {
+    let on = |engine, level, observer: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
-        match told {
-            Some(told) => launch::run_observed(program, launch, &options, told),
-            None => launch::run(program, launch, &options),
+        match observer {
+            Some(observer) => run::run_observed(program, launch, &options, observer),
+            None => run::run(program, launch, &options),
         }
     };
-    let shown = |result: &Result<Outcome, Trap<Cause>>| match result {
+    let shown = |result: &Result<Outcome, RunError>| match result {
         Ok(outcome) => format!("{:?}, {:?}", outcome.statistics, outcome.fidelity),
-        Err(trap) => trap.to_string(),
+        Err(error) => error.to_string(),
     };
-    everywhere(run, shown)
+    everywhere(on, shown).map_err(|error| match error {
+        RunError::Trap(trap) => trap.trap,
+        RunError::Launch(_) | RunError::Differ(_) => panic!("{error}"),
+    })
 }

@@ -48,8 +48,8 @@ fn alu_push_before_pushes_even_when_nobody_is_active() {
 #[test]
 fn whole_quad_mode_wakes_inactive_branch_lanes_only() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Alu, Mask(0b0010));
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU, Mask(0b0010));
     flow.push_(&Control { whole_quad_mode: true, ..Control::to(1) }).unwrap();
     assert_eq!(states(&flow), "IX A A A");
 }
@@ -90,8 +90,8 @@ fn else_without_a_lane_left_pops_and_jumps() {
 fn else_leaves_breaks_and_continues_alone() {
     let mut flow = in_loop(four());
     push_if(&mut flow, Mask(0b0111));
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0010));
     flow.else_(&Control::to(9)).unwrap();
     assert_eq!(states(&flow), "IX IC IB A");
 }
@@ -126,14 +126,14 @@ fn pop_takes_the_last_of_its_masks() {
 
 #[test]
 fn pop_keeps_breaks_and_continues() {
-    for form in [AluForm::Alu, AluForm::PopAfter] {
+    for form in [AluForm::ALU, AluForm::ALU_POP_AFTER] {
         let mut flow = in_loop(four());
         push_if(&mut flow, ALL);
-        flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-        flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
+        flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+        flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0010));
         // Once as the instruction, once as the end of a clause.
         match form {
-            AluForm::Alu => flow.pop(&Control::to(0).pop(1)).unwrap(),
+            AluForm::ALU => flow.pop(&Control::to(0).pop(1)).unwrap(),
             _ => flow.alu_leave(form).unwrap(),
         }
         assert_eq!((states(&flow).as_str(), flow.active()), ("IX IC A A", Mask(0b1100)));
@@ -239,7 +239,7 @@ fn push_else_in_valid_pixel_mode_keeps_the_killed_lanes() {
 #[test]
 fn else_without_a_push_swaps_among_the_lanes_of_the_launch() {
     let mut flow = Flow::new(FlowSetup { valid: Mask(0b0111), ..setup() });
-    flow.update_execute_mask(AluForm::Alu, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU, Mask(0b0001));
     flow.else_(&Control::to(9)).unwrap();
     assert_eq!(states(&flow), "A IB IB IB");
 }
@@ -249,7 +249,7 @@ fn else_directly_in_a_loop_swaps_among_the_lanes_that_entered_it() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0011));
     flow.loop_start_dx10(&Control::to(21)).unwrap();
-    flow.update_execute_mask(AluForm::Alu, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU, Mask(0b0001));
     flow.else_(&Control::to(9)).unwrap();
     assert_eq!(states(&flow), "A IB IX IX");
 }
@@ -329,6 +329,6 @@ fn each_instruction_that_pops_needs_branch_entries() {
         assert_eq!(step(&mut in_loop(four()), &control), Err(found));
     }
     let mut flow = four();
-    flow.update_execute_mask(AluForm::Alu, Mask::NONE);
+    flow.update_execute_mask(AluForm::ALU, Mask::NONE);
     assert_eq!(flow.else_(&Control::to(9).pop(1)), Err(FlowFault::StackEmpty { op: "ELSE" }));
 }

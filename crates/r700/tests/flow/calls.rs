@@ -91,7 +91,7 @@ fn call_saves_no_mask() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0001));
     flow.call(&Control::to(6)).unwrap();
-    flow.update_execute_mask(AluForm::Alu, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU, Mask(0b0001));
     flow.return_(&Control::to(0)).unwrap();
     assert_eq!((flow.pc(), states(&flow).as_str()), (2, "IB IB IB IB"));
 }

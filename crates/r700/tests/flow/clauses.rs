@@ -7,13 +7,13 @@ use crate::*;
 #[test]
 fn a_predicate_that_skips_means_branch_continue_or_break_by_the_form() {
     for (form, state) in [
-        (AluForm::Alu, State::InactiveBranch),
-        (AluForm::PushBefore, State::InactiveBranch),
-        (AluForm::PopAfter, State::InactiveBranch),
-        (AluForm::Pop2After, State::InactiveBranch),
-        (AluForm::Continue, State::InactiveContinue),
-        (AluForm::Break, State::InactiveBreak),
-        (AluForm::ElseAfter, State::InactiveBranch),
+        (AluForm::ALU, State::InactiveBranch),
+        (AluForm::ALU_PUSH_BEFORE, State::InactiveBranch),
+        (AluForm::ALU_POP_AFTER, State::InactiveBranch),
+        (AluForm::ALU_POP2_AFTER, State::InactiveBranch),
+        (AluForm::ALU_CONTINUE, State::InactiveContinue),
+        (AluForm::ALU_BREAK, State::InactiveBreak),
+        (AluForm::ALU_ELSE_AFTER, State::InactiveBranch),
     ] {
         let mut flow = in_loop(four());
         flow.alu_enter(form, false).unwrap();
@@ -26,14 +26,14 @@ fn a_predicate_that_skips_means_branch_continue_or_break_by_the_form() {
 #[test]
 fn a_predicate_never_changes_lanes_that_are_not_active() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Continue, ALL);
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU_CONTINUE, ALL);
     assert_eq!(states(&flow), "IX IC IC IC");
 }
 
 #[test]
 fn alu_pop_after_and_pop2_after_pop_behind_the_clause() {
-    for (form, left) in [(AluForm::PopAfter, 1), (AluForm::Pop2After, 0)] {
+    for (form, left) in [(AluForm::ALU_POP_AFTER, 1), (AluForm::ALU_POP2_AFTER, 0)] {
         let mut flow = four();
         push_if(&mut flow, Mask(0b0011));
         push_if(&mut flow, Mask(0b0001));
@@ -48,31 +48,31 @@ fn alu_pop_after_and_pop2_after_pop_behind_the_clause() {
 fn alu_else_after_flips_and_never_jumps() {
     let mut flow = four();
     push_if(&mut flow, ALL);
-    flow.alu_enter(AluForm::ElseAfter, false).unwrap();
-    flow.alu_leave(AluForm::ElseAfter).unwrap();
+    flow.alu_enter(AluForm::ALU_ELSE_AFTER, false).unwrap();
+    flow.alu_leave(AluForm::ALU_ELSE_AFTER).unwrap();
     assert_eq!((states(&flow).as_str(), flow.pc(), flow.entries().len()), ("IB IB IB IB", 2, 1));
 }
 
 #[test]
 fn alu_break_outside_a_loop_is_a_strict_fault() {
     let fault = FlowFault::OutsideLoop { op: "ALU_BREAK" };
-    assert_eq!(four().alu_enter(AluForm::Break, false), Err(fault));
+    assert_eq!(four().alu_enter(AluForm::ALU_BREAK, false), Err(fault));
 }
 
 #[test]
 fn a_whole_quad_clause_runs_every_lane_of_a_quad_that_has_an_active_one() {
     let mut flow = Flow::new(FlowSetup::new(64, Mask(0xff)));
     push_if(&mut flow, Mask(0b0000_0010));
-    assert_eq!(flow.alu_enter(AluForm::Alu, true), Ok(Mask(0b1111)));
+    assert_eq!(flow.alu_enter(AluForm::ALU, true), Ok(Mask(0b1111)));
 }
 
 #[test]
 fn alu_continue_outside_a_loop_or_in_a_subroutine_of_one_is_a_strict_fault() {
     let fault = FlowFault::OutsideLoop { op: "ALU_CONTINUE" };
-    assert_eq!(four().alu_enter(AluForm::Continue, false), Err(fault.clone()));
+    assert_eq!(four().alu_enter(AluForm::ALU_CONTINUE, false), Err(fault.clone()));
     let mut flow = in_loop(four());
     flow.call(&Control::to(5)).unwrap();
-    assert_eq!(flow.alu_enter(AluForm::Continue, false), Err(fault));
+    assert_eq!(flow.alu_enter(AluForm::ALU_CONTINUE, false), Err(fault));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_clause_runs_killed_lanes_too() {
     let mut flow = four();
     flow.kill_lanes(Mask(0b0001));
     assert_eq!(
-        flow.alu_enter(AluForm::Alu, false),
+        flow.alu_enter(AluForm::ALU, false),
         Ok(ALL),
         "only effects outside are suppressed (MAN p. 47)"
     );
@@ -89,13 +89,13 @@ fn a_clause_runs_killed_lanes_too() {
 #[test]
 fn every_clause_goes_on_to_the_next_instruction() {
     for form in [
-        AluForm::Alu,
-        AluForm::PushBefore,
-        AluForm::PopAfter,
-        AluForm::Pop2After,
-        AluForm::Continue,
-        AluForm::Break,
-        AluForm::ElseAfter,
+        AluForm::ALU,
+        AluForm::ALU_PUSH_BEFORE,
+        AluForm::ALU_POP_AFTER,
+        AluForm::ALU_POP2_AFTER,
+        AluForm::ALU_CONTINUE,
+        AluForm::ALU_BREAK,
+        AluForm::ALU_ELSE_AFTER,
     ] {
         let mut flow = in_loop(four());
         push_if(&mut flow, ALL);
@@ -109,7 +109,8 @@ fn every_clause_goes_on_to_the_next_instruction() {
 
 #[test]
 fn a_clause_that_pops_needs_branch_entries() {
-    for (form, op) in [(AluForm::PopAfter, "ALU_POP_AFTER"), (AluForm::Pop2After, "ALU_POP2_AFTER")] {
+    for (form, op) in [(AluForm::ALU_POP_AFTER, "ALU_POP_AFTER"), (AluForm::ALU_POP2_AFTER, "ALU_POP2_AFTER")]
+    {
         assert_eq!(four().alu_leave(form), Err(FlowFault::StackEmpty { op }));
         let fault = FlowFault::WrongEntry { op, wanted: "PUSH", found: "LOOP" };
         assert_eq!(in_loop(four()).alu_leave(form), Err(fault));
@@ -122,6 +123,6 @@ fn alu_push_before_saves_the_lanes_before_the_predicate() {
     push_if(&mut flow, Mask(0b0001));
     assert_eq!(flow.entries(), [Entry::Branch { active: ALL, whole_quad: false }]);
     let mut flow = four();
-    flow.alu_enter(AluForm::PushBefore, true).unwrap();
+    flow.alu_enter(AluForm::ALU_PUSH_BEFORE, true).unwrap();
     assert_eq!(flow.entries(), [Entry::Branch { active: ALL, whole_quad: true }]);
 }

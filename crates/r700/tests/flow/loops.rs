@@ -43,7 +43,7 @@ fn loop_start_turns_lanes_outside_into_inactive_break_and_loop_end_restores_them
     assert_eq!(flow.why(Lane(2)), Why::Branch { depth: 1 });
     flow.loop_break(&Control::to(20)).unwrap();
     assert_eq!(flow.why(Lane(0)), Why::LoopDone);
-    flow.loop_end(&Control::to(1)).unwrap();
+    flow.loop_end(&Control::to(2)).unwrap();
     assert_eq!(states(&flow), "A A IB IB");
 }
 
@@ -58,9 +58,9 @@ fn loop_start_that_nobody_enters_is_jumped_over() {
 #[test]
 fn loop_end_wakes_continues_and_branches_but_not_breaks() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
-    flow.update_execute_mask(AluForm::Alu, Mask(0b0100));
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0010));
+    flow.update_execute_mask(AluForm::ALU, Mask(0b0100));
     assert_eq!(states(&flow), "IX IC IB A");
     flow.loop_end(&Control::to(1)).unwrap();
     assert_eq!((flow.pc(), states(&flow).as_str()), (1, "IX A A A"));
@@ -73,6 +73,22 @@ fn loop_end_needs_its_own_entry_on_top() {
     let fault = FlowFault::WrongEntry { op: "LOOP_END", wanted: "LOOP", found: "PUSH" };
     assert_eq!(flow.loop_end(&Control::to(1)), Err(fault));
     assert_eq!(four().loop_end(&Control::to(1)), Err(FlowFault::StackEmpty { op: "LOOP_END" }));
+}
+
+#[test]
+fn a_loop_end_that_does_not_lead_back_behind_its_loop_start_is_a_fault_in_strict_mode() {
+    for round in 0..2 {
+        let mut strict = in_loop(four());
+        if round > 0 {
+            strict.loop_break(&Control::to(20)).unwrap();
+        }
+        let fault = strict.loop_end(&Control::to(2)).unwrap_err();
+        assert_eq!(fault.to_string(), "LOOP_END leads to 2, but its LOOP_START leads to 1");
+        assert_eq!(strict.loop_end(&Control::to(1)), Ok(()));
+    }
+    let mut lenient = in_loop(Flow::new(FlowSetup { strict: false, ..setup() }));
+    lenient.loop_end(&Control::to(2)).unwrap();
+    assert_eq!(lenient.pc(), 2);
 }
 
 #[test]
@@ -170,7 +186,7 @@ fn loop_start_in_whole_quad_mode_takes_inactive_branch_lanes_in_until_the_loop_e
     flow.loop_start_dx10(&whole_quads(Control::to(21))).unwrap();
     assert_eq!(states(&flow), "A A A A");
     flow.loop_break(&Control::to(20)).unwrap();
-    flow.loop_end(&Control::to(1)).unwrap();
+    flow.loop_end(&Control::to(2)).unwrap();
     assert_eq!(states(&flow), "A IB IB IB");
 }
 
@@ -194,11 +210,11 @@ fn loop_start_no_al_with_count_zero_is_jumped_over() {
 #[test]
 fn loop_start_does_not_take_lanes_in_that_left_the_round_around_it() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Continue, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0001));
     flow.loop_start_dx10(&whole_quads(Control::to(15))).unwrap();
     assert_eq!(states(&flow), "IX A A A");
     flow.loop_break(&Control::to(14)).unwrap();
-    flow.loop_end(&Control::to(3)).unwrap();
+    flow.loop_end(&Control::to(2)).unwrap();
     assert_eq!(states(&flow), "IC A A A", "the loop around it has its states back");
 }
 
@@ -278,7 +294,7 @@ fn break_and_continue_ignore_pop_count() {
 #[test]
 fn loop_continue_of_the_last_lanes_unwinds_and_jumps_to_the_loop_end() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Break, Mask(0b0011));
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0011));
     push_if(&mut flow, ALL);
     flow.loop_continue(&Control::to(20)).unwrap();
     assert_eq!((flow.pc(), flow.entries().len(), states(&flow).as_str()), (20, 1, "IX IX IC IC"));
@@ -287,8 +303,8 @@ fn loop_continue_of_the_last_lanes_unwinds_and_jumps_to_the_loop_end() {
 #[test]
 fn break_and_continue_do_not_touch_each_others_lanes() {
     let mut flow = in_loop(four());
-    flow.update_execute_mask(AluForm::Break, Mask(0b0001));
-    flow.update_execute_mask(AluForm::Continue, Mask(0b0010));
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0010));
     let mut other = flow.clone();
     flow.loop_break(&whole_quads(Control::to(20))).unwrap();
     assert_eq!(states(&flow), "IX IC IX IX");

@@ -28,9 +28,9 @@ fn four() -> Flow {
 
 /// `if`: an ALU_PUSH_BEFORE whose predicate holds for `execute`.
 fn push_if(flow: &mut Flow, execute: Mask) {
-    let lanes = flow.alu_enter(AluForm::PushBefore, false).unwrap();
-    flow.update_execute_mask(AluForm::PushBefore, lanes - execute);
-    flow.alu_leave(AluForm::PushBefore).unwrap();
+    let lanes = flow.alu_enter(AluForm::ALU_PUSH_BEFORE, false).unwrap();
+    flow.update_execute_mask(AluForm::ALU_PUSH_BEFORE, lanes - execute);
+    flow.alu_leave(AluForm::ALU_PUSH_BEFORE).unwrap();
 }
 
 fn states(flow: &Flow) -> String {

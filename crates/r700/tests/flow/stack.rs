@@ -38,7 +38,7 @@ fn overflow_is_a_strict_trap_that_says_what_is_needed() {
     push_if(&mut flow, ALL);
     push_if(&mut flow, ALL);
     let before = flow.clone();
-    match flow.alu_enter(AluForm::PushBefore, false) {
+    match flow.alu_enter(AluForm::ALU_PUSH_BEFORE, false) {
         Err(FlowFault::StackOverflow { needed, declared, .. }) => assert_eq!((needed, declared), (2, 1)),
         other => panic!("{other:?}"),
     }
@@ -74,7 +74,7 @@ fn every_instruction_that_pushes_has_its_cost() {
         assert_eq!(cost(width, |flow| flow.push_(&whole_quads(to)).unwrap()), (1, 0));
         assert_eq!(cost(width, |flow| flow.push_else(&whole_quads(nobody)).unwrap()), (1, 0));
         assert_eq!(cost(width, |flow| flow.pop_push(&whole_quads(to)).unwrap()), (1, 0));
-        let enter = |flow: &mut Flow| assert_eq!(flow.alu_enter(AluForm::PushBefore, true), Ok(ALL));
+        let enter = |flow: &mut Flow| assert_eq!(flow.alu_enter(AluForm::ALU_PUSH_BEFORE, true), Ok(ALL));
         assert_eq!(cost(width, enter), (1, 0));
         assert_eq!(cost(width, |flow| flow.loop_start(&to).unwrap()), (1, 0));
         assert_eq!(cost(width, |flow| flow.loop_start_no_al(&to).unwrap()), (1, 0));
@@ -119,9 +119,10 @@ fn what_has_been_popped_makes_room() {
     for _ in 0..10 {
         push_if(&mut flow, ALL);
         flow.pop(&Control::to(0).pop(1)).unwrap();
+        let body = flow.pc() + 1;
         flow.loop_start_dx10(&Control::to(9)).unwrap();
         flow.loop_break(&Control::to(8)).unwrap();
-        flow.loop_end(&Control::to(1)).unwrap();
+        flow.loop_end(&Control::to(body)).unwrap();
     }
     assert_eq!(flow.stack_needed(), 1);
 }

@@ -1,11 +1,9 @@
 //! ALU clauses: groups, slots, operands, constants, indices, predicates.
 
-use crate::engines::run;
 use reconverge_isa::Program;
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::CodeFault;
-use reconverge_r700::launch::Options;
-use reconverge_r700::reference::Cause;
 use reconverge_r700::rules::Rule;
 use reconverge_r700::words::{IndexModeR700, Omod, Op2, PredSel};
 
@@ -337,8 +335,8 @@ fn ldexp_has_a_switch_for_the_order_of_its_operands() {
     launch.inputs.push(Input { gpr: 2, values: vec![[3, 0, 0, 0]; 2].into() });
     for swapped in [false, true] {
         let program = one_clause(&[ldexp(0, 1, swapped).words(), ldexp(1, 0, swapped).last().words()]);
-        let options = Options { ldexp_64_integer_first: swapped, ..Options::STRICT };
-        let outcome = run(&program, &launch, &options).unwrap();
+        launch.ldexp_64_integer_first = swapped;
+        let outcome = strict(&program, &launch).unwrap();
         assert_eq!(pixels(&outcome)[0][..2], [0, 0x4020_0000], "1.0 * 2^3");
     }
 }

@@ -1,11 +1,12 @@
 //! What control-flow instructions do besides deciding about flow: launching clauses, emitting, waiting, ending.
 
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::FlowFault;
 use reconverge_r700::launch::Launch;
-use reconverge_r700::reference::{Cause, Wave};
 use reconverge_r700::text;
+use reconverge_r700::wave::Wave;
 use reconverge_simt::{FlowView, Machine, Mask, Silent, Step};
 
 use crate::*;
@@ -123,7 +124,7 @@ fn the_issue_of_a_whole_quad_clause_names_all_its_lanes() {
 fn wave(source: &str) -> Wave {
     let launch = std::sync::Arc::new(four(Stage::Pixel));
     let code = reconverge_r700::code::Code::new(&program(source).words, 0, launch.code_options());
-    Wave::new(std::sync::Arc::new(code), None, launch, Options::STRICT, 0)
+    Wave::new(std::sync::Arc::new(code), None, launch, Options::default(), 0)
 }
 
 #[test]
@@ -192,4 +193,21 @@ fn an_overflow_says_what_the_whole_program_needs() {
     assert!(cause.to_string().ends_with("STACK_SIZE declares 1; the whole program needs 4"), "{cause}");
     launch.stack_size = Some(4);
     assert_eq!(strict(&program(source), &launch).unwrap().stack_needed, 4);
+}
+
+/// Lanes 0 to 3 hold true for the predicate; the instruction that updates the execute mask runs for them alone, and they
+/// all skip, while lanes 4 to 7 stay active.
+#[test]
+fn an_execute_mask_under_a_predicate_counts_as_divergent_when_the_active_lanes_part() {
+    let source = format!(
+        "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT _.x, (4.0f).x, R0.x UPDATE_PRED
+         1 x: PRED_SETGT _.x, (0.0f).x, R0.x UPDATE_EXEC_MASK PRED(ONE)
+         ALU:\n 2 x: MOV R1.x, 1\nPOP: POP_CNT(1)\n{EXPORT}"
+    );
+    let mut launch = four(Stage::Pixel);
+    launch.lanes = 8;
+    launch.inputs[0].values = (0..8u8).map(|lane| [f32::from(lane).to_bits(), 0, 0, 0]).collect();
+    let outcome = strict(&program(&source), &launch).unwrap();
+    assert_eq!(x_of(&outcome), [0, 0, 0, 0, 1, 1, 1, 1]);
+    assert_eq!(outcome.statistics.divergent_branches, 1);
 }

@@ -1,11 +1,11 @@
 //! What comes in through fetches and leaves through exports.
 
 use reconverge_isa::Program;
+use reconverge_r700::cause::Cause;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::FlowFault;
 use reconverge_r700::launch::FetchProgram;
-use reconverge_r700::reference::Cause;
+use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_r700::words::Op2;
 use reconverge_simt::Mask;

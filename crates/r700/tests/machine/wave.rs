@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::engines::run;
 use reconverge_isa::Program;
+use reconverge_r700::cause::Cause;
 use reconverge_r700::code::Code;
-use reconverge_r700::launch::{Options, run_observed};
-use reconverge_r700::reference::{Cause, Wave};
+use reconverge_r700::run::run_observed;
+use reconverge_r700::wave::Wave;
 use reconverge_r700::words::Op2;
 use reconverge_simt::Fidelity;
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Recorder, Silent, Step, Why};
+use reconverge_simt::Options;
+use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Recorder, Silent, Step, Why};
 
 use crate::*;
 
@@ -52,7 +54,7 @@ fn three_lanes(values: [f32; 3]) -> Launch {
 fn wave(program: &Program, launch: &Launch) -> Wave {
     let launch = Arc::new(launch.clone());
     let code = Code::new(&program.words, launch.start, launch.code_options());
-    Wave::new(Arc::new(code), None, launch, Options::STRICT, 0)
+    Wave::new(Arc::new(code), None, launch, Options::default(), 0)
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn the_view_says_why_a_lane_waits() {
 #[test]
 fn events_tell_divergence_and_reconvergence() {
     let mut recorder = Recorder::default();
-    run_observed(&if_else(), &three_lanes([1.0, -1.0, 2.0]), &Options::STRICT, &mut recorder).unwrap();
+    run_observed(&if_else(), &three_lanes([1.0, -1.0, 2.0]), &Options::default(), &mut recorder).unwrap();
     let events = recorder.events;
     assert!(events.contains(&Event::Push { kind: "PUSH" }));
     assert!(events.contains(&Event::Diverge { taken: Mask(0b101), not: Mask(0b010) }));
@@ -149,7 +151,7 @@ fn lanes_that_are_not_covered_export_nothing() {
 fn an_endless_loop_meets_the_watchdog() {
     // LOOP_START_DX10 @3; NOP; LOOP_END @1; end.
     let program = Program::from_words(vec![3, 0x8300_0000, 0, 0x8000_0000, 1, 0x8280_0000, 0, 0x8020_0000]);
-    let options = Options { watchdog: 1000, ..Options::STRICT };
+    let options = Options { watchdog: 1000, ..Options::default() };
     let trap = run(&program, &launch(), &options).unwrap_err();
     assert_eq!(trap.cause, Cause::Watchdog(1000));
 }
@@ -190,7 +192,8 @@ fn random_words_never_panic() {
             pair[0] &= 0xffc0_0017;
             pair[1] &= if round % 2 == 0 { 0x3fbf_ffff } else { 0x2fe3_fc1f };
         }
-        let options = Options { strict: round % 3 == 0, watchdog: 200, ..Options::STRICT };
+        let options =
+            Options { mode: Mode::ALL[usize::from(round % 3 != 0)], watchdog: 200, ..Options::default() };
         let _ = run(&Program::from_words(words), &launch(), &options);
     }
 }

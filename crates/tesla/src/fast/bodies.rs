@@ -1,7 +1,7 @@
 //! Operations that are not one lane function over words: predicates, address and condition registers, uniform words
 //! of s[], and the general one that takes any arithmetic instruction as it is.
 
-use reconverge_simt::lanes::{Table, Wide};
+use reconverge_simt::wide::{Table, Wide};
 
 use super::lanes::{ACTIVE, Body, GeneralOperands, Lanes, Operation, PREDICATED, inserted, operands};
 use crate::access::extended;
@@ -27,14 +27,12 @@ pub(super) struct Predicate;
 
 impl Body for Predicate {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let table = &CONDITIONS[operation.number as usize & 31];
-        // SAFETY: the caller has the level of W.
-        let holding = unsafe { W::select(table, lanes.c(operation.c)) };
+        let holding = wide.select(table, lanes.c(operation.c)) as u32;
         let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
         let executing = lanes.set(ACTIVE).bits & holding & quads;
-        // SAFETY: the caller has the level of W.
-        unsafe { lanes.choose::<W>(PREDICATED, executing) };
+        lanes.choose(wide, PREDICATED, executing);
     }
 }
 
@@ -44,7 +42,7 @@ pub(super) struct SharedWord;
 
 impl Body for SharedWord {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let access = match (operation.shift[0], operation.narrow[0]) {
             (1, false) => Access::U8,
             (1, true) => Access::S8,
@@ -65,7 +63,7 @@ pub(super) struct FromC;
 
 impl Body for FromC {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.c(operation.c).map(u32::from);
         lanes.row_mut(operation.dst).0 = values;
     }
@@ -76,7 +74,7 @@ pub(super) struct ToC;
 
 impl Body for ToC {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.row(operation.src[0]).map(|word| word as u8 & 0xf);
         lanes.write_c(operation.cdst, operation.set_number, values);
     }
@@ -87,7 +85,7 @@ pub(super) struct FromA;
 
 impl Body for FromA {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.a(operation.number as u8).map(u32::from);
         lanes.row_mut(operation.dst).0 = values;
     }
@@ -98,7 +96,7 @@ pub(super) struct ToA;
 
 impl Body for ToA {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let values = lanes.row(operation.src[0]).map(|word| word as u16);
         lanes.write_a(operation.number as u8, operation.set, values);
     }
@@ -110,7 +108,7 @@ pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let tables = lanes.tables;
         let GeneralOperands { inst, src_high, dst_high } = &tables.generals[operation.number as usize];
         let low = operands::<true, false>(lanes, operation);

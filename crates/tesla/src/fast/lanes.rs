@@ -8,10 +8,9 @@
 use std::marker::PhantomData;
 
 use reconverge_simt::handlers;
-#[cfg(target_arch = "x86_64")]
-use reconverge_simt::lanes::{Avx2, Avx512};
-use reconverge_simt::lanes::{Baseline, Spread, Wide};
+use reconverge_simt::place::{self, Frame, Layout};
 use reconverge_simt::registers::Row;
+use reconverge_simt::wide::Wide;
 
 use crate::flow::WARP;
 use crate::inst::{Chip, Inst};
@@ -26,16 +25,8 @@ pub(super) const ACTIVE: usize = 0;
 /// The lanes that the latest predicate left.
 pub(super) const PREDICATED: usize = 1;
 
-/// Where a row stands: its distance from the first, in bytes. Registers come first, then the room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
-
-impl Place {
-    /// The place of a row by number. Places are made for [`Tables::rows`] rows; whoever makes one sees to that.
-    pub(super) const fn of(number: usize) -> Place {
-        Place((number * size_of::<Row<WARP>>()) as u32)
-    }
-}
+/// A row: registers come first, then the room.
+pub(super) type Place = place::Place<WARP>;
 
 /// What all operations of a program share.
 #[derive(Clone, Debug)]
@@ -44,8 +35,8 @@ pub(super) struct Tables {
     pub(super) generals: Vec<GeneralOperands>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
-    /// Rows of a warp's registers and room together. Every place in an operation is one of these.
-    pub(super) rows: usize,
+    /// Rows of a warp's registers and room together, of which every place in an operation is one.
+    pub(super) layout: Layout<WARP>,
     /// The rows of the sets, by number of the set.
     pub(super) sets: [Place; 2],
 }
@@ -60,7 +51,7 @@ pub(super) struct Set {
 
 /// What operations work on.
 pub(super) struct Lanes<'a> {
-    rows: &'a mut [Row<WARP>],
+    rows: Frame<&'a mut [Row<WARP>], WARP>,
     a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
     c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
@@ -74,14 +65,18 @@ impl<'a> Lanes<'a> {
     ///
     /// # Panics
     /// The registers have no room for the program.
-    pub(super) fn new(
+    ///
+    /// # Safety
+    /// All operations that run on these lanes were lowered with the layout of the tables.
+    pub(super) unsafe fn new(
         rows: &'a mut [Row<WARP>],
         a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
         c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
         shared: &'a mut Shared,
         tables: &'a Tables,
     ) -> Self {
-        assert!(rows.len() == tables.rows, "the warp was made for this program");
+        // SAFETY: as the caller says.
+        let rows = unsafe { Frame::new(rows, &tables.layout) };
         let none = Set { bits: 0, bytes: [0; WARP] };
         let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, tables };
         for place in tables.sets {
@@ -93,17 +88,12 @@ impl<'a> Lanes<'a> {
     /// A row by value: operations read all their rows before they write one, which may be the same.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
-        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
-        // SAFETY: lowering makes only places of `tables.rows` rows, and `new` has seen that there are so many.
-        // Measured: 0.6 ns of 5 for an operation with three sources (rustc 1.95, AVX-512, an AMD EPYC, 2026-11-21).
-        unsafe { self.rows.as_ptr().byte_add(place.0 as usize).read().0 }
+        *self.rows.row(place)
     }
 
     #[inline(always)]
     pub(super) fn row_mut(&mut self, place: Place) -> &mut Row<WARP> {
-        debug_assert!(place.0 as usize / size_of::<Row<WARP>>() < self.rows.len());
-        // SAFETY: as in `row`.
-        unsafe { &mut *self.rows.as_mut_ptr().byte_add(place.0 as usize) }
+        self.rows.row_mut(place)
     }
 
     /// Writes the lanes of a set, given as the row of its words; the others keep what they have.
@@ -124,17 +114,12 @@ impl<'a> Lanes<'a> {
         &self.sets[number & 1]
     }
 
-    /// A set becomes these lanes; costs nothing when it is that already.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
+    /// A set becomes these lanes; costs nothing if it is that already.
     #[inline(always)]
-    pub(super) unsafe fn choose<W: Wide>(&mut self, number: usize, bits: u32) {
+    pub(super) fn choose<W: Wide>(&mut self, wide: W, number: usize, bits: u32) {
         if self.sets[number & 1].bits != bits {
-            // SAFETY: as the caller says.
-            let Spread { words, bytes, bits } = unsafe { W::spread(bits) };
-            self.row_mut(self.tables.sets[number & 1]).0 = words;
-            self.sets[number & 1] = Set { bits, bytes };
+            self.row_mut(self.tables.sets[number & 1]).0 = wide.spread(bits.into());
+            self.sets[number & 1] = Set { bits, bytes: wide.spread_bytes(bits.into()) };
         }
     }
 
@@ -230,13 +215,10 @@ pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 /// What an operation does to the rows.
 pub(super) trait Body {
     /// To be compiled for a level: branch-free loops over all lanes.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
-handlers!(Body: fn(&mut Lanes<'_>, &Operation) as Handler);
+handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
 /// A lane function with its modifiers fixed, for [`Lanewise`].
 pub(super) trait Kernel {
@@ -260,7 +242,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     for Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
 {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
         if let Some((result, flags)) = K::usually(&sources) {
             if DST {

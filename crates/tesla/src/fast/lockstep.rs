@@ -1,232 +1,144 @@
-//! Both engines side by side: after every instruction everything that it may have changed is compared.
+//! Both engines side by side on one block: what [`reconverge_simt::lockstep`] needs to know of this machine.
 //!
-//! Two copies of a block run against two copies of the memory, one instruction at a time. Compared are who is next and
-//! for which lanes, the registers of the warp that ran, the bytes that were written to g[], s[] and l[], the counts,
-//! and traps; at the end of the block all of both. The first difference is the result.
+//! Each engine has a copy of the block and a view of global memory. Compared are, after each stretch, the warps
+//! (registers, l[], inputs, outputs, token stack), s[] with its locks, the barriers, the bytes written to g[] and the
+//! counts; at the end of the block how often each word was issued.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use reconverge_simt::engine::Views;
-use reconverge_simt::memory::{Memory, Store};
-use reconverge_simt::{FlowView, Issue, Lane, Silent, Statistics, Step, Trap};
-use thiserror::Error;
+use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
+use reconverge_simt::memory::{Footprint, Memory, Store, Tracked};
+use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
-use crate::block::Block;
+use crate::block::{Block, Executor, Ran};
+use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Dst, Inst, Op};
-use crate::launch::Context;
+use crate::grid::Grid;
+use crate::launch::RunError;
+use crate::reference::Reference;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
-use crate::trap::{Cause, LaunchTrap};
+use crate::trap::Cause;
 
-/// What the engines disagree about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Differs {
-    /// How the instruction ended.
-    Step(Box<Views<Result<Step, Trap<Cause>>>>),
-    /// Which warp is next.
-    Warp(Views<u32>),
-    /// Where that one stands.
-    Issue(Views<Option<Issue>>),
-    /// The token stack and lane states of the warp that ran.
-    Flow(Box<Views<Warp>>),
-    /// A general register.
-    Register {
-        /// Its number.
-        register: usize,
-        /// The lane.
-        lane: Lane,
-        /// Its bits.
-        value: Views<u32>,
-    },
-    /// An address register.
-    Address {
-        /// Its number.
-        register: u8,
-        /// The lane.
-        lane: Lane,
-        /// Its bits.
-        value: Views<u16>,
-    },
-    /// A condition register.
-    Condition {
-        /// Its number.
-        register: u8,
-        /// The lane.
-        lane: Lane,
-        /// Its flags.
-        value: Views<u8>,
-    },
-    /// The bytes of g[] that the instruction wrote, by address.
-    Global(Box<Views<BTreeMap<u32, u8>>>),
-    /// s[], l[], inputs, outputs or locks.
-    Rest,
-    /// What was counted.
-    Statistics(Views<Statistics>),
-    /// How often each word was issued.
-    Issued,
-}
-
-/// The first difference between the engines: a defect of one of them, not of the program.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub struct Difference {
-    /// Index of the block in the grid; `[warp, 0]` for graphics stages.
-    pub block: [u32; 2],
-    /// The warp that ran.
-    pub warp: u32,
-    /// Its instruction.
-    pub at: Option<Issue>,
-    /// The words there.
-    pub words: [u32; 2],
-    /// What differs.
-    pub what: Differs,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { block: [x, y], warp, at, words: [low, high], what } = self;
-        write!(f, "the engines differ in block ({x}, {y}), warp {warp}")?;
-        if let Some(Issue { pc, mask }) = at {
-            write!(f, ", at {pc:#x} ({low:08x} {high:08x}) for lanes {mask}")?;
-        }
-        write!(f, ": ")?;
-        match what {
-            Differs::Register { register, lane, value: Views { reference, fast } } => {
-                write!(f, "$r{register} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
-            }
-            Differs::Address { register, lane, value: Views { reference, fast } } => {
-                write!(f, "$a{register} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
-            }
-            Differs::Condition { register, lane, value: Views { reference, fast } } => {
-                write!(f, "$c{register} of lane {} is {reference:#x}, fast {fast:#x}", lane.0)
-            }
-            Differs::Flow(views) => {
-                write!(f, "the flow is {:?}, fast {:?}", views.reference.flow, views.fast.flow)
-            }
-            other => write!(f, "{other:?}"),
-        }
-    }
-}
-
-/// Why a block did not end in lockstep.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// Both trapped, in the same way.
-    Trap(LaunchTrap),
-    /// They differ.
-    Differ(Box<Difference>),
-}
-
-/// Runs a block to its end with both engines. Both memories hold what their engine left.
+/// Runs block `number` to its end on both engines. Gives the block, and what it read and wrote of global memory.
+///
+/// # Errors
+/// Both engines trapped, or they differ.
 pub(crate) fn run(
-    context: &Context,
+    grid: &Grid,
     fast: &Fast,
-    mut block: Block,
-    memory: &mut Memory,
-    twin_memory: &mut Memory,
-) -> Result<Block, Failure> {
-    let mut twin = block.clone();
-    loop {
-        let warp = block.current().number;
-        let place = block.warps.iter().position(|other| other.number == warp).unwrap_or(0);
-        let at = block.current().flow.issue();
-        let words = at.map_or([0; 2], |at| context.code.words_at(at.pc));
-        let more = at.and_then(|at| context.code.at(at.pc).ok()).is_none_or(changes_more);
-        let mut global = Logged { memory, written: BTreeMap::new() };
-        let reference = block.step(context, &mut global, &mut Silent);
-        let global = global.written;
-        let mut twin_global = Logged { memory: twin_memory, written: BTreeMap::new() };
-        let found = twin.stride(fast, context, &mut twin_global, &mut Silent, 1);
-        let twin_global = twin_global.written;
-
-        let differ = |what| Err::<Block, _>(differ_in(&block, warp, at, words, what));
-        if reference != found {
-            return differ(Differs::Step(Box::new(Views { reference, fast: found })));
+    number: usize,
+    memory: &Memory,
+    shares: &mut Shares,
+) -> Result<(Block, Footprint), RunError> {
+    let context = grid.context();
+    let make = || Pair {
+        context,
+        fast,
+        reference: Side::new(grid.block(&Reference, number, None), memory),
+        twin: Side::new(grid.block(fast, number, None), memory),
+    };
+    let seed = lockstep::seed(context.code.words(), number as u64);
+    match lockstep::run(make, seed, shares) {
+        Ok(Pair { reference: Side { block, global }, .. }) => Ok((block, global.memory.finish())),
+        Err(Failure::Trap(group, trap)) => {
+            Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
         }
-        if let Some(what) = compare_warps(&block.warps[place], &twin.warps[place]) {
-            return differ(what);
-        }
-        if global != twin_global {
-            return differ(Differs::Global(Box::new(Views { reference: global, fast: twin_global })));
-        }
-        let (a, b) = (block.current(), twin.current());
-        if a.number != b.number {
-            return differ(Differs::Warp(Views { reference: a.number, fast: b.number }));
-        }
-        if a.flow.issue() != b.flow.issue() {
-            return differ(Differs::Issue(Views { reference: a.flow.issue(), fast: b.flow.issue() }));
-        }
-        let (a, b) = (block.common.statistics, twin.common.statistics);
-        if a != b {
-            return differ(Differs::Statistics(Views { reference: a, fast: b }));
-        }
-        let over = reference != Ok(Step::Running);
-        let same = |whole: bool| {
-            block.common.shared == twin.common.shared
-                && block.common.barriers == twin.common.barriers
-                && match whole {
-                    true => block.warps == twin.warps,
-                    false => block.warps[place] == twin.warps[place],
-                }
-        };
-        if (over || more) && !same(over) {
-            return differ(Differs::Rest);
-        }
-        if over {
-            fast.settle(&mut twin.common);
-            if block.common.issued != twin.common.issued {
-                return differ(Differs::Issued);
-            }
-        }
-        match reference {
-            Ok(Step::Running) => {}
-            Ok(Step::Done) => return Ok(block),
-            Err(trap) => return Err(Failure::Trap(block.locate(context, trap))),
-        }
+        Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
     }
 }
 
-fn differ_in(block: &Block, warp: u32, at: Option<Issue>, words: [u32; 2], what: Differs) -> Failure {
-    Failure::Differ(Box::new(Difference { block: block.common.index, warp, at, words, what }))
+/// The block of one engine, and its view of global memory.
+struct Side<'a> {
+    block: Block,
+    global: Logged<'a>,
 }
 
-/// Whether an instruction may change more than registers and g[], which are compared always.
-fn changes_more(inst: &Inst) -> bool {
-    let to_outputs = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
-    to_outputs || matches!(inst.op, Op::St | Op::StUnlock | Op::LdLock | Op::Emit { .. } | Op::Bar { .. })
-}
-
-fn compare_warps(reference: &Warp, fast: &Warp) -> Option<Differs> {
-    let lanes = || (0..WARP as u8).map(Lane);
-    for (register, (a, b)) in reference.file().rows().iter().zip(fast.file().rows()).enumerate() {
-        if let Some(lane) =
-            (a != b).then(|| lanes().find(|lane| a.0[lane.index()] != b.0[lane.index()])).flatten()
-        {
-            let value = Views { reference: a.0[lane.index()], fast: b.0[lane.index()] };
-            return Some(Differs::Register { register, lane, value });
-        }
+impl<'a> Side<'a> {
+    fn new(block: Block, memory: &'a Memory) -> Self {
+        Side { block, global: Logged { memory: Tracked::new(memory), written: BTreeMap::new() } }
     }
+
+    fn advance<E: Executor, O: Observer>(
+        &mut self,
+        executor: &E,
+        context: &Context,
+        observer: &mut O,
+        most: u32,
+    ) -> Ran<Step> {
+        self.block.advance(executor, context, &mut self.global, observer, most)
+    }
+}
+
+struct Pair<'a> {
+    context: &'a Context,
+    fast: &'a Fast,
+    reference: Side<'a>,
+    twin: Side<'a>,
+}
+
+impl Twin for Pair<'_> {
+    type Cause = Cause;
+
+    fn group(&self) -> GroupId {
+        self.reference.block.group()
+    }
+
+    fn issue(&self) -> Option<Issue> {
+        self.reference.block.current().flow.issue()
+    }
+
+    fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.reference.advance(&Reference, self.context, observer, 1).end
+    }
+
+    /// One turn of a warp at most: a trap is then that of the warp that ran.
+    fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let Ran { tried, end } = self.twin.advance(self.fast, self.context, observer, most);
+        Stretch { instructions: u64::from(tried) - u64::from(end.is_err() && tried > 0), end }
+    }
+
+    fn compare(&mut self, end: &Result<Step, Trap<Cause>>) -> Result<(), Differs> {
+        let (Side { block: a, global: a_global }, Side { block: b, global: b_global }) =
+            (&mut self.reference, &mut self.twin);
+        check("the warp that runs next", &a.current().number, &b.current().number)?;
+        for (a, b) in a.warps.iter().zip(&b.warps) {
+            check_warps(a, b)?;
+        }
+        check("s[]", &a.common.shared, &b.common.shared)?;
+        check("the barriers", &a.common.barriers, &b.common.barriers)?;
+        check("the counts", &a.common.statistics, &b.common.statistics)?;
+        check("what was written to g[]", &a_global.written, &b_global.written)?;
+        a_global.written.clear();
+        b_global.written.clear();
+        if *end == Ok(Step::Running) {
+            return Ok(());
+        }
+        self.fast.settle(&mut b.common);
+        check("how often each word was issued", &a.common.issued, &b.common.issued)
+    }
+}
+
+fn check_warps(a: &Warp, b: &Warp) -> Result<(), Differs> {
+    if a == b {
+        return Ok(());
+    }
+    let of = |what: String| if a.number == 0 { what } else { format!("{what} of warp {}", a.number) };
+    check_rows(a.file().rows(), b.file().rows(), Mask::first(WARP), |row| of(format!("$r{row}")))?;
     for register in 0..CONDITION_REGISTERS as u8 {
-        let (a, b) = (reference.c_row(register), fast.c_row(register));
-        if let Some(lane) = lanes().find(|lane| a[lane.index()] != b[lane.index()]) {
-            let value = Views { reference: a[lane.index()], fast: b[lane.index()] };
-            return Some(Differs::Condition { register, lane, value });
-        }
+        check(&of(format!("$c{register}")), a.c_row(register), b.c_row(register))?;
     }
     for register in 1..=ADDRESS_REGISTERS as u8 {
-        if let Some(lane) = lanes().find(|lane| reference.a(*lane, register) != fast.a(*lane, register)) {
-            let value = Views { reference: reference.a(lane, register), fast: fast.a(lane, register) };
-            return Some(Differs::Address { register, lane, value });
-        }
+        check(&of(format!("$a{register}")), a.a_row(register), b.a_row(register))?;
     }
-    (reference.flow != fast.flow)
-        .then(|| Differs::Flow(Box::new(Views { reference: reference.clone(), fast: fast.clone() })))
+    check(&of("the flow".to_owned()), &a.flow, &b.flow)?;
+    check(&of("l[], inputs or outputs".to_owned()), a, b)
 }
 
-/// Memory that remembers what an instruction wrote.
+/// A view of memory that keeps what was written to it.
 struct Logged<'a> {
-    memory: &'a mut Memory,
+    memory: Tracked<'a>,
     written: BTreeMap<u32, u8>,
 }
 

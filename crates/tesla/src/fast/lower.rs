@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use reconverge_simt::lanes::Table;
+use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
+use reconverge_simt::wide::Table;
 use reconverge_simt::{Level, Mode};
 
 use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
@@ -17,10 +18,10 @@ use super::kernels::{self, Shape};
 use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
 use super::memory::Transfer;
 use crate::access::extended;
+use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Base, Dst, End, Guard, Inst, Mem, Op, Operand, Space, Special};
 use crate::lane::Width;
-use crate::launch::Context;
 use crate::spaces::aligned;
 
 /// The instruction at the end of a block.
@@ -60,6 +61,21 @@ pub(super) struct Test {
     pub(super) always: bool,
     pub(super) c: u8,
     pub(super) table: Table,
+}
+
+impl Last {
+    /// The predicate of control flow that has one.
+    pub(super) fn guard(&self) -> Option<&Test> {
+        match self {
+            Last::Bra { guard, .. } | Last::Ret { guard } | Last::Break { guard } => Some(guard),
+            Last::Next
+            | Last::Reference
+            | Last::Memory(_)
+            | Last::Joinat { .. }
+            | Last::Breakaddr { .. }
+            | Last::Call { .. } => None,
+        }
+    }
 }
 
 impl Test {
@@ -107,9 +123,9 @@ pub(super) struct Inside {
 
 /// Where the two sides of a branch come to the same join, each with nothing but ordinary instructions on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Meet {
+pub(super) struct Diamond {
     /// The byte address of the join.
-    pub(super) at: u32,
+    pub(super) join: u32,
     /// The side of those that take the branch, and that of the others.
     pub(super) taken: Side,
     pub(super) not: Side,
@@ -132,7 +148,7 @@ pub(super) struct Conditional {
     /// The block with the branch, and who takes it.
     pub(super) branch: u32,
     pub(super) guard: Test,
-    pub(super) meet: Meet,
+    pub(super) diamond: Diamond,
     /// The block that begins with the join.
     pub(super) joins: u32,
     /// Instructions that are tried behind the `joinat` at most, that which carries the join among them.
@@ -150,7 +166,7 @@ pub(super) struct Lowered {
     /// By block.
     pub(super) inside: Vec<Inside>,
     /// By block: where the two sides of the branch at its end meet.
-    pub(super) meets: Vec<Option<Meet>>,
+    pub(super) diamonds: Vec<Option<Diamond>>,
     /// By block: what the `joinat` at its end begins.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
@@ -196,6 +212,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         generals: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
+        layout: Layout::new(registers + FIXED),
     };
     let slots = context.code.slots();
     let leaders = leaders(context);
@@ -272,23 +289,23 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         }
     }
     link(context, &starts, &mut blocks);
-    let meets: Vec<_> = blocks.iter().map(|block| meet(context, &starts, &blocks, block)).collect();
+    let diamonds: Vec<_> = blocks.iter().map(|block| diamond(context, &starts, &blocks, block)).collect();
     let conditionals =
-        blocks.iter().map(|block| conditional(context, &starts, &blocks, &meets, block)).collect();
+        blocks.iter().map(|block| conditional(context, &starts, &blocks, &diamonds, block)).collect();
     let mut room = vec![Row::ZERO; FIXED];
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables = Tables {
         generals: lower.generals,
         chip: context.chip,
         modes: context.modes,
-        rows: registers + room.len(),
-        sets: [ACTIVE, PREDICATED].map(|number| Place::of(registers + SETS + number)),
+        sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
+        layout: lower.layout,
     };
     Lowered {
         operations: lower.operations,
         blocks,
         inside: insides,
-        meets,
+        diamonds,
         conditionals,
         accesses: lower.accesses,
         starts,
@@ -321,7 +338,7 @@ fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
 }
 
 /// Where the sides of the branch at the end of a block meet.
-fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Meet> {
+fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {
         return None;
@@ -343,7 +360,7 @@ fn meet(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> O
     };
     let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
     let size = |side: Side| blocks.get(side.block as usize).map_or(0, |block| block.size);
-    (at == other).then_some(Meet { at, taken, not, tried: size(taken) + size(not) + 1 })
+    (at == other).then_some(Diamond { join: at, taken, not, tried: size(taken) + size(not) + 1 })
 }
 
 /// What the `joinat` at the end of a block begins.
@@ -351,16 +368,16 @@ fn conditional(
     context: &Context,
     starts: &[u32],
     blocks: &[Block],
-    meets: &[Option<Meet>],
+    diamonds: &[Option<Diamond>],
     block: &Block,
 ) -> Option<Conditional> {
     let Last::Joinat { .. } = block.last else { return None };
     let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
     // The join takes the entry whatever its address is.
-    let meet = meets[block.fall as usize]?;
-    let joins = starts[context.code.place(meet.at)?];
-    let most = blocks[block.fall as usize].size + meet.tried + 1;
-    Some(Conditional { branch: block.fall, guard, meet, joins, most })
+    let diamond = diamonds[block.fall as usize]?;
+    let joins = starts[context.code.place(diamond.join)?];
+    let most = blocks[block.fall as usize].size + diamond.tried + 1;
+    Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
 /// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
@@ -395,19 +412,20 @@ struct Lower<'a> {
     generals: Vec<GeneralOperands>,
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
+    layout: Layout<WARP>,
 }
 
 impl Lower<'_> {
     fn zero(&self) -> Place {
-        Place::of(self.registers + ZERO)
+        self.layout.place(self.registers + ZERO)
     }
 
     fn sink(&self) -> Place {
-        Place::of(self.registers + SINK)
+        self.layout.place(self.registers + SINK)
     }
 
     fn temporary(&self, number: usize) -> Place {
-        Place::of(self.registers + TEMPORARIES + number)
+        self.layout.place(self.registers + TEMPORARIES + number)
     }
 
     /// A row of a value; `None` when there are too many to number.
@@ -418,11 +436,10 @@ impl Lower<'_> {
         if let Some(place) = self.constant_places.get(&value) {
             return Some(*place);
         }
-        let number = self.registers + FIXED + self.constants.len();
-        if number >= MOST_ROWS {
+        if self.layout.rows() >= MOST_ROWS {
             return None;
         }
-        let place = Place::of(number);
+        let place = self.layout.add();
         self.constants.push(value);
         self.constant_places.insert(value, place);
         Some(place)
@@ -431,7 +448,7 @@ impl Lower<'_> {
     /// A register for reading: those beyond the count read 0. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
-            register if register < self.registers => Place::of(register),
+            register if register < self.registers => self.layout.place(register),
             _ => self.zero(),
         }
     }
@@ -439,7 +456,7 @@ impl Lower<'_> {
     /// A register for writing: those beyond the count swallow writes. (1.4)
     fn target(&self, register: u8) -> Place {
         match usize::from(register) {
-            register if register < self.registers => Place::of(register),
+            register if register < self.registers => self.layout.place(register),
             _ => self.sink(),
         }
     }
@@ -449,7 +466,7 @@ impl Lower<'_> {
         Operation {
             src: [self.zero(); 3],
             dst,
-            set: Place::of(self.registers + SETS + set),
+            set: self.layout.place(self.registers + SETS + set),
             set_number: set as u8,
             c: 0,
             cdst: 0,

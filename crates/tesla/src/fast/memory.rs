@@ -10,9 +10,9 @@ use reconverge_simt::memory::Store;
 use super::bodies::members;
 use super::lanes::{Lanes, Place};
 use crate::access::extended;
+use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Base, Mem, Space};
-use crate::launch::Context;
 use crate::spaces::{aligned, load_global, store_global};
 use crate::state::Local;
 

@@ -1,431 +1,613 @@
-//! Blocks one after another, and what control flow does between them.
+//! Runs blocks one after another, and what control flow does between them.
+//!
+//! ```text
+//!            +-- Step::Block: the next block, for the same lanes
+//!            v    |
+//! enter --> block -- Step::Diamond: the two sides of a branch, one after the other, up to their join --> enter
+//!   ^                |
+//!   +---- leave ---- Step::Exit: the flow decides
+//! ```
+//! A [`Cursor`] is where the warp is, with one method for each arrow. What needs more than rows and flow (loads, stores,
+//! instructions of the reference interpreter, parts of a block) happens between two chains of blocks.
 
 use std::ops::Range;
 
-#[cfg(target_arch = "x86_64")]
-use reconverge_simt::lanes::{Avx2, Avx512};
-use reconverge_simt::lanes::{Baseline, Kind, Wide};
+use reconverge_simt::level::Task;
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Mask, Observer, Statistics, Trap, for_avx2, for_avx512};
+use reconverge_simt::wide::Wide;
+use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Conditional, Inside, Last, Lowered, Meet, NONE, Side, Test};
-use super::memory;
-use crate::block::Common;
+use super::lower::{Access, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
+use super::memory::{self, Transfer};
+use crate::block::{self, Executor, Ran};
+use crate::context::{Common, Turn};
 use crate::flow::{
     Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_division,
     announce_push,
 };
-use crate::launch::Context;
 use crate::reference;
-use crate::state::{Parts, Warp};
+use crate::state::Parts;
 use crate::trap::Cause;
 
-/// A warp, and what it runs against.
-pub(crate) struct Running<'a, G, O> {
-    pub(crate) context: &'a Context,
-    pub(crate) common: &'a mut Common,
-    pub(crate) warp: &'a mut Warp,
-    /// Which of the block's warps it is.
-    pub(crate) number: usize,
-    pub(crate) global: &'a mut G,
-    /// Told who runs where and what the stack does; nothing here tells of data.
-    pub(crate) observer: &'a mut O,
+impl Executor for Fast {
+    fn prepare(&self, block: &mut block::Block) {
+        block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
+        block.common.runs = vec![0; self.lowered.blocks.len()];
+    }
+
+    fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
+        self.level.run(Run { lowered: &self.lowered, turn, most })
+    }
+
+    fn settle(&self, common: &mut Common) {
+        for (inside, runs) in self.lowered.inside.iter().zip(&mut common.runs) {
+            for place in &inside.places {
+                common.issued[*place] += *runs;
+            }
+            *runs = 0;
+        }
+    }
 }
 
-/// How many instructions the warp has tried, and whether the last one trapped.
-pub(crate) type Ran = (u32, Result<(), Trap<Cause>>);
+/// A warp that runs for at most `most` instructions, until it ends or waits at a barrier.
+struct Run<'a, 't, G, O> {
+    lowered: &'a Lowered,
+    turn: &'a mut Turn<'t, G, O>,
+    most: u32,
+}
 
-impl Fast {
-    /// Runs a warp for at most `most` instructions, until it ends or waits at a barrier.
-    pub(crate) fn run<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
-        match self.level.kind() {
-            // SAFETY: every processor has the baseline.
-            Kind::Baseline => unsafe { self.run_on::<Baseline, G, O>(running, most) },
-            // SAFETY: a level is made only on a processor that has it.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { self.run_avx2(running, most) },
-            // SAFETY: a level is made only on a processor that has it.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => unsafe { self.run_avx512(running, most) },
-            // SAFETY: there are no other levels on other processors.
-            #[cfg(not(target_arch = "x86_64"))]
-            Kind::Avx2 | Kind::Avx512 => unsafe { self.run_on::<Baseline, G, O>(running, most) },
-        }
-    }
+impl<G: Store, O: Observer> Task for Run<'_, '_, G, O> {
+    type Output = Ran;
 
-    for_avx2! {
-        unsafe fn run_avx2<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
-            // SAFETY: who calls this has the level.
-            unsafe { self.run_on::<Avx2, G, O>(running, most) }
-        }
-    }
-
-    for_avx512! {
-        unsafe fn run_avx512<G: Store, O: Observer>(&self, running: &mut Running<'_, G, O>, most: u32) -> Ran {
-            // SAFETY: who calls this has the level.
-            unsafe { self.run_on::<Avx512, G, O>(running, most) }
-        }
-    }
-
-    /// # Safety
-    /// The processor has the level of `W`, and that of `self`.
     #[inline(always)]
-    unsafe fn run_on<W: Chained, G: Store, O: Observer>(
-        &self,
-        running: &mut Running<'_, G, O>,
-        most: u32,
-    ) -> Ran {
+    fn run<W: Wide>(self, wide: W) -> Ran {
+        let Run { lowered, turn, most } = self;
         let mut tried = 0;
         loop {
-            // SAFETY: as the caller says.
-            let stop = unsafe { self.blocks_on::<W, G, O>(running, &mut tried, most) };
-            let result = match stop {
-                Stop::Over => return (tried, Ok(())),
-                Stop::Trap(trap) => return (tried, Err(trap)),
-                Stop::Unknown => running.by_reference(None),
-                Stop::Refused { joined } => running.by_reference(joined),
+            let joined = match run_blocks(wide, lowered, turn, &mut tried, most) {
+                Stop::Over => return Ran { tried, end: Ok(()) },
+                Stop::Trap(trap) => return Ran { tried, end: Err(trap) },
+                Stop::Reference { joined } => joined,
+            };
+            let end = match joined {
+                None => reference::step(turn),
+                Some(arrived) => reference::step_joined(turn, arrived),
             };
             tried += 1;
-            match result {
-                Ok(Waits(false)) => {}
-                Ok(Waits(true)) => return (tried, Ok(())),
-                Err(trap) => return (tried, Err(trap)),
+            if O::PATHS {
+                turn.observer.path(Path::Reference, 1);
             }
-        }
-    }
-
-    /// Runs blocks until something else has to happen.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, and that of `self`.
-    #[inline(always)]
-    unsafe fn blocks_on<W: Chained, G: Store, O: Observer>(
-        &self,
-        running: &mut Running<'_, G, O>,
-        tried: &mut u32,
-        most: u32,
-    ) -> Stop {
-        let Running { context, common, warp, global, observer, .. } = running;
-        let lowered = &self.lowered;
-        let base = context.code.base();
-        let Parts { flow, rows, a, c, mut local } = warp.parts();
-        let Common { shared, statistics, issued, runs, .. } = &mut **common;
-        let mut lanes = Lanes::new(rows, a, c, shared, &lowered.tables);
-        assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
-        loop {
-            let mut chain = Chain {
-                lowered,
-                base,
-                statistics,
-                runs,
-                flow,
-                left: most - *tried,
-                number: NONE,
-                first: 0,
-                joined: None,
-                observer: &mut **observer,
-            };
-            // SAFETY: as the caller says.
-            let end = unsafe { W::chain(&mut chain, &mut lanes) };
-            let Chain { left, number, first, joined, .. } = chain;
-            *tried = most - left;
-            match end {
-                End::Over => return Stop::Over,
-                End::Unknown => return Stop::Unknown,
-                End::Fault(pc, lanes, fault) => return stop(*observer, pc, lanes, fault),
-                End::Short => {}
-            }
-
-            // One block that does not run in a chain: its last instruction is a load or store or the reference
-            // interpreter's, or there is no time for all of it, or it is entered in its middle.
-            let active = flow.active();
-            let members = active.count();
-            let block = &lowered.blocks[number as usize];
-            let inside = &lowered.inside[number as usize];
-            let count = |statistics: &mut Statistics, instructions: u32| {
-                statistics.instructions += u64::from(instructions);
-                statistics.lane_instructions += u64::from(instructions * members);
-            };
-            let mut count_each = |statistics: &mut Statistics, some: Range<u32>| {
-                count(statistics, some.end - some.start);
-                for place in &inside.places[some.start as usize..some.end as usize] {
-                    issued[*place] += 1;
-                }
-            };
-            let end_of = |instructions: u32| match instructions {
-                0 => block.start,
-                _ => inside.ends[instructions as usize - 1],
-            };
-            if block.size - first > left {
-                // Time for some of it, which is not the last instruction.
-                let until = first + left;
-                // SAFETY: the caller has the level of self, for which the operations were made.
-                unsafe { execute(&mut lanes, lowered, end_of(first), end_of(until)) };
-                count_each(statistics, first..until);
-                announce_issues(*observer, inside, first..until, active);
-                flow.advance(base + 4 * inside.places[until as usize] as u32);
-                *tried = most;
-                return Stop::Over;
-            }
-            // SAFETY: as above.
-            unsafe { execute(&mut lanes, lowered, end_of(first), block.end) };
-            let done = match block.last {
-                Last::Reference => false,
-                Last::Memory(number) => {
-                    let Access { transfer, after } = &lowered.accesses[number as usize];
-                    let moved = memory::transfer(context, &mut lanes, &mut local, *global, transfer);
-                    if moved {
-                        // SAFETY: as above.
-                        unsafe { execute(&mut lanes, lowered, after.start, after.end) };
-                    }
-                    moved
-                }
-                _ => true,
-            };
-            let until = if done { block.size } else { block.size - 1 };
-            *tried += until - first;
-            if until - first == block.size {
-                count(statistics, until);
-                runs[number as usize] += 1;
-            } else {
-                count_each(statistics, first..until);
-            }
-            announce_issues(*observer, inside, first..until, active);
-            flow.advance(block.last_pc);
-            if !done {
-                return Stop::Refused { joined: joined.filter(|_| block.size == 1) };
-            }
-            // SAFETY: as the caller says.
-            let ended = unsafe { finish::<W, O>(flow, &lanes, block, None, observer) };
-            match ended {
-                Ok(decision) => statistics.divergent_branches += u64::from(decision == Decision::Divergent),
-                Err(fault) => return stop(*observer, block.last_pc, active, fault),
+            if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
+                return Ran { tried, end };
             }
         }
     }
 }
 
-/// The last instruction of a block, if that is control flow, and its exit; the flow stands at it. `taken`: the lanes
-/// whose predicate holds, when that is known already.
-///
-/// # Safety
-/// The processor has the level of `W`.
+/// Why blocks do not go on.
+enum Stop {
+    /// The instruction budget is used up, or the warp has ended.
+    Over,
+    /// The reference interpreter executes the instruction at the program counter; without its join where that is done,
+    /// with the lanes that were active before.
+    Reference { joined: Option<Mask> },
+    /// The program trapped.
+    Trap(Trap<Cause>),
+}
+
+/// Runs blocks until something else has to happen, and adds to `tried` how many instructions that were.
 #[inline(always)]
-unsafe fn finish<W: Wide, O: Observer>(
-    flow: &mut Flow,
-    lanes: &Lanes<'_>,
-    block: &Block,
-    taken: Option<Mask>,
-    observer: &mut O,
-) -> Result<Decision, Fault> {
-    // SAFETY: as the caller says.
-    let executing = |guard: &Test, active: Mask| unsafe {
-        taken.unwrap_or_else(|| active & Mask(guard.executing::<W>(lanes, active.0 as u32).into()))
+fn run_blocks<W: Wide, G: Store, O: Observer>(
+    wide: W,
+    lowered: &Lowered,
+    turn: &mut Turn<'_, G, O>,
+    tried: &mut u32,
+    most: u32,
+) -> Stop {
+    let Turn { context, common, warp, global, observer, .. } = turn;
+    let Parts { flow, rows, a, c, mut local } = warp.parts();
+    let Common { shared, statistics, issued, runs, .. } = &mut **common;
+    assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
+    // SAFETY: all operations that run here were lowered with the layout of these tables.
+    let mut lanes = unsafe { Lanes::new(rows, a, c, shared, &lowered.tables) };
+    let mut cursor = Cursor {
+        lowered,
+        base: context.code.base(),
+        lanes: &mut lanes,
+        flow,
+        statistics,
+        runs,
+        observer: &mut **observer,
+        budget: most - *tried,
+        counted: 0,
+        active: 0,
+        block: NONE,
+        arrived: Mask::NONE,
+        announced: most - *tried,
+        chained: 0,
     };
-    let (next, active) = (block.next, flow.active());
-    let decision = match &block.last {
-        Last::Bra { target, guard } => flow.bra(*target, next, executing(guard, active), observer)?,
-        Last::Next | Last::Memory(_) | Last::Reference => {
-            flow.advance(next);
-            Decision::Uniform
+    let stop = loop {
+        match wide.call(Chain(&mut cursor)) {
+            Halt::Over => break Stop::Over,
+            Halt::Unknown => break Stop::Reference { joined: None },
+            Halt::Fault { pc, lanes, fault } => break cursor.fault(pc, lanes, fault),
+            Halt::At(place) => {
+                let access = |lanes: &mut Lanes<'_>, transfer: &Transfer| {
+                    memory::transfer(context, lanes, &mut local, *global, transfer)
+                };
+                if let Some(stop) = cursor.run_apart(wide, place, issued, access) {
+                    break stop;
+                }
+            }
         }
-        Last::Joinat { target } => flow.joinat(*target, next, observer).map(|()| Decision::Uniform)?,
-        Last::Ret { guard } => flow.ret(executing(guard, active), next, observer)?,
-        Last::Break { guard } => flow.break_(executing(guard, active), next, observer)?,
-        Last::Breakaddr { target } => flow.breakaddr(*target, next, observer).map(|()| Decision::Uniform)?,
-        Last::Call { target } => flow.call(*target, next, observer).map(|()| Decision::Uniform)?,
     };
-    if block.exit {
-        flow.exit(observer)?;
-    }
-    Ok(decision)
+    *tried = most - cursor.budget;
+    stop
 }
 
-/// Blocks one after another that need nothing but rows and flow: whole ones, with time for all of each.
-struct Chain<'a, O> {
+/// Where a warp is in the lowered program, and what it runs against.
+struct Cursor<'a, 'w, O> {
     lowered: &'a Lowered,
+    /// Byte address of the first word.
     base: u32,
-    statistics: &'a mut Statistics,
-    runs: &'a mut [u64],
+    lanes: &'a mut Lanes<'w>,
+    /// Inside a chain its program counter and its active lanes are those of the chain's start.
     flow: &'a mut Flow,
-    /// Instructions that there is time for.
-    left: u32,
-    /// Where it ended: the block, the instruction in it, and, if that has joined already, the lanes that came to it.
-    number: u32,
-    first: u32,
-    joined: Option<Mask>,
+    statistics: &'a mut Statistics,
+    /// By block, how often it ran as a whole.
+    runs: &'a mut [u64],
     observer: &'a mut O,
+    /// Instructions that may still be tried.
+    budget: u32,
+    /// The budget down to which instructions of the active lanes are counted.
+    counted: u32,
+    /// The lanes that run.
+    active: u32,
+    /// The block that is next.
+    block: u32,
+    /// The lanes that came to the latest join, before it.
+    arrived: Mask,
+    /// Where paths are announced: the budget down to which they are, and the blocks of the chain since then.
+    announced: u32,
+    chained: u32,
+}
+
+/// Blocks one after another that need nothing but rows and flow: whole ones, of which the budget covers each.
+struct Chain<'a, 'c, 'w, O>(&'a mut Cursor<'c, 'w, O>);
+
+impl<O: Observer> Task for Chain<'_, '_, '_, O> {
+    type Output = Halt;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Halt {
+        // A cursor of its own, so that its numbers live in registers.
+        let Cursor { lowered, base, budget, counted, active, block, arrived, .. } = *self.0;
+        let mut cursor = Cursor {
+            lowered,
+            base,
+            lanes: &mut *self.0.lanes,
+            flow: &mut *self.0.flow,
+            statistics: &mut *self.0.statistics,
+            runs: &mut *self.0.runs,
+            observer: &mut *self.0.observer,
+            budget,
+            counted,
+            active,
+            block,
+            arrived,
+            announced: budget,
+            chained: 0,
+        };
+        let halt = cursor.run_chain(wide);
+        (self.0.budget, self.0.announced) = (cursor.budget, cursor.budget);
+        halt
+    }
 }
 
 /// Why a chain ends.
-enum End {
-    /// The time is over, or the warp has ended.
+enum Halt {
+    /// The instruction budget is used up, or the warp has ended.
     Over,
     /// No block has an instruction at the program counter.
     Unknown,
-    /// The next block does not run in a chain.
-    Short,
+    /// The next block cannot run in a chain.
+    At(Place),
     /// The flow cannot go on: the address of the instruction, and the lanes that came to it.
-    Fault(u32, Mask, Fault),
+    Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
-impl<O: Observer> Chain<'_, O> {
-    /// # Safety
-    /// The processor has the level of `W`, and that for which the program was lowered.
-    #[inline(always)]
-    unsafe fn run<W: Wide>(&mut self, lanes: &mut Lanes<'_>) -> End {
-        let lowered = self.lowered;
-        let (flow, runs, observer) = (&mut *self.flow, &mut *self.runs, &mut *self.observer);
-        let mut left = self.left;
-        let end = loop {
-            // Here the flow has decided who goes on and where.
-            let arrived = flow.active();
-            if left == 0 || arrived.is_empty() {
-                break End::Over;
-            }
-            // An address between words becomes a place beyond the end.
-            let place = flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
-            let mut number = lowered.starts.get(place).copied().unwrap_or(NONE);
-            if number == NONE {
-                // Rare: the middle of a block, after an indirect branch or a time that was over.
-                let Some(&Some(entry)) = lowered.entries.get(place) else { break End::Unknown };
-                (self.number, self.first) = entry;
-                self.joined = None;
-                // SAFETY: as the caller says.
-                unsafe { lanes.choose::<W>(ACTIVE, arrived.0 as u32) };
-                break End::Short;
-            }
-            self.first = 0;
-            if lowered.blocks[number as usize].join {
-                match flow.join(observer) {
-                    Ok(Join::Run) => {}
-                    Ok(Join::Away) => {
-                        left -= 1;
-                        continue;
-                    }
-                    Err(fault) => {
-                        left -= 1;
-                        break End::Fault(flow.pc(), arrived, fault);
-                    }
-                }
-            }
-            let active = flow.active().0 as u32;
-            // SAFETY: as the caller says.
-            unsafe { lanes.choose::<W>(ACTIVE, active) };
+/// An instruction of a block.
+struct Place {
+    block: u32,
+    /// Its number in the block.
+    first: u32,
+    /// The lanes that came to its join, where that is done.
+    joined: Option<Mask>,
+}
 
-            // Blocks that follow each other with the same lanes; the flow's program counter stays behind.
-            let mut before = left;
-            let mut taken = 0;
-            // The lanes that came to the latest join, before it.
-            let mut came = arrived;
-            let block = loop {
-                // SAFETY: lowering numbers only blocks that it makes.
-                let block = unsafe { lowered.blocks.get_unchecked(number as usize) };
-                if block.chained > left {
-                    break None;
-                }
-                left -= block.chained;
-                // SAFETY: `blocks_on` has seen that there is a count for each block.
-                unsafe { *runs.get_unchecked_mut(number as usize) += 1 };
-                // SAFETY: as the caller says.
-                unsafe { execute(lanes, lowered, block.start, block.end) };
-                if O::ENABLED {
-                    let inside = &lowered.inside[number as usize];
-                    announce_issues(observer, inside, 0..block.size, Mask(active.into()));
-                }
-                let follower = match &block.last {
-                    Last::Bra { target, guard } => {
-                        // SAFETY: as the caller says.
-                        taken = unsafe { guard.executing::<W>(lanes, active) };
-                        match taken {
-                            0 => block.fall,
-                            all if all == active => {
-                                if O::ENABLED && block.jump != NONE {
-                                    observer.event(Event::Jump { to: *target });
-                                }
-                                block.jump
-                            }
-                            _ => NONE,
-                        }
-                    }
-                    // Where nobody leaves, nothing waits.
-                    Last::Break { guard } | Last::Ret { guard } => {
-                        // SAFETY: as the caller says.
-                        taken = unsafe { guard.executing::<W>(lanes, active) };
-                        if taken == 0 { block.fall } else { NONE }
-                    }
-                    Last::Next => block.fall,
-                    Last::Joinat { .. }
-                        if let Some(conditional) = &lowered.conditionals[number as usize]
-                            && conditional.most <= left
-                            && flow.has_room_for(2) =>
-                    {
-                        // SAFETY: as the caller says.
-                        let whole =
-                            unsafe { whole::<W, O>(runs, lanes, lowered, conditional, active, observer) };
-                        left -= whole.alike;
-                        came = Mask(whole.last.into());
-                        if let Some(sides) = whole.sides {
-                            left -= conditional.meet.tried;
-                            before -= conditional.meet.tried;
-                            sides.count(self.statistics);
-                        }
-                        conditional.joins
-                    }
-                    Last::Joinat { target } if block.fall != NONE => {
-                        match flow.joinat(*target, block.next, observer) {
-                            Ok(()) => block.fall,
-                            Err(_) => NONE,
-                        }
-                    }
-                    _ => NONE,
-                };
-                if follower == NONE {
-                    break Some(block);
-                }
-                number = follower;
-            };
-            let ran = before - left;
-            self.statistics.instructions += u64::from(ran);
-            self.statistics.lane_instructions += u64::from(ran * active.count_ones());
-            let Some(block) = block else {
-                self.number = number;
-                self.joined = lowered.blocks[number as usize].join.then_some(came);
-                break End::Short;
-            };
-            let not = active & !taken;
-            if let Last::Bra { .. } = block.last
-                && taken != 0
-                && not != 0
-                && let Some(meet) = &lowered.meets[number as usize]
-                && meet.tried <= left
-                && flow.meet(meet.at, Mask(meet.order(taken, not)[1].1.into()))
-            {
-                // SAFETY: as the caller says.
-                let sides = unsafe { both::<W, O>(runs, lanes, lowered, meet, taken, not, observer) };
-                left -= meet.tried;
-                sides.count(self.statistics);
-                continue;
-            }
-            flow.advance(block.last_pc);
-            let known = matches!(block.last, Last::Bra { .. } | Last::Break { .. } | Last::Ret { .. });
-            let known = known.then_some(Mask(taken.into()));
-            // SAFETY: as the caller says.
-            match unsafe { finish::<W, O>(flow, lanes, block, known, observer) } {
-                Ok(Decision::Uniform) => {}
-                Ok(Decision::Divergent) => self.statistics.divergent_branches += 1,
-                // No control flow carries a join: who came to it is who was active.
-                Err(fault) => break End::Fault(block.last_pc, Mask(active.into()), fault),
-            }
-        };
-        self.left = left;
-        end
+/// Whether the flow stands at a block now.
+enum Entered {
+    Block,
+    /// The join sent the warp elsewhere.
+    Away,
+}
+
+/// What comes behind a block.
+enum Step<'a> {
+    /// A block, for the same lanes.
+    Block(u32),
+    /// The lanes divide, and both sides run as far as their join.
+    Diamond { diamond: &'a Diamond, taken: u32 },
+    /// The flow decides. `taken`: the lanes whose predicate holds, where the block's last instruction has one.
+    Exit { taken: u32 },
+}
+
+impl Step<'_> {
+    /// The block of this number, if it is one.
+    #[inline(always)]
+    fn to(block: u32, taken: u32) -> Self {
+        if block == NONE { Step::Exit { taken } } else { Step::Block(block) }
     }
 }
 
-impl Meet {
+impl<'a, O: Observer> Cursor<'a, '_, O> {
+    #[inline(always)]
+    fn run_chain<W: Wide>(&mut self, wide: W) -> Halt {
+        loop {
+            match self.enter(wide) {
+                Ok(Entered::Block) => {}
+                Ok(Entered::Away) => continue,
+                Err(halt) => return halt,
+            }
+            self.counted = self.budget;
+            let (block, diamond, taken) = loop {
+                // SAFETY: lowering numbers only blocks that it makes.
+                let block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
+                if block.chained > self.budget {
+                    self.count_chain(block);
+                    let joined = block.join.then_some(self.arrived);
+                    return Halt::At(Place { block: self.block, first: 0, joined });
+                }
+                self.run_block(self.block, block);
+                match self.step(wide, block) {
+                    Step::Block(next) => self.block = next,
+                    Step::Diamond { diamond, taken } => break (block, Some(diamond), taken),
+                    Step::Exit { taken } => break (block, None, taken),
+                }
+            };
+            self.count_chain(block);
+            if let Some(diamond) = diamond {
+                self.run_both_sides(wide, diamond, taken);
+                self.budget -= diamond.tried;
+                self.announce_path(Path::Conditional);
+            } else if let Err(fault) = self.leave(block, taken) {
+                // No control flow carries a join: the lanes that came to it are those that were active.
+                return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
+            }
+        }
+    }
+
+    /// Finds the block at the program counter, and executes its join.
+    #[inline(always)]
+    fn enter<W: Wide>(&mut self, wide: W) -> Result<Entered, Halt> {
+        self.arrived = self.flow.active();
+        if self.budget == 0 || self.arrived.is_empty() {
+            return Err(Halt::Over);
+        }
+        // An address between words becomes a place beyond the end.
+        let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
+        self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
+        if self.block == NONE {
+            // Rare: the middle of a block, after an indirect branch or a budget that was used up.
+            let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
+                return Err(Halt::Unknown);
+            };
+            self.lanes.choose(wide, ACTIVE, self.arrived.0 as u32);
+            return Err(Halt::At(Place { block, first, joined: None }));
+        }
+        if self.lowered.blocks[self.block as usize].join {
+            match self.flow.join(self.observer) {
+                Ok(Join::Run) => {}
+                Ok(Join::Away) => {
+                    self.budget -= 1;
+                    self.announce_path(Path::Single);
+                    return Ok(Entered::Away);
+                }
+                Err(fault) => {
+                    self.budget -= 1;
+                    return Err(Halt::Fault { pc: self.flow.pc(), lanes: self.arrived, fault });
+                }
+            }
+        }
+        self.active = self.flow.active().0 as u32;
+        self.lanes.choose(wide, ACTIVE, self.active);
+        Ok(Entered::Block)
+    }
+
+    /// Executes a block for the active lanes.
+    #[inline(always)]
+    fn run_block(&mut self, number: u32, block: &Block) {
+        self.budget -= block.size;
+        self.execute_block(number, block, self.active);
+        if O::PATHS {
+            self.chained += 1;
+        }
+    }
+
+    /// What comes behind a block that has run.
+    #[inline(always)]
+    fn step<W: Wide>(&mut self, wide: W, block: &Block) -> Step<'a> {
+        let lowered = self.lowered;
+        match &block.last {
+            Last::Next => Step::to(block.fall, 0),
+            Last::Bra { target, guard } => match self.executing(wide, guard) {
+                0 => Step::to(block.fall, 0),
+                all if all == self.active => {
+                    if O::ENABLED && block.jump != NONE {
+                        self.observer.event(Event::Jump { to: *target });
+                    }
+                    Step::to(block.jump, all)
+                }
+                taken => match &lowered.diamonds[self.block as usize] {
+                    Some(diamond) if diamond.tried <= self.budget && self.meet(diamond, taken) => {
+                        Step::Diamond { diamond, taken }
+                    }
+                    _ => Step::Exit { taken },
+                },
+            },
+            // If no lane leaves, nothing is parked.
+            Last::Break { guard } | Last::Ret { guard } => match self.executing(wide, guard) {
+                0 => Step::to(block.fall, 0),
+                taken => Step::Exit { taken },
+            },
+            Last::Joinat { target } => match &lowered.conditionals[self.block as usize] {
+                Some(conditional) if conditional.most <= self.budget && self.flow.has_room_for(2) => {
+                    self.run_conditional(wide, conditional);
+                    Step::Block(conditional.joins)
+                }
+                _ if block.fall == NONE => Step::Exit { taken: 0 },
+                _ => match self.flow.joinat(*target, block.next, self.observer) {
+                    Ok(()) => Step::Block(block.fall),
+                    Err(_) => Step::Exit { taken: 0 },
+                },
+            },
+            Last::Memory(_) | Last::Reference | Last::Breakaddr { .. } | Last::Call { .. } => {
+                Step::Exit { taken: 0 }
+            }
+        }
+    }
+
+    /// The flow behind a block: its last instruction, if that is control flow, and its exit.
+    #[inline(always)]
+    fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
+        let Cursor { flow, observer, .. } = self;
+        let (next, taken) = (block.next, Mask(taken.into()));
+        flow.advance(block.last_pc);
+        let mut decision = Decision::Uniform;
+        match &block.last {
+            Last::Next | Last::Memory(_) | Last::Reference => flow.advance(next),
+            Last::Bra { target, .. } => decision = flow.bra(*target, next, taken, *observer)?,
+            Last::Joinat { target } => flow.joinat(*target, next, *observer)?,
+            Last::Ret { .. } => decision = flow.ret(taken, next, *observer)?,
+            Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
+            Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
+            Last::Call { target } => flow.call(*target, next, *observer)?,
+        }
+        if block.exit {
+            flow.exit(*observer)?;
+        }
+        self.statistics.divergent_branches += u64::from(decision == Decision::Divergent);
+        Ok(())
+    }
+
+    /// Lets the flow stand at the join of a diamond, for the side that runs last; `false` if its branch faults.
+    #[inline(always)]
+    fn meet(&mut self, diamond: &Diamond, taken: u32) -> bool {
+        let [_, (_, last)] = diamond.order(taken, self.active & !taken);
+        self.flow.meet(diamond.join, Mask(last.into()))
+    }
+
+    /// Runs the two sides of a branch that divides the active lanes, one after the other. The lanes of the last stay
+    /// chosen. Gives their counts to the statistics; the budget stays as it is.
+    #[inline(always)]
+    fn run_both_sides<W: Wide>(&mut self, wide: W, diamond: &Diamond, taken: u32) {
+        let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
+        announce_division(self.observer, first.pc, Mask(goes.into()), Mask(waits.into()));
+        self.lanes.choose(wide, ACTIVE, goes);
+        let ran = self.run_side(first, goes);
+        announce_arrival(self.observer, TokenType::Branch, second.pc, Mask(waits.into()));
+        self.lanes.choose(wide, ACTIVE, waits);
+        let ran_then = self.run_side(second, waits);
+        self.statistics.instructions += u64::from(ran + ran_then);
+        self.statistics.lane_instructions +=
+            u64::from(ran * goes.count_ones() + ran_then * waits.count_ones());
+        self.statistics.divergent_branches += 1;
+    }
+
+    /// Runs one side of a branch as far as the join, for lanes that are chosen; how many instructions that are.
+    #[inline(always)]
+    fn run_side(&mut self, side: Side, lanes: u32) -> u32 {
+        let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
+        self.execute_block(side.block, block, lanes);
+        if O::ENABLED
+            && let Last::Bra { target, .. } = block.last
+        {
+            self.observer.event(Event::Jump { to: target });
+        }
+        block.size
+    }
+
+    /// Runs what follows a `joinat`: a branch, its sides and their join. The flow is as if nothing had happened.
+    #[inline(always)]
+    fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
+        let Conditional { branch, guard, diamond, .. } = conditional;
+        self.announce_chain(2);
+        announce_push(self.observer, TokenType::Joinat);
+        // SAFETY: lowering numbers only blocks that it makes.
+        let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
+        self.run_block(*branch, block);
+        let active = self.active;
+        let taken = self.executing(wide, guard);
+        self.arrived = if taken == 0 || taken == active {
+            let side = if taken == 0 { diamond.not } else { diamond.taken };
+            if O::ENABLED && taken != 0 {
+                self.observer.event(Event::Jump { to: side.pc });
+            }
+            self.budget -= self.run_side(side, active);
+            Mask(active.into())
+        } else {
+            self.run_both_sides(wide, diamond, taken);
+            self.lanes.choose(wide, ACTIVE, active);
+            self.budget -= diamond.tried;
+            self.counted -= diamond.tried;
+            let [_, (_, last)] = diamond.order(taken, active & !taken);
+            Mask(last.into())
+        };
+        announce_arrival(self.observer, TokenType::Joinat, diamond.join, Mask(active.into()));
+        self.announce_path(Path::Conditional);
+    }
+
+    /// Runs a block that no chain runs, or a part of it: its last instruction is a load or store or the reference
+    /// interpreter's, or the budget does not cover it, or it is entered in its middle. The lanes are chosen. `access` moves
+    /// data between rows and memory, and says whether it could.
+    #[inline(always)]
+    fn run_apart<W: Wide>(
+        &mut self,
+        wide: W,
+        Place { block: number, first, joined }: Place,
+        issued: &mut [u64],
+        access: impl FnOnce(&mut Lanes<'_>, &Transfer) -> bool,
+    ) -> Option<Stop> {
+        let lowered = self.lowered;
+        let (block, inside) = (&lowered.blocks[number as usize], &lowered.inside[number as usize]);
+        let active = self.flow.active();
+        self.active = active.0 as u32;
+        let end_of = |instructions: u32| match instructions {
+            0 => block.start,
+            _ => inside.ends[instructions as usize - 1],
+        };
+        let mut ran = |cursor: &mut Self, some: Range<u32>| {
+            let instructions = some.end - some.start;
+            cursor.budget -= instructions;
+            cursor.count(instructions);
+            announce_issues(cursor.observer, inside, some.clone(), active);
+            if instructions == block.size {
+                cursor.runs[number as usize] += 1;
+                cursor.announce_chain(block.size);
+            } else {
+                inside.places[some.start as usize..some.end as usize]
+                    .iter()
+                    .for_each(|place| issued[*place] += 1);
+                cursor.announce_path(Path::Part);
+            }
+        };
+        if block.size - first > self.budget {
+            // The budget ends before the last instruction.
+            let until = first + self.budget;
+            self.execute(end_of(first), end_of(until));
+            ran(self, first..until);
+            self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
+            return Some(Stop::Over);
+        }
+        self.execute(end_of(first), block.end);
+        let done = match block.last {
+            Last::Reference => false,
+            Last::Memory(number) => {
+                let Access { transfer, after } = &lowered.accesses[number as usize];
+                let moved = access(self.lanes, transfer);
+                if moved {
+                    self.execute(after.start, after.end);
+                }
+                moved
+            }
+            _ => true,
+        };
+        ran(self, first..if done { block.size } else { block.size - 1 });
+        if !done {
+            self.flow.advance(block.last_pc);
+            return Some(Stop::Reference { joined: joined.filter(|_| block.size == 1) });
+        }
+        let taken = block.last.guard().map_or(0, |guard| self.executing(wide, guard));
+        self.leave(block, taken).err().map(|fault| self.fault(block.last_pc, active, fault))
+    }
+
+    /// The active lanes whose predicate holds. (2.2)
+    #[inline(always)]
+    fn executing<W: Wide>(&self, wide: W, test: &Test) -> u32 {
+        if test.always {
+            return self.active;
+        }
+        self.active & wide.select(&test.table, self.lanes.c(test.c)) as u32
+    }
+
+    /// Executes a block for lanes that are chosen.
+    #[inline(always)]
+    fn execute_block(&mut self, number: u32, block: &Block, lanes: u32) {
+        // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
+        unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
+        self.execute(block.start, block.end);
+        if O::ENABLED {
+            let inside = &self.lowered.inside[number as usize];
+            announce_issues(self.observer, inside, 0..block.size, Mask(lanes.into()));
+        }
+    }
+
+    /// Executes operations for lanes that are chosen.
+    #[inline(always)]
+    fn execute(&mut self, start: u32, end: u32) {
+        // SAFETY: lowering gives blocks only ranges of operations that it has made.
+        let operations = unsafe { self.lowered.operations.get_unchecked(start as usize..end as usize) };
+        for (handler, operation) in operations {
+            // SAFETY: operations were made for the level that `Fast` runs on.
+            unsafe { handler(self.lanes, operation) };
+        }
+    }
+
+    /// Counts instructions that ran for the active lanes.
+    #[inline(always)]
+    fn count(&mut self, instructions: u32) {
+        self.statistics.instructions += u64::from(instructions);
+        self.statistics.lane_instructions += u64::from(instructions * self.active.count_ones());
+    }
+
+    /// Counts what ran for the active lanes since the chain was entered; `last` is its last block.
+    #[inline(always)]
+    fn count_chain(&mut self, last: &Block) {
+        self.count(self.counted - self.budget);
+        self.announce_chain(last.size);
+    }
+
+    /// Announces the path of the blocks that ran since the latest announcement; the last one has `size` instructions.
+    #[inline(always)]
+    fn announce_chain(&mut self, size: u32) {
+        self.announce_path(match (self.chained, size) {
+            (0 | 1, 1) => Path::Single,
+            (0 | 1, _) => Path::Block,
+            _ => Path::Chain,
+        });
+    }
+
+    /// Announces the path of what ran since the latest announcement.
+    #[inline(always)]
+    fn announce_path(&mut self, path: Path) {
+        if O::PATHS {
+            self.observer.path(path, (self.announced - self.budget).into());
+            (self.announced, self.chained) = (self.budget, 0);
+        }
+    }
+
+    #[cold]
+    fn fault(&mut self, pc: u32, lanes: Mask, fault: Fault) -> Stop {
+        if O::ENABLED {
+            self.observer.event(Event::Trap { mask: lanes });
+        }
+        Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) })
+    }
+}
+
+impl Diamond {
     /// The sides in the order in which they run, and the lanes of each.
     #[inline(always)]
     fn order(&self, taken: u32, not: u32) -> [(Side, u32); 2] {
@@ -437,267 +619,10 @@ impl Meet {
     }
 }
 
-/// What ran on the two sides of a branch that divides the lanes: instructions, and those summed over lanes.
-struct Sides {
-    instructions: u32,
-    lane_instructions: u32,
-}
-
-impl Sides {
-    #[inline(always)]
-    fn count(&self, statistics: &mut Statistics) {
-        statistics.instructions += u64::from(self.instructions);
-        statistics.lane_instructions += u64::from(self.lane_instructions);
-        statistics.divergent_branches += 1;
-    }
-}
-
-/// Runs one block for some lanes, which are chosen.
-///
-/// # Safety
-/// The processor has the level for which the program was lowered; there is a count for each block.
-#[inline(always)]
-unsafe fn run_block<O: Observer>(
-    runs: &mut [u64],
-    lanes: &mut Lanes<'_>,
-    lowered: &Lowered,
-    number: u32,
-    mask: u32,
-    observer: &mut O,
-) -> u32 {
-    let Some(block) = lowered.blocks.get(number as usize) else { return 0 };
-    // SAFETY: as the caller says.
-    unsafe {
-        *runs.get_unchecked_mut(number as usize) += 1;
-        execute(lanes, lowered, block.start, block.end);
-    }
-    if O::ENABLED {
-        announce_issues(observer, &lowered.inside[number as usize], 0..block.size, Mask(mask.into()));
-    }
-    block.size
-}
-
-/// Runs one side of a branch as far as the join; how many instructions that are.
-///
-/// # Safety
-/// As for [`run_block`].
-#[inline(always)]
-unsafe fn run_side<O: Observer>(
-    runs: &mut [u64],
-    lanes: &mut Lanes<'_>,
-    lowered: &Lowered,
-    side: Side,
-    mask: u32,
-    observer: &mut O,
-) -> u32 {
-    // SAFETY: as the caller says.
-    let size = unsafe { run_block(runs, lanes, lowered, side.block, mask, observer) };
-    if O::ENABLED
-        && let Some(Block { last: Last::Bra { target, .. }, .. }) = lowered.blocks.get(side.block as usize)
-    {
-        observer.event(Event::Jump { to: *target });
-    }
-    size
-}
-
-/// Both sides of a branch that divides the lanes, one after the other, each with its own. The lanes of the last stay
-/// chosen.
-///
-/// # Safety
-/// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
-#[inline(always)]
-unsafe fn both<W: Wide, O: Observer>(
-    runs: &mut [u64],
-    lanes: &mut Lanes<'_>,
-    lowered: &Lowered,
-    meet: &Meet,
-    taken: u32,
-    not: u32,
-    observer: &mut O,
-) -> Sides {
-    let [(first, goes), (second, waits)] = meet.order(taken, not);
-    announce_division(observer, first.pc, Mask(goes.into()), Mask(waits.into()));
-    // SAFETY: as the caller says.
-    let ran = unsafe {
-        lanes.choose::<W>(ACTIVE, goes);
-        run_side(runs, lanes, lowered, first, goes, observer)
-    };
-    announce_arrival(observer, TokenType::Branch, second.pc, Mask(waits.into()));
-    // SAFETY: as the caller says.
-    let ran_then = unsafe {
-        lanes.choose::<W>(ACTIVE, waits);
-        run_side(runs, lanes, lowered, second, waits, observer)
-    };
-    Sides {
-        instructions: ran + ran_then,
-        lane_instructions: ran * goes.count_ones() + ran_then * waits.count_ones(),
-    }
-}
-
-/// What ran between a `joinat` and its join.
-struct Whole {
-    /// Instructions that ran for all lanes alike.
-    alike: u32,
-    /// The lanes that came to the join last.
-    last: u32,
-    /// Where the branch divided the lanes: its sides.
-    sides: Option<Sides>,
-}
-
-/// What follows a `joinat`: a branch, its sides and their join. The flow is as if nothing had happened.
-///
-/// # Safety
-/// The processor has the level of `W`, and that for which the program was lowered; there is a count for each block.
-#[inline(always)]
-unsafe fn whole<W: Wide, O: Observer>(
-    runs: &mut [u64],
-    lanes: &mut Lanes<'_>,
-    lowered: &Lowered,
-    conditional: &Conditional,
-    active: u32,
-    observer: &mut O,
-) -> Whole {
-    let Conditional { branch, guard, meet, .. } = conditional;
-    announce_push(observer, TokenType::Joinat);
-    // SAFETY: as the caller says.
-    let size = unsafe { run_block(runs, lanes, lowered, *branch, active, observer) };
-    // SAFETY: as the caller says.
-    let taken = unsafe { guard.executing::<W>(lanes, active) };
-    let not = active & !taken;
-    let whole = if taken == 0 || not == 0 {
-        let side = if taken == 0 { meet.not } else { meet.taken };
-        if O::ENABLED && taken != 0 {
-            observer.event(Event::Jump { to: side.pc });
-        }
-        // SAFETY: as the caller says.
-        let alike = size + unsafe { run_side(runs, lanes, lowered, side, active, observer) };
-        Whole { alike, last: active, sides: None }
-    } else {
-        // SAFETY: as the caller says.
-        let sides = unsafe { both::<W, O>(runs, lanes, lowered, meet, taken, not, observer) };
-        // SAFETY: as the caller says.
-        unsafe { lanes.choose::<W>(ACTIVE, active) };
-        Whole { alike: size, last: meet.order(taken, not)[1].1, sides: Some(sides) }
-    };
-    announce_arrival(observer, TokenType::Joinat, meet.at, Mask(active.into()));
-    whole
-}
-
-/// A level for which chains are compiled.
-trait Chained: Wide {
-    /// # Safety
-    /// The processor has the level, and that for which the program was lowered.
-    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End;
-}
-
-impl Chained for Baseline {
-    #[inline(never)]
-    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-        // SAFETY: as the caller says.
-        unsafe { chain.run::<Baseline>(lanes) }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Chained for Avx2 {
-    #[inline(always)]
-    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-        for_avx2! {
-            #[inline(never)]
-            unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-                // SAFETY: as the caller says.
-                unsafe { chain.run::<Avx2>(lanes) }
-            }
-        }
-        // SAFETY: as the caller says.
-        unsafe { run(chain, lanes) }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Chained for Avx512 {
-    #[inline(always)]
-    unsafe fn chain<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-        for_avx512! {
-            #[inline(never)]
-            unsafe fn run<O: Observer>(chain: &mut Chain<'_, O>, lanes: &mut Lanes<'_>) -> End {
-                // SAFETY: as the caller says.
-                unsafe { chain.run::<Avx512>(lanes) }
-            }
-        }
-        // SAFETY: as the caller says.
-        unsafe { run(chain, lanes) }
-    }
-}
-
-/// # Safety
-/// The processor has the level that the operations were made for.
-#[inline(always)]
-unsafe fn execute(lanes: &mut Lanes<'_>, lowered: &Lowered, start: u32, end: u32) {
-    // SAFETY: lowering gives blocks only ranges of operations that it has made.
-    let operations = unsafe { lowered.operations.get_unchecked(start as usize..end as usize) };
-    for (handler, operation) in operations {
-        // SAFETY: as the caller says.
-        unsafe { handler(lanes, operation) };
-    }
-}
-
 /// Announces some instructions of a block.
 #[inline(always)]
 fn announce_issues<O: Observer>(observer: &mut O, inside: &Inside, some: Range<u32>, mask: Mask) {
     if O::ENABLED {
         observer.issues(&inside.addresses[some.start as usize..some.end as usize], mask);
-    }
-}
-
-#[cold]
-fn stop<O: Observer>(observer: &mut O, pc: u32, lanes: Mask, fault: Fault) -> Stop {
-    if O::ENABLED {
-        observer.event(Event::Trap { mask: lanes });
-    }
-    Stop::Trap(Trap { pc, lanes, cause: Cause::Flow(fault) })
-}
-
-/// Why blocks do not go on.
-enum Stop {
-    /// The time is over, or the warp has ended.
-    Over,
-    /// No block has an instruction at this address.
-    Unknown,
-    /// The instruction at this address is the reference interpreter's; without its join where that is done, with the
-    /// lanes that were active before.
-    Refused { joined: Option<Mask> },
-    /// The program trapped.
-    Trap(Trap<Cause>),
-}
-
-/// Whether the warp waits at a barrier now.
-struct Waits(bool);
-
-impl<G: Store, O: Observer> Running<'_, G, O> {
-    /// The instruction at the program counter, by the reference interpreter; `joined`: without its join, with the
-    /// lanes that were active before.
-    fn by_reference(&mut self, joined: Option<Mask>) -> Result<Waits, Trap<Cause>> {
-        let Running { context, common, warp, global, number, observer } = self;
-        match joined {
-            None => reference::step(context, common, warp, *global, *observer),
-            Some(arrived) => reference::step_joined(context, common, warp, *global, *observer, arrived),
-        }?;
-        Ok(Waits(common.barriers.waits_for(*number).is_some()))
-    }
-}
-
-impl Test {
-    /// The active lanes whose predicate holds. (2.2)
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
-    #[inline(always)]
-    unsafe fn executing<W: Wide>(&self, lanes: &Lanes<'_>, active: u32) -> u32 {
-        if self.always {
-            return active;
-        }
-        // SAFETY: as the caller says.
-        active & unsafe { W::select(&self.table, lanes.c(self.c)) }
     }
 }

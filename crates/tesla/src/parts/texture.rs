@@ -1,7 +1,7 @@
 //! Operands of texture instructions. (6.9)
 
 use reconverge_isa::read::push_decimal;
-use reconverge_isa::row::{Bits, Custom, Number, Part, Style, Told, Words, at};
+use reconverge_isa::row::{BitPattern, Bits, Custom, Number, Part, Style, Words, at};
 use reconverge_isa::write::Reader;
 
 use super::*;
@@ -74,7 +74,7 @@ pub(crate) const LTDST: P = Part::Custom(&Custom {
     print: |word, out| print_components(LONG_BASE.get(word), MASK.get(word), 4, out),
     parse: |reader| {
         let (base, mask, count) = parse_components(reader)?;
-        let base = base.map(|base| told(LONG_BASE, base)).unwrap_or(Some(Told::default()))?;
+        let base = base.map(|base| told(LONG_BASE, base)).unwrap_or(Some(BitPattern::default()))?;
         (count == 4).then(|| with(base, told(MASK, mask)))?
     },
     set: |draft, word| {
@@ -127,14 +127,14 @@ pub(crate) const LTSRC: P = texture_sources!(LONG_BASE);
 /// Sources of the short form.
 pub(crate) const STSRC: P = texture_sources!(SHORT_BASE);
 
-fn told(field: Bits, value: u32) -> Option<Told> {
+fn told(field: Bits, value: u32) -> Option<BitPattern> {
     let fixed = field.put(value);
-    (field.get(fixed) == value).then_some(Told { mask: field.mask(), fixed })
+    (field.get(fixed) == value).then_some(BitPattern { mask: field.mask(), fixed })
 }
 
-fn with(one: Told, other: Option<Told>) -> Option<Told> {
+fn with(one: BitPattern, other: Option<BitPattern>) -> Option<BitPattern> {
     let other = other?;
-    Some(Told { mask: one.mask | other.mask, fixed: one.fixed | other.fixed })
+    Some(BitPattern { mask: one.mask | other.mask, fixed: one.fixed | other.fixed })
 }
 
 /// `$r4:#:$r5`: `count` components, those in `mask` in consecutive registers.

@@ -1,8 +1,9 @@
 //! One run is a run on every engine.
 
 use reconverge_isa::Program;
-use reconverge_simt::{Engine, Level};
-use reconverge_tesla::launch::{self, Launch, Options, Outcome, RunError};
+use reconverge_simt::{Engine, Level, Options};
+use reconverge_tesla::launch::{Launch, Outcome, RunError};
+use reconverge_tesla::run;
 use reconverge_testkit::everywhere;
 
 /// The same options for each way to execute: the reference interpreter, the fast engine on every level that the
@@ -16,19 +17,19 @@ pub(crate) fn ways(options: &Options) -> Vec<Options> {
     ways
 }
 
-/// [`launch::run`] on every engine.
+/// [`run::run`] on every engine.
 #[allow(dead_code)]
 pub(crate) fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
-    let run = |engine, level, told: Option<&mut _>| {
+    let attempt = |engine, level, told: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
         match told {
-            Some(told) => launch::run_observed(launch.clone(), program, &options, told),
-            None => launch::run(launch.clone(), program, &options),
+            Some(told) => run::run_observed(launch.clone(), program, &options, told),
+            None => run::run(launch.clone(), program, &options),
         }
     };
     let shown = |result: &Result<Outcome, RunError>| match result {
         Ok(outcome) => format!("{:?}, {:?}, {:08x?}", outcome.statistics, outcome.report, outcome.lanes),
         Err(error) => error.to_string(),
     };
-    everywhere(run, shown)
+    everywhere(attempt, shown)
 }

@@ -3,6 +3,7 @@
 //! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries and outputs are the render targets. With `[ctm]`,
 //! the program runs over a domain of index pairs between typed buffers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
@@ -13,20 +14,24 @@ use reconverge_r500::ctm::{
     Tiling,
 };
 use reconverge_r500::flow::{InhibitScope, Limits};
-use reconverge_r500::inst::{Body, TARGETS};
+use reconverge_r500::group::Group;
+use reconverge_r500::inst::{Body, TARGETS, TEMPORARIES};
 use reconverge_r500::launch::{self as machine, Hardware, Input, RunError, group_width};
+use reconverge_r500::outputs::LaneOutput;
+use reconverge_r500::run::Run;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::TexOp;
 use reconverge_r500::{outputs, run};
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Options, Statistics};
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, Steps};
 use crate::trace::Streamed;
 use crate::values::{Files, Values};
 
@@ -201,7 +206,7 @@ impl MachineLaunch for Launch {
         Ok(())
     }
 
-    fn prepare(&self, request: &Request<'_>) -> Result<Box<dyn Session>, Error> {
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
         if request.common.stage.is_some() {
             let help = "r500 runs fragment programs only: leave stage out".to_owned();
             let found = request.common.stage.clone().unwrap_or_default();
@@ -210,8 +215,8 @@ impl MachineLaunch for Launch {
         let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
         let setup = Arc::new(setup);
         Ok(match &self.ctm {
-            None => Box::new(Pixels { launch: self.pixels(&setup, request)?, setup }),
-            Some(ctm) => Box::new(Pairs { dispatch: self.pairs(&setup, ctm, request)?, setup }),
+            None => Session::new(Pixels { launch: self.pixels(&setup, request)?, setup }),
+            Some(ctm) => Session::new(Pairs { dispatch: self.pairs(&setup, ctm, request)?, setup }),
         })
     }
 }
@@ -385,13 +390,18 @@ fn failed(error: RunError) -> Error {
     }
 }
 
-impl Session for Pixels {
-    fn copy(&self) -> Box<dyn Session> {
+impl Ready for Pixels {
+    fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
     }
 
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        Ok(Box::new(run::run(&self.setup, &self.launch, options).map_err(failed)?))
+        let (mut shares, Pixels { setup, launch }) = (Shares::default(), *self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run::run_observed(&setup, &launch, options, &mut shares),
+            Engine::Reference | Engine::Fast => run::run(&setup, &launch, options),
+        };
+        Ok(Box::new(PixelsOutcome { outcome: outcome.map_err(failed)?, shares }))
     }
 
     fn run_traced(
@@ -399,38 +409,145 @@ impl Session for Pixels {
         options: &Options,
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
-        Ok(Box::new(run::run_observed(&self.setup, &self.launch, options, trace).map_err(failed)?))
+        let outcome = run::run_observed(&self.setup, &self.launch, options, trace).map_err(failed)?;
+        Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(&self.setup, self.launch.clone(), options);
+        Ok(Box::new(PixelSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))
     }
 }
 
-impl Outcome for outputs::Outcome {
+/// What pixels leave, and the fast engine's instructions by path.
+pub struct PixelsOutcome {
+    /// What they leave.
+    pub outcome: outputs::Outcome,
+    /// After a run in lockstep.
+    pub shares: Shares,
+}
+
+impl Outcome for PixelsOutcome {
     fn statistics(&self) -> Statistics {
-        self.statistics
+        self.outcome.statistics
     }
 
     fn report(&self) -> &Report {
-        &self.report
+        &self.outcome.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
     }
 
     fn finding(&self) -> Option<String> {
-        self.finding.map(|finding| finding.to_string())
+        self.outcome.finding.map(|finding| finding.to_string())
     }
 
     fn outputs(&self) -> Vec<(String, Array)> {
-        let (mut outputs, lanes) = (Vec::new(), self.lanes().len());
+        let outputs::Outcome { outputs: registers, .. } = &self.outcome;
+        let (mut outputs, lanes) = (Vec::new(), registers.len());
         for target in 0..TARGETS {
-            if (0..4).any(|channel| self.outputs.color(target, channel).is_some()) {
-                let words = self.lanes().flat_map(|lane| lane.color[target]);
+            if (0..4).any(|channel| registers.color(target, channel).is_some()) {
+                let words = registers.iter().flat_map(|lane| lane.color[target]);
                 outputs
                     .push((format!("color{target}"), Array::from_words(Dtype::F32, vec![lanes, 4], words)));
             }
         }
-        if let Some(depth) = self.outputs.depth() {
+        if let Some(depth) = registers.depth() {
             let words = depth.iter().copied();
             outputs.push(("depth".to_owned(), Array::from_words(Dtype::F32, vec![lanes], words)));
         }
-        outputs.extend(killed(self.lanes().map(|lane| lane.killed)));
+        outputs.extend(killed(registers.iter().map(|lane| lane.killed)));
         outputs
+    }
+}
+
+/// Pixels while they are stepped.
+#[derive(Clone)]
+struct PixelSteps(Run);
+
+impl PixelSteps {
+    fn width(&self) -> usize {
+        self.0.launch().hardware.group_width
+    }
+
+    fn group(&self, group: usize) -> Option<&Group> {
+        (self.current() == Some(group)).then(|| self.0.group())
+    }
+}
+
+impl Steps for PixelSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.0.launch().lanes.div_ceil(self.width())
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.0.first_lane().map(|lane| lane / self.width())
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.group(group).map(|group| group as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let first = group * self.width();
+        first..self.0.launch().lanes.min(first + self.width())
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let step = self.0.step(&mut Dynamic(observer));
+        step.map(drop).map_err(|trap| failed(self.0.locate(trap)))
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        vec![
+            RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba" },
+            RegisterClass { name: "color", count: TARGETS, channels: "rgba" },
+            RegisterClass { name: "depth", count: 1, channels: "" },
+        ]
+    }
+
+    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+        let (state, count) = (self.group(group)?, self.lanes(group).len());
+        let output = |lane: usize| LaneOutput::of(state, lane);
+        Some(match class {
+            "temp" if number < TEMPORARIES && channel < 4 => {
+                (0..count as u8).map(|lane| state.temp(number as u8, channel, Lane(lane))).collect()
+            }
+            "color" if number < TARGETS && channel < 4 => {
+                (0..count).map(|lane| output(lane).color[number][channel]).collect()
+            }
+            "depth" if (number, channel) == (0, 0) => {
+                (0..count).map(|lane| output(lane).depth.unwrap_or(0)).collect()
+            }
+            _ => return None,
+        })
+    }
+
+    /// None: pixels read textures only, which do not change.
+    fn spaces(&self) -> Vec<Space> {
+        Vec::new()
+    }
+
+    fn memory(&self, _: &str, _: usize, _: Lane, _: u32, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(PixelsOutcome { outcome: self.0.outcome(), shares: Shares::default() })
     }
 }
 
@@ -440,8 +557,8 @@ struct PairsOutcome {
     outputs: Vec<(String, Surface)>,
 }
 
-impl Session for Pairs {
-    fn copy(&self) -> Box<dyn Session> {
+impl Ready for Pairs {
+    fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
     }
 
@@ -460,6 +577,10 @@ impl Session for Pairs {
 
     fn run_traced(self: Box<Self>, _: &Options, _: &mut Streamed) -> Result<Box<dyn Outcome>, Error> {
         Err(Error::Machine("a run over a domain cannot be traced".to_owned()))
+    }
+
+    fn start(&self, _: &Options) -> Result<Box<dyn Steps>, Error> {
+        Err(Error::Machine("a run over a domain cannot be stepped".to_owned()))
     }
 }
 

@@ -1,24 +1,28 @@
 //! Launches of R700 and R600: the fields of a launch file, and the run that they describe.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::fetch::VertexBuffer;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{self as machine, Exported, FetchProgram, Input, Stage};
-use reconverge_r700::reference::Cause;
+use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
+use reconverge_r700::memory::VertexBuffer;
+use reconverge_r700::outcome::{self, Exported};
+use reconverge_r700::run::{Run, RunError, run, run_observed};
 use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Mode, Options, Statistics, Trap};
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
 use crate::values::{Files, Values};
 
@@ -182,12 +186,12 @@ impl MachineLaunch for Launch {
         Ok(())
     }
 
-    fn prepare(&self, request: &Request<'_>) -> Result<Box<dyn Session>, Error> {
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
         let types = [("f32", Dtype::F32), ("u32", Dtype::U32), ("i32", Dtype::I32)];
         let output_type = self.output_type.as_deref().unwrap_or("f32");
         let output_type = choose("output_type", output_type, &types)?;
         let launch = self.launch(request)?;
-        Ok(Box::new(Waves { program: request.program.clone(), launch, output_type }))
+        Ok(Session::new(Waves { program: request.program.clone(), launch, output_type }))
     }
 }
 
@@ -384,31 +388,26 @@ pub struct Waves {
     output_type: Dtype,
 }
 
-fn failed(trap: Trap<Cause>) -> Error {
-    match &trap.cause {
-        Cause::Engines(difference) => Error::Differ(difference.to_string()),
-        _ => Error::Trap(trap.to_string()),
+fn failed(error: RunError) -> Error {
+    match error {
+        RunError::Launch(error) => Error::Machine(error.to_string()),
+        RunError::Trap(trap) => Error::Trap(trap.to_string()),
+        RunError::Differ(difference) => Error::Differ(difference.to_string()),
     }
 }
 
-/// The machine's own options.
-fn machine_options(options: &Options) -> machine::Options {
-    let &Options { mode, engine, level, watchdog, .. } = options;
-    let base = match mode {
-        Mode::Strict => machine::Options::STRICT,
-        Mode::Lenient => machine::Options::LENIENT,
-    };
-    machine::Options { engine, level, watchdog, ..base }
-}
-
-impl Session for Waves {
-    fn copy(&self) -> Box<dyn Session> {
+impl Ready for Waves {
+    fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
     }
 
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = machine::run(&self.program, &self.launch, &machine_options(options)).map_err(failed)?;
-        Ok(Box::new(self.left(outcome)))
+        let (mut shares, Waves { program, launch, .. }) = (Shares::default(), &*self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run_observed(program, launch, options, &mut shares),
+            Engine::Reference | Engine::Fast => run(program, launch, options),
+        };
+        Ok(Box::new(WavesOutcome { shares, ..self.left(outcome.map_err(failed)?) }))
     }
 
     fn run_traced(
@@ -416,23 +415,126 @@ impl Session for Waves {
         options: &Options,
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let options = machine_options(options);
-        let outcome = machine::run_observed(&self.program, &self.launch, &options, trace).map_err(failed)?;
+        let outcome = run_observed(&self.program, &self.launch, options, trace).map_err(failed)?;
         Ok(Box::new(self.left(outcome)))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(&self.program, self.launch.clone(), options);
+        let run = run.map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(Box::new(WaveSteps { run, output_type: self.output_type }))
+    }
+}
+
+/// Wavefronts while they are stepped.
+#[derive(Clone)]
+struct WaveSteps {
+    run: Run,
+    output_type: Dtype,
+}
+
+impl WaveSteps {
+    fn width(&self) -> usize {
+        self.run.launch().chip.wave_width.into()
+    }
+
+    fn wave(&self, group: usize) -> Option<&Wave> {
+        (self.current() == Some(group)).then(|| self.run.wave())
+    }
+}
+
+impl Steps for WaveSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.run.launch().lanes.div_ceil(self.width())
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.run.place().map(|lane| lane / self.width())
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.wave(group).map(|wave| wave as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let first = group * self.width();
+        first..self.run.launch().lanes.min(first + self.width())
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let step = self.run.step(&mut Dynamic(observer));
+        step.map(drop).map_err(|trap| failed(self.run.locate(trap)))
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        let machine::Launch { num_gprs, clause_temps, .. } = self.run.launch();
+        let (registers, temps) = (usize::from(*num_gprs), usize::from(*clause_temps));
+        vec![
+            RegisterClass { name: "R", count: registers, channels: "xyzw" },
+            RegisterClass { name: "T", count: temps, channels: "xyzw" },
+        ]
+    }
+
+    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+        let wave = self.wave(group)?;
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        // The topmost register numbers are the clause temporaries.
+        let first = if class == "T" { 128 - known.count } else { 0 };
+        let register = u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)?;
+        let lanes = 0..self.lanes(group).len() as u8;
+        lanes.map(|lane| wave.register(register, channel, Lane(lane))).collect()
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        let space = |name| Space { name, of: SpaceOf::Launch };
+        vec![space("scatter"), space("global")]
+    }
+
+    /// Addresses count bytes. The global registers follow each other by number, component and lane.
+    fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
+        let simd = self.run.wave().simd();
+        let words: Vec<u32> = match space {
+            "scatter" => simd.scatter.clone(),
+            "global" => simd.global.iter().flatten().flatten().copied().collect(),
+            _ => Vec::new(),
+        };
+        let bytes = words.into_iter().flat_map(u32::to_le_bytes);
+        bytes.skip(address as usize).take(count).collect()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(WavesOutcome {
+            outcome: self.run.outcome(),
+            output_type: self.output_type,
+            shares: Shares::default(),
+        })
     }
 }
 
 /// What wavefronts leave, and the element type in which it is shown.
 pub struct WavesOutcome {
     /// What they leave.
-    pub outcome: machine::Outcome,
+    pub outcome: outcome::Outcome,
     output_type: Dtype,
+    shares: Shares,
 }
 
 impl Waves {
     /// What a run of this launch leaves, with its outputs.
-    pub fn left(&self, outcome: machine::Outcome) -> WavesOutcome {
-        WavesOutcome { outcome, output_type: self.output_type }
+    pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
+        WavesOutcome { outcome, output_type: self.output_type, shares: Shares::default() }
     }
 }
 
@@ -443,6 +545,14 @@ impl Outcome for WavesOutcome {
 
     fn report(&self) -> &Report {
         &self.outcome.fidelity.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding.map(|finding| finding.to_string())
     }
 
     fn outputs(&self) -> Vec<(String, Array)> {
@@ -465,7 +575,7 @@ fn name(export: &Exported) -> String {
     format!("{kind}{}", export.base)
 }
 
-fn outputs(outcome: &machine::Outcome, dtype: Dtype) -> Vec<(String, Array)> {
+fn outputs(outcome: &outcome::Outcome, dtype: Dtype) -> Vec<(String, Array)> {
     let (mut outputs, lanes) = (Vec::new(), outcome.killed.len());
     for export in &outcome.exports {
         let words = export.values.iter().flatten().copied();

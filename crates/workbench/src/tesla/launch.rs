@@ -3,6 +3,7 @@
 //! A kernel runs over a grid of blocks with parameters, most of which are the addresses of buffers; a fragment,
 //! vertex or geometry program runs over lanes with inputs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::Param;
@@ -10,19 +11,22 @@ use reconverge_isa::source::parse_number;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
-use reconverge_simt::{Options, Statistics};
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Machine, Options, Shares, Statistics, Step};
+use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::{Chip, Stage};
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{
     self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, RunError, Setup, Varying, Vertex,
 };
-use reconverge_tesla::state::Emitted;
+use reconverge_tesla::run::{Run, run, run_observed};
+use reconverge_tesla::state::{Emitted, Warp};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, killed, lanes, number};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
 use crate::values::{Files, Values};
 
@@ -169,7 +173,7 @@ impl MachineLaunch for Launch {
         Ok(())
     }
 
-    fn prepare(&self, request: &Request<'_>) -> Result<Box<dyn Session>, Error> {
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
         let stage = stage(request)?;
         refuse_what_does_not_fit(self, request.common.lanes, stage)?;
         let (launch, outputs) = match stage {
@@ -179,7 +183,7 @@ impl MachineLaunch for Launch {
             }
             Stage::Fragment | Stage::Vertex | Stage::Geometry => self.graphics(request, stage)?,
         };
-        Ok(Box::new(Grid { program: request.program.clone(), launch, outputs }))
+        Ok(Session::new(Grid { program: request.program.clone(), launch, outputs }))
     }
 }
 
@@ -576,21 +580,18 @@ fn failed(error: RunError) -> Error {
     }
 }
 
-/// The machine's own options.
-fn machine_options(options: &Options) -> machine::Options {
-    let &Options { mode, engine, level, watchdog, .. } = options;
-    machine::Options { mode, engine, level, watchdog, ..machine::Options::default() }
-}
-
-impl Session for Grid {
-    fn copy(&self) -> Box<dyn Session> {
+impl Ready for Grid {
+    fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
     }
 
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let Grid { program, launch, outputs } = *self;
-        let outcome = machine::run(launch, &program, &machine_options(options)).map_err(failed)?;
-        Ok(Box::new(GridOutcome { outcome, outputs }))
+        let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run_observed(launch, &program, options, &mut shares),
+            Engine::Reference | Engine::Fast => run(launch, &program, options),
+        };
+        Ok(Box::new(GridOutcome { outcome: outcome.map_err(failed)?, outputs, shares }))
     }
 
     fn run_traced(
@@ -599,23 +600,181 @@ impl Session for Grid {
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
-        let options = machine_options(options);
-        let outcome = machine::run_observed(launch, &program, &options, trace).map_err(failed)?;
-        Ok(Box::new(GridOutcome { outcome, outputs }))
+        let outcome = run_observed(launch, &program, options, trace).map_err(failed)?;
+        Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(self.launch.clone(), &self.program, options).map_err(impossible)?;
+        let warps = run.block().warps.len();
+        let (blocks, width, lanes) = match &self.launch {
+            machine::Launch::Compute(Compute { grid: [x, y], block, .. }) => {
+                let threads = block.iter().product::<u32>() as usize;
+                (*x as usize * *y as usize, *x as usize, threads)
+            }
+            machine::Launch::Fragment(Fragment { lanes, .. })
+            | machine::Launch::Vertex(Vertex { lanes, .. })
+            | machine::Launch::Geometry(Geometry { lanes, .. }) => (lanes.div_ceil(WARP), usize::MAX, *lanes),
+        };
+        let graphics = !matches!(self.launch, machine::Launch::Compute(_));
+        let steps = GridSteps { grid: self.clone(), run, done: false, warps, blocks, width, lanes, graphics };
+        Ok(Box::new(steps))
     }
 }
+
+/// A grid while it is stepped.
+#[derive(Clone)]
+struct GridSteps {
+    grid: Grid,
+    run: Run,
+    done: bool,
+    /// Warps of a block.
+    warps: usize,
+    blocks: usize,
+    /// Blocks of a row of the grid.
+    width: usize,
+    /// Threads of a block; lanes of the launch, if it is no kernel's.
+    lanes: usize,
+    graphics: bool,
+}
+
+impl GridSteps {
+    fn block(&self) -> usize {
+        let [x, y] = self.run.block().common.index;
+        if self.graphics { x as usize } else { y as usize * self.width + x as usize }
+    }
+
+    fn warp(&self, group: usize) -> Option<&Warp> {
+        let here = self.running().contains(&group);
+        here.then(|| self.run.block().warps.get(group % self.warps)).flatten()
+    }
+}
+
+impl Steps for GridSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.blocks * self.warps
+    }
+
+    fn current(&self) -> Option<usize> {
+        // A block of a graphics launch is one warp, which is numbered in the launch.
+        let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
+        (!self.done).then(|| self.block() * self.warps + warp)
+    }
+
+    fn running(&self) -> Range<usize> {
+        match self.done {
+            true => self.groups()..self.groups(),
+            false => self.block() * self.warps..(self.block() + 1) * self.warps,
+        }
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.warp(group).map(|warp| &warp.flow as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let (block, first) = (group / self.warps, group % self.warps * WARP);
+        match self.graphics {
+            true => group * WARP..self.lanes.min((group + 1) * WARP),
+            false => block * self.lanes + first..block * self.lanes + self.lanes.min(first + WARP),
+        }
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        match self.run.step(&mut Dynamic(observer)) {
+            Ok(step) => self.done = step == Step::Done,
+            Err(trap) => return Err(Error::Trap(self.run.locate(trap).to_string())),
+        }
+        Ok(())
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        let count = self.grid.launch.setup().registers as usize;
+        vec![
+            RegisterClass { name: "$r", count, channels: "" },
+            RegisterClass { name: "$a", count: 8, channels: "" },
+            RegisterClass { name: "$c", count: 4, channels: "" },
+        ]
+    }
+
+    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+        let warp = self.warp(group)?;
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        let number = u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)?;
+        let word = |lane: u8| match class {
+            "$r" => warp.r(Lane(lane), number),
+            "$a" => warp.a(Lane(lane), number).into(),
+            _ => warp.c(Lane(lane), number).into(),
+        };
+        Some((0..self.lanes(group).len() as u8).map(word).collect())
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        let constant = CONSTANTS.iter().map(|name| Space { name, of: SpaceOf::Launch });
+        let own = [("g", SpaceOf::Launch), ("s", SpaceOf::Group), ("l", SpaceOf::Lane)];
+        own.into_iter().map(|(name, of)| Space { name, of }).chain(constant).collect()
+    }
+
+    fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
+        let from = |bytes: &[u8]| {
+            let rest = bytes.get(address as usize..).unwrap_or_default();
+            rest[..rest.len().min(count)].to_vec()
+        };
+        match space {
+            "g" => {
+                // As many as lie in one buffer.
+                let memory = self.run.memory();
+                let (mut fits, mut beyond) = (0, count.saturating_add(1));
+                while beyond - fits > 1 {
+                    let middle = fits + (beyond - fits) / 2;
+                    match memory.bytes(address, middle) {
+                        Some(_) => fits = middle,
+                        None => beyond = middle,
+                    }
+                }
+                memory.bytes(address, fits).unwrap_or_default().to_vec()
+            }
+            "s" if self.running().contains(&group) => from(self.run.block().common.shared.bytes()),
+            "l" => {
+                let local = |warp: &Warp| warp.local(lane, 0, warp.local_bytes()).map(from);
+                self.warp(group).and_then(local).unwrap_or_default()
+            }
+            bank => match CONSTANTS.iter().position(|name| *name == bank) {
+                Some(bank) => from(self.run.context().constants.bank(bank)),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(self.grid.left(self.run.clone().outcome()))
+    }
+}
+
+/// The constant banks.
+const CONSTANTS: [&str; 16] =
+    ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "c14", "c15"];
 
 /// What a run leaves, and which outputs it has.
 pub struct GridOutcome {
     /// What it leaves.
     pub outcome: machine::Outcome,
     outputs: Outputs,
+    shares: Shares,
 }
 
 impl Grid {
     /// What a run of this launch leaves, with its outputs.
     pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
-        GridOutcome { outcome, outputs: self.outputs.clone() }
+        GridOutcome { outcome, outputs: self.outputs.clone(), shares: Shares::default() }
     }
 }
 
@@ -626,6 +785,10 @@ impl Outcome for GridOutcome {
 
     fn report(&self) -> &Report {
         &self.outcome.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
     }
 
     fn outputs(&self) -> Vec<(String, Array)> {

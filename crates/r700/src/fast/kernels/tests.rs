@@ -67,7 +67,6 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
                 rows: rows.clone(),
                 sets: [Set::NONE; 4],
                 predicate: 0x0123_4567_89ab_cdef,
-                execute: 0,
                 skip: 0,
                 killed: 0,
                 tables: &tables,
@@ -110,7 +109,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
             }
             match meaning {
                 Meaning::PredSet(_) => {
-                    assert_eq!((lanes.execute, lanes.skip), (holds & running, running & !holds));
+                    assert_eq!(lanes.skip, running & !holds);
                     let updated = 0x0123_4567_89ab_cdef & !running | holds & running;
                     let wanted = if operation.update_pred { updated } else { 0x0123_4567_89ab_cdef };
                     assert_eq!(lanes.predicate, wanted);
@@ -165,7 +164,6 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
                     rows: rows.clone(),
                     sets: [Set::NONE; 4],
                     predicate: 0x0123_4567_89ab_cdef,
-                    execute: 0,
                     skip: 0,
                     killed: 0,
                     tables: &tables,
@@ -198,7 +196,7 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
                 }
                 let names = (first.name(), second.name());
                 assert_eq!(together.rows, apart.rows, "{names:?}");
-                let left = |lanes: &Lanes<'_>| (lanes.predicate, lanes.execute, lanes.skip);
+                let left = |lanes: &Lanes<'_>| (lanes.predicate, lanes.skip);
                 assert_eq!(left(&together), left(&apart), "{names:?}");
             }
         }

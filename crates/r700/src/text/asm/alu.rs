@@ -12,7 +12,7 @@ use super::Asm;
 use super::lex::{Parse, Token, chan_of, wrong};
 use super::operand::{attribute, indexed, is_minus_one, literal, split_chan};
 use crate::chip::Family;
-use crate::decode::{is_op3, literal_pairs};
+use crate::code::{is_op3, literal_pairs};
 
 /// The group that is being read.
 #[derive(Default)]

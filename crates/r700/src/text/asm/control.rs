@@ -9,7 +9,7 @@ use super::lex::{Parse, Token, call, number, wrong};
 use super::operand::{attribute, select_of, usual};
 use super::{Asm, count_field, most_in_clause};
 use crate::chip::Family;
-use crate::words::{AluForm4, CfInst, ExportInst};
+use crate::words::{AluForm, CfInst, ExportInst};
 
 impl Asm {
     pub(super) fn control(&mut self, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
@@ -21,7 +21,7 @@ impl Asm {
                 .filter(|value| *value <= max)
                 .map(|value| value as u32)
         };
-        let form = AluForm4::ALL.iter().find(|form| form.name() == name).map(|form| *form as u32);
+        let form = AluForm::ALL.iter().find(|form| form.name() == name).map(|form| *form as u32);
         if let Some(form) = form.or_else(|| unassigned("ALU_", 15).filter(|form| *form > 7)) {
             let bit_25 = &attr::ALU_BIT_25[usize::from(family == Family::R700)];
             return self.fields(rest, [0, form << 26], &[std::slice::from_ref(bit_25), attr::CF_ALU]);
@@ -33,7 +33,7 @@ impl Asm {
         let Some(inst) = inst.or_else(|| unassigned("CF_", 63)) else {
             let known = CfInst::ALL.iter().map(|inst| inst.name());
             let known = known.chain(ExportInst::ALL.iter().map(|inst| inst.name()));
-            let known = known.chain(AluForm4::ALL.iter().map(|form| form.name()));
+            let known = known.chain(AluForm::ALL.iter().map(|form| form.name()));
             return Err(wrong(head, "unknown control-flow instruction").help(suggest(name, known)));
         };
         self.fields(rest, [0, inst << 23], &[attr::CF])

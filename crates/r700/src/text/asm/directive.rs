@@ -1,6 +1,6 @@
 //! Lines that begin with a point: the chip, what is true before the first instruction, words as they are.
 //!
-//! A directive takes exactly the operands that its row names; everything else is told with its place.
+//! A directive takes exactly the operands that its row names; everything else is an error with its place.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
@@ -124,7 +124,7 @@ impl Asm {
             "chip" => {
                 let chip = arg(0)?;
                 if !self.cf.is_empty() || !self.data.is_empty() {
-                    return Err(wrong(at, ".chip must stand before the first instruction"));
+                    return Err(wrong(at, ".chip must be before the first instruction"));
                 }
                 self.chip = Chip::named(chip.text).ok_or_else(|| {
                     wrong(chip, "unknown chip").help(suggest(chip.text, CHIPS.iter().map(|chip| chip.name)))

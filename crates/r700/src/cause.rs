@@ -1,17 +1,14 @@
-//! What can stop a wavefront.
+//! The causes of traps.
 
-#[cfg(doc)]
-use reconverge_simt::Engine;
 use reconverge_simt::Mask;
 use thiserror::Error;
 
 use crate::code::CodeFault;
-use crate::fast::lockstep::Difference;
+use crate::control::Stage;
 use crate::flow::FlowFault;
-use crate::launch::Stage;
 use crate::words::KcacheMode;
 
-/// What a program can do wrong.
+/// Why a program traps.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words have no meaning.
@@ -20,7 +17,7 @@ pub enum Cause {
     /// The flow is malformed.
     #[error(transparent)]
     Flow(#[from] FlowFault),
-    /// The fetch program is called, but its code is not there.
+    /// CALL_FS without the code of a fetch program.
     #[error("CALL_FS has no fetch program to go to")]
     NoFetchProgram,
     /// A register outside the allocation (strict mode; lenient: reads give R0, writes are dropped).
@@ -46,7 +43,7 @@ pub enum Cause {
         declared: usize,
     },
     /// PV or PS of a slot that the group before did not use (strict mode; lenient: the older value).
-    #[error("{0} is read, but the group before left it undefined")]
+    #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
     /// A constant that the clause has not locked (strict mode; lenient: 0).
     #[error("constant {index} of kcache set {set} is read, but its mode is {mode}")]
@@ -62,7 +59,7 @@ pub enum Cause {
     #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
     ExecuteMaskNotLast,
     /// An instruction of another program kind (strict mode; lenient: it runs).
-    #[error("{name} does not belong into a {stage:?} program")]
+    #[error("{name} does not belong in a {stage:?} program")]
     WrongStage {
         /// The instruction.
         name: &'static str,
@@ -91,10 +88,7 @@ pub enum Cause {
         /// The lanes.
         lanes: Mask,
     },
-    /// The wavefront has taken more instructions than the watchdog allows.
+    /// The wavefront has issued as many instructions as the watchdog allows.
     #[error("no end after {0} instructions")]
     Watchdog(u64),
-    /// The engines do not agree: a defect of one of them, not of the program. Only [`Engine::Lockstep`] finds it.
-    #[error(transparent)]
-    Engines(#[from] Box<Difference>),
 }

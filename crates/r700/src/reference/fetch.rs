@@ -1,86 +1,23 @@
-//! Fetch clauses: vertex fetches, memory reads, the local data share; textures are in [`crate::texture`].
+//! Fetch clauses: vertex fetches, memory reads, the local data share; [`super::texture`] has the texture instructions.
 //!
-//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share; resource words from Mesa
-//! `r600d.h`. Source and destination registers may be offset by aL; there is no other index.
+//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. Source and destination
+//! registers may be offset by aL; there is no other index.
 
 use reconverge_isa::FieldValue;
-use reconverge_simt::{Event, Lane, Mask, Observer};
+use reconverge_simt::{Event, Fidelity, Lane, Mask, Observer};
 
+use super::texture::Words;
+use crate::cause::Cause;
+use crate::chip::LANES;
 use crate::code::{Fetch, FetchOp, MemoryRead, Select, VertexFormat};
-use crate::export::Space;
 use crate::format::{self, Number, Swap};
-use crate::launch::LANES;
-use crate::reference::{Cause, Lanes, Wave};
+use crate::memory::{Space, number_of};
 use crate::rules::Rule;
-use crate::texture::Words;
+use crate::wave::{Values, Wave};
 use crate::words::{
-    DataFormat, DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
-    MemRdDword1, MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
+    DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1,
+    MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
-use reconverge_simt::Fidelity;
-
-/// A buffer that vertex fetches read: a vertex resource with its memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VertexBuffer {
-    /// The memory, from the resource's base to its last byte.
-    pub bytes: Vec<u8>,
-    /// Bytes from one element to the next, 0 to 2047.
-    pub stride: u32,
-    /// CLAMP_X: what lies outside reads as NaN instead of 0.
-    pub nan_outside: bool,
-    /// DATA_FORMAT, for fetches with USE_CONST_FIELDS.
-    pub format: u32,
-    /// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL, for fetches with USE_CONST_FIELDS.
-    pub number: Number,
-    /// ENDIAN_SWAP, for fetches with USE_CONST_FIELDS.
-    pub swap: Swap,
-}
-
-impl VertexBuffer {
-    /// Elements of four dwords, as drivers bind constant buffers for vertex fetches.
-    pub fn constants(words: &[u32]) -> VertexBuffer {
-        VertexBuffer {
-            bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-            stride: 16,
-            nan_outside: false,
-            format: DataFormat::FMT_32_32_32_32_FLOAT as u32,
-            number: Number::UnsignedInt,
-            swap: Swap::None,
-        }
-    }
-
-    /// A buffer described by the seven words of a vertex resource; `bytes` is its memory from the base on. Memory
-    /// beyond the size that the words give is cut off.
-    pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
-        let [_, size, layout, ..] = words;
-        bytes.truncate((size as usize).saturating_add(1));
-        VertexBuffer {
-            bytes,
-            stride: layout >> 8 & 0x7ff,
-            nan_outside: layout >> 19 & 1 != 0,
-            format: layout >> 20 & 0x3f,
-            number: number_of(layout >> 26 & 3, layout >> 28 & 1 != 0, layout >> 29 & 1 != 0),
-            swap: match layout >> 30 {
-                0 => Swap::None,
-                1 => Swap::In16,
-                2 => Swap::In32,
-                _ => Swap::In64,
-            },
-        }
-    }
-}
-
-/// NUM_FORMAT 3 has no meaning; it reads as SCALED does.
-fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
-    match (num_format, signed) {
-        (0, false) => Number::UnsignedNorm,
-        (0, true) => Number::SignedNorm { no_zero },
-        (1, false) => Number::UnsignedInt,
-        (1, true) => Number::SignedInt,
-        (_, false) => Number::UnsignedScaled,
-        (_, true) => Number::SignedScaled,
-    }
-}
 
 fn number(num_format: NumFormat, comp: FormatComp, srf: SrfMode) -> Number {
     number_of(num_format as u32, comp == FormatComp::SIGNED, srf == SrfMode::NO_ZERO)
@@ -95,13 +32,10 @@ fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-/// Four components for every lane.
-pub(crate) type Values = [Lanes; 4];
-
 impl Wave {
     /// One fetch instruction on `lanes`; with FETCH_WHOLE_QUAD on every lane of a quad that has one, so that what later
     /// gradients are taken from is there (MAN p. 92).
-    pub(crate) fn fetch<O: Observer>(
+    pub(super) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
         lanes: Mask,
@@ -121,12 +55,12 @@ impl Wave {
         }
     }
 
-    pub(crate) fn source_register(&self, fetch: &Fetch) -> Result<i32, Cause> {
+    pub(super) fn source_register(&self, fetch: &Fetch) -> Result<i32, Cause> {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
     /// Writes what DST_SEL chooses of `values` to register `gpr`; `one` is what select ONE means.
-    pub(crate) fn write_selected<O: Observer>(
+    pub(super) fn write_selected<O: Observer>(
         &mut self,
         gpr: i32,
         fetch: &Fetch,
@@ -188,7 +122,7 @@ impl Wave {
         let resources = if third.alt_const { &launch.alternate } else { &launch.resources };
         let mut values = [[0; LANES]; 4];
         let Some(buffer) = resources.vertex_buffers.get(&low.buffer_id) else {
-            if self.options.strict {
+            if self.strict() {
                 return Err(Cause::NoResource { what: "vertex buffer", id: low.buffer_id });
             }
             return self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer);
@@ -298,8 +232,7 @@ impl Wave {
                         + usize::from(high.dst_index)
                         + 4 * usize::from(step)
                         + chan;
-                    if !self.simd.share.write(thread & 3, dword, values[lane.index()]) && self.options.strict
-                    {
+                    if !self.simd.share.write(thread & 3, dword, values[lane.index()]) && self.strict() {
                         return Err(Cause::MemoryBounds { what: "LOCAL_DS_WRITE", lanes: Mask::only(lane) });
                     }
                 }
@@ -343,7 +276,7 @@ impl Wave {
                 };
                 value[lane.index()] = match read {
                     Some(word) => word,
-                    None if self.options.strict => {
+                    None if self.strict() => {
                         return Err(Cause::MemoryBounds { what: "LOCAL_DS_READ", lanes: Mask::only(lane) });
                     }
                     None => 0,

@@ -1,32 +1,33 @@
-//! From words to the instructions of [`crate::code`]: both families, slots, literals.
+//! From words to the instructions of [`super`]: both families, slots, literals.
 //!
 //! Source: MAN chapters 2 and 4. R600 words differ in a few positions; they are read into the R700 structures.
 
 use reconverge_isa::FieldValue;
 
-use crate::chip::Family;
-use crate::code::{
+use super::{
     AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
     MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window,
 };
+use crate::chip::Family;
+use crate::control::{self, CfWork, export_in_r600, tex_in_r600};
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{self, Meaning, Opcode, Unit};
 use crate::words::{
     AluDword0, AluDword1Op2R600, AluDword1Op2R700, AluDword1Op3, CfAllocExportDword0,
     CfAllocExportDword1BufR700, CfAllocExportDword1SwizR700, CfAluDword0, CfAluDword1R700, CfDword1R700,
     CfInst, Cond, ExportInst, MemDsrDword0, MemDsrDword1, MemDswDword0, MemDswDword1, MemOp, MemRdDword0,
-    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, TexInst, VtxDword0,
+    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, VtxDword0,
     VtxDword1Gpr, VtxDword1Sem, VtxDword2R700, VtxInst,
 };
 
-/// Words with what decides about their reading.
-pub(crate) struct Reader<'a> {
-    pub(crate) words: &'a [u32],
-    pub(crate) options: CodeOptions,
+/// Words and how to read them.
+pub(super) struct Reader<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) options: CodeOptions,
     /// The ALU instructions read so far.
-    pub(crate) ops: Vec<AluOp>,
+    pub(super) ops: Vec<AluOp>,
     /// Their groups.
-    pub(crate) groups: Vec<GroupSpan>,
+    pub(super) groups: Vec<GroupSpan>,
 }
 
 type Read<T> = Result<T, CodeFault>;
@@ -43,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// The control-flow instruction at `addr`.
-    pub(crate) fn cf(&mut self, addr: u32) -> Read<Cf> {
+    pub(super) fn cf(&mut self, addr: u32) -> Read<Cf> {
         let [word0, word1] = self.pair(addr)?;
         if word1 >> 29 & 1 != 0 {
             return Ok(Cf { op: CfOp::Alu(self.alu_clause(word0, word1)?), end_of_program: false });
@@ -55,36 +56,8 @@ impl Reader<'_> {
         let fields = CfDword1R700::unpack_lenient(word1)?;
         let unknown = CodeFault::Unknown { field: "CF_INST", number };
         let inst = CfInst::from_bits(number, 7).ok_or(unknown.clone())?;
-        let r700_only = match inst {
-            CfInst::WAIT_ACK | CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK => true,
-            CfInst::NOP
-            | CfInst::TEX
-            | CfInst::VTX
-            | CfInst::VTX_TC
-            | CfInst::LOOP_START
-            | CfInst::LOOP_END
-            | CfInst::LOOP_START_DX10
-            | CfInst::LOOP_START_NO_AL
-            | CfInst::LOOP_CONTINUE
-            | CfInst::LOOP_BREAK
-            | CfInst::JUMP
-            | CfInst::PUSH
-            | CfInst::PUSH_ELSE
-            | CfInst::ELSE
-            | CfInst::POP
-            | CfInst::POP_JUMP
-            | CfInst::POP_PUSH
-            | CfInst::POP_PUSH_ELSE
-            | CfInst::CALL
-            | CfInst::CALL_FS
-            | CfInst::RETURN
-            | CfInst::EMIT_VERTEX
-            | CfInst::EMIT_CUT_VERTEX
-            | CfInst::CUT_VERTEX
-            | CfInst::KILL
-            | CfInst::END_PROGRAM => false,
-        };
-        if r700_only && self.family() == Family::R600 {
+        let row = control::cf(inst);
+        if !row.in_r600 && self.family() == Family::R600 {
             return Err(unknown);
         }
         let control = Control {
@@ -101,13 +74,8 @@ impl Reader<'_> {
             valid_pixel_mode: fields.valid_pixel_mode,
             whole_quad_mode: fields.whole_quad_mode,
         };
-        let op = match inst {
-            CfInst::TEX
-            | CfInst::VTX
-            | CfInst::VTX_TC
-            | CfInst::TEX_ACK
-            | CfInst::VTX_ACK
-            | CfInst::VTX_TC_ACK => {
+        let op = match row.work {
+            CfWork::Fetch { .. } => {
                 let high = if self.family() == Family::R700 { u32::from(fields.count_3) << 3 } else { 0 };
                 let count = u32::from(fields.count) + high + 1;
                 let fetches = (0..count)
@@ -115,30 +83,7 @@ impl Reader<'_> {
                     .collect::<Read<_>>()?;
                 CfOp::Fetch(inst, control, fetches)
             }
-            CfInst::NOP
-            | CfInst::LOOP_START
-            | CfInst::LOOP_END
-            | CfInst::LOOP_START_DX10
-            | CfInst::LOOP_START_NO_AL
-            | CfInst::LOOP_CONTINUE
-            | CfInst::LOOP_BREAK
-            | CfInst::JUMP
-            | CfInst::PUSH
-            | CfInst::PUSH_ELSE
-            | CfInst::ELSE
-            | CfInst::POP
-            | CfInst::POP_JUMP
-            | CfInst::POP_PUSH
-            | CfInst::POP_PUSH_ELSE
-            | CfInst::CALL
-            | CfInst::CALL_FS
-            | CfInst::RETURN
-            | CfInst::EMIT_VERTEX
-            | CfInst::EMIT_CUT_VERTEX
-            | CfInst::CUT_VERTEX
-            | CfInst::KILL
-            | CfInst::END_PROGRAM
-            | CfInst::WAIT_ACK => CfOp::Control(inst, control),
+            CfWork::Flow(_) | CfWork::Emit { .. } | CfWork::WaitAck => CfOp::Control(inst, control),
         };
         // END_PROGRAM is reserved in the manual; opcode tables name it, and nothing else it could do.
         let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
@@ -148,7 +93,7 @@ impl Reader<'_> {
     fn export(&self, inst: ExportInst, word0: u32, word1: u32) -> Read<Cf> {
         let low = CfAllocExportDword0::unpack_lenient(word0)?;
         let type_code = u32::from(low.type_code);
-        // The mode bits stand at the same places in both forms.
+        // The mode bits are at the same places in both forms.
         let high = CfAllocExportDword1BufR700::unpack_lenient(word1)?;
         let control = Control {
             valid_pixel_mode: high.valid_pixel_mode,
@@ -156,6 +101,9 @@ impl Reader<'_> {
             ..Control::to(0)
         };
         let op = match inst {
+            _ if !export_in_r600(inst) && self.family() == Family::R600 => {
+                return Err(CodeFault::Unknown { field: "CF_INST", number: word1 >> 23 & 0x7f });
+            }
             ExportInst::EXPORT | ExportInst::EXPORT_DONE => {
                 let swizzle = CfAllocExportDword1SwizR700::unpack_lenient(word1)?;
                 let kind = match type_code {
@@ -175,9 +123,6 @@ impl Reader<'_> {
                     done: inst == ExportInst::EXPORT_DONE,
                 };
                 CfOp::Export(control, export)
-            }
-            ExportInst::MEM_EXPORT if self.family() == Family::R600 => {
-                return Err(CodeFault::Unknown { field: "CF_INST", number: word1 >> 23 & 0x7f });
             }
             ExportInst::MEM_STREAM0
             | ExportInst::MEM_STREAM1
@@ -213,16 +158,8 @@ impl Reader<'_> {
         // Bit 25 is USES_WATERFALL on R600, which changes nothing here.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
         let number = u32::from(high.cf_inst);
-        let form = match number {
-            8 => AluForm::Alu,
-            9 => AluForm::PushBefore,
-            10 => AluForm::PopAfter,
-            11 => AluForm::Pop2After,
-            13 => AluForm::Continue,
-            14 => AluForm::Break,
-            15 => AluForm::ElseAfter,
-            _ => return Err(CodeFault::Unknown { field: "CF_INST", number }),
-        };
+        let unknown = CodeFault::Unknown { field: "CF_INST", number };
+        let form = AluForm::from_bits(number, 4).ok_or(unknown)?;
         let end = low.addr + u32::from(high.count) + 1;
         let first = self.groups.len() as u32;
         let mut at = low.addr;
@@ -241,7 +178,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Adds the group at `addr`, in a clause that ends before `end`, and says where the next one begins.
+    /// Adds the group at `addr`, in a clause that ends before `end`, and gives the address of the next one.
     fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
@@ -291,7 +228,7 @@ impl Reader<'_> {
             self.ops.push(op);
         }
         if spans_slots {
-            whole(&self.ops[first..])?;
+            fill_their_slots(&self.ops[first..])?;
         }
         self.groups.push(GroupSpan { addr, first: first as u32, len: count as u8 });
         Ok(at)
@@ -434,7 +371,7 @@ impl Reader<'_> {
             return self.memory_fetch(addr, word0, word1, word2);
         }
         let mut low = TexDword0R700::unpack_lenient(word0)?;
-        if low.tex_inst == TexInst::KEEP_GRADIENTS && !r700 {
+        if !tex_in_r600(low.tex_inst) && !r700 {
             return Err(CodeFault::Unknown { field: "TEX_INST", number });
         }
         low.alt_const &= r700;
@@ -576,8 +513,8 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
     })
 }
 
-/// An operation over two or four slots must stand in all of them.
-fn whole(ops: &[AluOp]) -> Read<()> {
+/// Checks that operations over two or four slots are in all of them.
+fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
         let wanted = match op.opcode.meaning {
             Meaning::Reduce(_) | Meaning::Cube => 4,

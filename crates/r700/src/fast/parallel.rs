@@ -1,24 +1,25 @@
-//! Wavefronts on all threads, and how what they leave comes together.
+//! Hands wavefronts to the threads of the host in batches, and puts their results together.
 //!
-//! A wavefront leaves its exports at their place among all lanes, if their target is one that the first wavefronts have
-//! shown. The rest, which is little or rare, a batch leaves in an outcome of its own, and these are put in order at the
-//! end. Nothing depends on who runs what.
+//! The exports of a wavefront go directly to their place among all lanes, if an earlier wavefront has shown their target.
+//! The rest is little or rare: each batch collects it in an outcome of its own, and these are added in order at the end.
+//! Nothing depends on which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reconverge_simt::workers::hand_out;
-use reconverge_simt::{Silent, Trap};
+use reconverge_simt::{GroupTrap, Silent};
 
 use super::Fast;
 use super::run::{Counts, Runner};
+use crate::cause::Cause;
+use crate::chip::LANES;
 use crate::code::ExportKind;
-use crate::launch::{Exported, LANES, MemoryOutcome, Outcome};
-use crate::reference::{Cause, Wave};
-use crate::run::Origin;
+use crate::outcome::{Exported, MemoryOutcome, Outcome};
+use crate::wave::{Origin, Wave};
 
-/// Wavefronts that a thread takes at a time.
+/// Wavefronts of a batch.
 pub(super) const BATCH: usize = 16;
 
 /// Wavefronts that run before all others, so that most export targets are known.
@@ -30,7 +31,7 @@ struct Place<'a> {
     exports: Vec<Part<'a>>,
 }
 
-/// The batch's part of an [`Exported`], of which nobody has written anything before.
+/// A batch's part of an [`Exported`], not yet initialised.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,
@@ -39,7 +40,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Takes what the wavefront at `lanes` of the batch has left: writes each of these lanes.
+    /// Writes the exports of the wavefront at `lanes` of the batch: each of these lanes.
     fn take(&mut self, wave: &Wave, lanes: Range<usize>) {
         let nothing = ([[0; 4]; LANES], [0; LANES]);
         let (values, written) = wave.exported(self.kind, self.base).unwrap_or(nothing);
@@ -48,7 +49,7 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`: all that follow those whose results are in `outcome`, which has no more lanes.
+/// Runs the wavefronts at `places`: all after those whose results are in `outcome`, which has no more lanes.
 ///
 /// # Errors
 /// The first trap in the order of lanes.
@@ -57,7 +58,7 @@ pub(super) fn run(
     fast: &Fast,
     places: &[usize],
     outcome: &mut Outcome,
-) -> Result<Counts, Trap<Cause>> {
+) -> Result<Counts, GroupTrap<Cause>> {
     let total = origin.launch.lanes;
     let start = outcome.killed.len();
     assert_eq!(places.len(), (total - start).div_ceil(origin.width()), "these are all the others");
@@ -82,7 +83,7 @@ pub(super) fn run(
             place.exports.push(Part { kind: *kind, base: *base, values, written });
         }
     }
-    // Nobody needs to know what comes behind a trap.
+    // Batches after a trap are not needed.
     let trapped = AtomicUsize::new(usize::MAX);
     let work = |worker: &mut Worker<'_>, (number, (places, place)): (usize, (&[usize], Place<'_>))| {
         let result = worker.batch(places, place, || trapped.load(Ordering::Relaxed) < number);
@@ -92,7 +93,7 @@ pub(super) fn run(
         result
     };
     let done = hand_out(
-        rayon::current_num_threads(),
+        origin.options.workers(),
         batches.into_iter().enumerate(),
         || Worker::new(origin, fast),
         work,
@@ -100,7 +101,7 @@ pub(super) fn run(
     let rests = done.results.into_iter().collect::<Result<Vec<_>, _>>()?;
     for Exported { values, written, .. } in &mut exports {
         // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written each lane of
-        // each wavefront from `start` on, of which there are enough for all lanes; there is room for them.
+        // each wavefront from `start` on, which are all lanes; there is room for them.
         unsafe {
             values.set_len(total);
             written.set_len(total);
@@ -110,12 +111,12 @@ pub(super) fn run(
     for (first, rest) in (start..).step_by(lanes).zip(rests) {
         append(outcome, rest, first..total.min(first + lanes), total);
     }
-    let mut counts = Runner::new(fast).counts();
-    done.workers.into_iter().for_each(|worker| counts.add(&worker.runner.counts()));
+    let mut counts = Counts::new(&fast.lowered);
+    done.workers.iter().for_each(|worker| counts.add(worker.runner.counts()));
     Ok(counts)
 }
 
-/// What a thread uses again for each of its batches.
+/// What a thread keeps between its batches.
 struct Worker<'a> {
     runner: Runner<'a>,
     wave: Wave,
@@ -126,13 +127,13 @@ impl<'a> Worker<'a> {
         Worker { runner: Runner::new(fast), wave: origin.wave(0, fast.room()) }
     }
 
-    /// Runs a batch, until `stop` says that nobody needs it: that one before has trapped. Gives what has no place.
+    /// Runs a batch until `stop` says that its result is not needed. Gives the results that have no place.
     fn batch(
         &mut self,
         starts: &[usize],
         mut place: Place<'_>,
         stop: impl Fn() -> bool,
-    ) -> Result<Outcome, Trap<Cause>> {
+    ) -> Result<Outcome, GroupTrap<Cause>> {
         let Place { killed, exports } = &mut place;
         let mut rest = Outcome::default();
         for start in starts {
@@ -140,12 +141,13 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.wave.restart(*start);
-            self.runner.finish(&mut self.wave, &mut Silent)?;
+            let end = self.runner.run(&mut self.wave, u64::MAX, &mut Silent);
+            end.map_err(|trap| self.wave.trapped(trap))?;
             let own = rest.killed.len()..rest.killed.len() + self.wave.count;
             exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone()));
             let others = |kind, base| !exports.iter().any(|part| (part.kind, part.base) == (kind, base));
-            self.wave.leave_exports_to(&mut rest, killed.len(), others);
-            self.wave.leave_others_to(&mut rest);
+            self.wave.add_exports_to(&mut rest, killed.len(), others);
+            self.wave.add_others_to(&mut rest);
         }
         let ended = take(&mut rest.killed);
         killed[..ended.len()].copy_from_slice(&ended);
@@ -153,7 +155,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds what a batch of these lanes, of `total`, left besides what is in its place.
+/// Adds the results of a batch that have no place. The batch has these lanes, of `total`.
 fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: usize) {
     outcome.add_counts(&rest);
     for exported in &rest.exports {

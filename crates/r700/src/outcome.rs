@@ -1,0 +1,128 @@
+//! What a run gives: exports, memory, counts, fidelity.
+
+use std::collections::BTreeSet;
+
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Fidelity, Mask, Statistics};
+
+use crate::chip::LANES;
+use crate::code::ExportKind;
+use crate::flow::Open;
+#[cfg(doc)]
+use crate::launch::Launch;
+use crate::rules::Rule;
+
+/// How exact a run was: what it executed, and which disputed readings it leaned on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// ALU and fetch instructions by name, wave-wide executions.
+    pub report: Report,
+    /// Rules that decided something.
+    pub rules: BTreeSet<Rule>,
+}
+
+impl Executed {
+    /// Counts an instruction.
+    pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
+        self.report.count(name, fidelity, 1);
+        self.rules.extend(rule);
+    }
+
+    /// Adds another wavefront's.
+    pub fn add(&mut self, other: &Executed) {
+        self.report.add(&other.report);
+        self.rules.extend(&other.rules);
+    }
+}
+
+/// Values of one export target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Pixel, position or parameter.
+    pub kind: ExportKind,
+    /// ARRAY_BASE, with the number of the register in its burst added.
+    pub base: u16,
+    /// x, y, z, w for each lane; 0 where nothing was written.
+    pub values: Vec<[u32; 4]>,
+    /// Which components each lane wrote; bit 0 is x.
+    pub written: Vec<u8>,
+}
+
+/// What a geometry program emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emission {
+    /// The number of the wavefront's first lane, [`Launch::first_lane`] included.
+    pub first_lane: usize,
+    /// The lanes of the wavefront that emitted.
+    pub lanes: Mask,
+    /// Whether a vertex ended.
+    pub vertex: bool,
+    /// Whether a strip ended.
+    pub cut: bool,
+}
+
+/// Memory after a run. A lane-private space is a list of dwords for each lane, as long as the lane's wavefront used; if no
+/// lane has written, there is no list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryOutcome {
+    /// Scratch memory.
+    pub scratch: Vec<Vec<u32>>,
+    /// The reduction buffer.
+    pub reduction: Vec<Vec<u32>>,
+    /// The ring.
+    pub ring: Vec<Vec<u32>>,
+    /// Stream-out records of the four streams.
+    pub streams: [Vec<Vec<u32>>; 4],
+    /// The scatter buffer.
+    pub scatter: Vec<u32>,
+    /// The global registers.
+    pub global: Vec<[[u32; LANES]; 4]>,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Export targets, in the order of kind and base.
+    pub exports: Vec<Exported>,
+    /// Lanes that a KILL removed or that were not covered.
+    pub killed: Vec<bool>,
+    /// Memory.
+    pub memory: MemoryOutcome,
+    /// What a geometry program emitted, in order.
+    pub emissions: Vec<Emission>,
+    /// Counts: see [`Wave`](crate::wave::Wave) for what is counted.
+    pub statistics: Statistics,
+    /// How exact it was.
+    pub fidelity: Executed,
+    /// Stack entries that the deepest wavefront needed.
+    pub stack_needed: u32,
+    /// In strict mode what the first wavefront that ended with entries on its stack had there: not a trap.
+    pub finding: Option<Open>,
+}
+
+impl Outcome {
+    /// The export target, if anything was written to it.
+    pub fn export(&self, kind: ExportKind, base: u16) -> Option<&Exported> {
+        self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
+    }
+
+    /// The export target, added with zeros for `lanes` lanes if it is not there.
+    pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
+        let place =
+            self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
+        let place = place.unwrap_or_else(|place| {
+            let (values, written) = (vec![[0; 4]; lanes], vec![0; lanes]);
+            self.exports.insert(place, Exported { kind, base, values, written });
+            place
+        });
+        &mut self.exports[place]
+    }
+
+    /// Adds the counts of later lanes.
+    pub(crate) fn add_counts(&mut self, other: &Outcome) {
+        self.statistics.add(&other.statistics);
+        self.fidelity.add(&other.fidelity);
+        self.stack_needed = self.stack_needed.max(other.stack_needed);
+        self.finding = self.finding.or(other.finding);
+    }
+}

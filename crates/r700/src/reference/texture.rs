@@ -1,0 +1,378 @@
+//! Texture instructions: what a lane's coordinates, gradients and level of detail are; the sampler is
+//! [`reconverge_simt::texture`].
+//!
+//! Source: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; where coordinates, layers and
+//! reference values lie in the source register is read off Mesa's `r600_shader.c`. The manual does not describe the
+//! filters' arithmetic: results other than nearest texels are a recommended reading.
+
+use reconverge_isa::word::sign_extend;
+use reconverge_simt::texture::{
+    Image, Position, Sampler, Shape, gather, lod_of_gradients, sample, sample_bits, sample_compare, weights,
+};
+use reconverge_simt::{Fidelity, Lane, Mask, Observer};
+
+use crate::cause::Cause;
+use crate::chip::LANES;
+use crate::code::Fetch;
+use crate::rules::Rule;
+use crate::texture::{Texture, TextureSampler};
+use crate::wave::{Values, Wave};
+use crate::words::{CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst};
+
+/// Where a sample's level of detail comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lod {
+    /// The neighbours in the quad.
+    Quad,
+    /// SET_GRADIENTS_H and SET_GRADIENTS_V.
+    Gradients,
+    /// w.
+    Register,
+    /// 0.
+    Zero,
+}
+
+/// One of the sixteen SAMPLE instructions.
+#[derive(Clone, Copy, Debug)]
+struct SampleKind {
+    lod: Lod,
+    /// Whether w is added to the level of detail.
+    biased: bool,
+    compare: bool,
+}
+
+/// What a SAMPLE instruction is; `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
+/// that the gradients decide nothing.
+fn sample_kind(inst: TexInst) -> Option<SampleKind> {
+    let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
+    match inst {
+        TexInst::SAMPLE => kind(Lod::Quad, false, false),
+        TexInst::SAMPLE_L | TexInst::SAMPLE_G_L => kind(Lod::Register, false, false),
+        TexInst::SAMPLE_LB => kind(Lod::Quad, true, false),
+        TexInst::SAMPLE_LZ | TexInst::SAMPLE_G_LZ => kind(Lod::Zero, false, false),
+        TexInst::SAMPLE_G => kind(Lod::Gradients, false, false),
+        TexInst::SAMPLE_G_LB => kind(Lod::Gradients, true, false),
+        TexInst::SAMPLE_C => kind(Lod::Quad, false, true),
+        TexInst::SAMPLE_C_L | TexInst::SAMPLE_C_G_L => kind(Lod::Register, false, true),
+        TexInst::SAMPLE_C_LB => kind(Lod::Quad, true, true),
+        TexInst::SAMPLE_C_LZ | TexInst::SAMPLE_C_G_LZ => kind(Lod::Zero, false, true),
+        TexInst::SAMPLE_C_G => kind(Lod::Gradients, false, true),
+        TexInst::SAMPLE_C_G_LB => kind(Lod::Gradients, true, true),
+        TexInst::LD
+        | TexInst::GET_TEXTURE_RESINFO
+        | TexInst::GET_NUMBER_OF_SAMPLES
+        | TexInst::GET_LOD
+        | TexInst::GET_GRADIENTS_H
+        | TexInst::GET_GRADIENTS_V
+        | TexInst::GET_LERP
+        | TexInst::KEEP_GRADIENTS
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V
+        | TexInst::PASS
+        | TexInst::SET_CUBEMAP_INDEX
+        | TexInst::FETCH4 => None,
+    }
+}
+
+/// The words of a texture instruction.
+pub(super) struct Words<'a> {
+    pub(super) low: &'a TexDword0R700,
+    pub(super) high: &'a TexDword1,
+    pub(super) third: &'a TexDword2,
+}
+
+impl Wave {
+    /// A texture instruction.
+    pub(super) fn texture<O: Observer>(
+        &mut self,
+        fetch: &Fetch,
+        words: &Words<'_>,
+        lanes: Mask,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        let inst = words.low.tex_inst;
+        let gpr = i32::from(fetch.dst_gpr) + self.loop_offset(fetch.dst_rel)?;
+        let coordinates = self.coordinates(fetch, words.third, lanes)?;
+        let float = crate::lane::ONE;
+        let (values, one) = match inst {
+            TexInst::GET_GRADIENTS_H => (self.gradients(&coordinates, lanes, 1), float),
+            TexInst::GET_GRADIENTS_V => (self.gradients(&coordinates, lanes, 2), float),
+            TexInst::SET_GRADIENTS_H | TexInst::SET_GRADIENTS_V => {
+                let direction = usize::from(inst == TexInst::SET_GRADIENTS_V);
+                self.held.gradients[direction] = Some(Box::new(coordinates));
+                self.fidelity.count(inst.name(), Fidelity::Specified, None);
+                return Ok(());
+            }
+            TexInst::KEEP_GRADIENTS => {
+                self.held.gradients =
+                    [1, 2].map(|step| Some(Box::new(self.gradients(&coordinates, lanes, step))));
+                let rule = Some(Rule::KEEP_GRADIENTS_TAKES_THE_QUADS);
+                self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
+                return Ok(());
+            }
+            TexInst::SET_CUBEMAP_INDEX => {
+                self.held.cubemap_index = Some(Box::new(coordinates[0]));
+                let rule = Some(Rule::CUBEMAP_INDEX_IS_THE_ELEMENT);
+                self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
+                return Ok(());
+            }
+            TexInst::PASS => (coordinates, float),
+            TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
+            // No resource here has more than one sample.
+            TexInst::GET_NUMBER_OF_SAMPLES => ([[1; LANES]; 4], 1),
+            TexInst::GET_LOD
+            | TexInst::GET_LERP
+            | TexInst::FETCH4
+            | TexInst::LD
+            | TexInst::SAMPLE
+            | TexInst::SAMPLE_L
+            | TexInst::SAMPLE_LB
+            | TexInst::SAMPLE_LZ
+            | TexInst::SAMPLE_G
+            | TexInst::SAMPLE_G_L
+            | TexInst::SAMPLE_G_LB
+            | TexInst::SAMPLE_G_LZ
+            | TexInst::SAMPLE_C
+            | TexInst::SAMPLE_C_L
+            | TexInst::SAMPLE_C_LB
+            | TexInst::SAMPLE_C_LZ
+            | TexInst::SAMPLE_C_G
+            | TexInst::SAMPLE_C_G_L
+            | TexInst::SAMPLE_C_G_LB
+            | TexInst::SAMPLE_C_G_LZ => (self.read_texture(words, &coordinates, lanes)?, float),
+        };
+        self.write_selected(gpr, fetch, lanes, &values, one, observer)
+    }
+
+    /// The four coordinates, also for the neighbours in the quad, whose values the derivatives need.
+    fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2, lanes: Mask) -> Result<Values, Cause> {
+        let source = self.source_register(fetch)?;
+        let quads = self.whole_quads(lanes);
+        let mut coordinates = [[0; LANES]; 4];
+        let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
+        for (value, select) in coordinates.iter_mut().zip(selects) {
+            let chan = match select {
+                SelTexSrc::X => 0,
+                SelTexSrc::Y => 1,
+                SelTexSrc::Z => 2,
+                SelTexSrc::W => 3,
+                // Mesa writes 7 for coordinates that the resource does not use; what is read is not documented.
+                SelTexSrc::ZERO | SelTexSrc::MASK => continue,
+                SelTexSrc::ONE => {
+                    *value = [crate::lane::ONE; LANES];
+                    continue;
+                }
+            };
+            *value = self.read_register(source, chan, quads, fetch.src_rel)?;
+        }
+        Ok(coordinates)
+    }
+
+    /// Differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` less lane 0.
+    fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
+        self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
+        let mut out = [[0; LANES]; 4];
+        for (result, value) in out.iter_mut().zip(values) {
+            for lane in lanes.lanes() {
+                let first = lane.index() & !3;
+                result[lane.index()] = crate::lane::add(value[first + step], crate::lane::neg(value[first]));
+            }
+        }
+        out
+    }
+
+    /// The bound texture; `None` in lenient mode when there is none.
+    fn bound<'a>(
+        &self,
+        launch: &'a crate::launch::Launch,
+        words: &Words<'_>,
+    ) -> Result<Option<&'a Texture>, Cause> {
+        let resources = if words.low.alt_const { &launch.alternate } else { &launch.resources };
+        match resources.textures.get(&words.low.resource_id) {
+            None if self.strict() => Err(Cause::NoResource { what: "texture", id: words.low.resource_id }),
+            found => Ok(found),
+        }
+    }
+
+    /// Width, height, depth or layers, and number of levels, of level x. A level that is not there is 0 in size.
+    fn resource_info(
+        &mut self,
+        words: &Words<'_>,
+        coordinates: &Values,
+        lanes: Mask,
+    ) -> Result<Values, Cause> {
+        self.fidelity.count("GET_TEXTURE_RESINFO", Fidelity::Specified, None);
+        let mut values = [[0; LANES]; 4];
+        let launch = self.launch.clone();
+        let Some(texture) = self.bound(&launch, words)? else { return Ok(values) };
+        let levels = texture.image.levels();
+        for lane in lanes.lanes().map(Lane::index) {
+            if let Some(level) = levels.get(coordinates[0][lane] as usize) {
+                let depth = match texture.image.shape() {
+                    Shape::Cube | Shape::CubeArray => level.depth / 6,
+                    Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => level.depth,
+                };
+                (values[0][lane], values[1][lane], values[2][lane]) = (level.width, level.height, depth);
+            }
+            values[3][lane] = levels.len() as u32;
+        }
+        Ok(values)
+    }
+
+    fn read_texture(
+        &mut self,
+        words: &Words<'_>,
+        coordinates: &Values,
+        lanes: Mask,
+    ) -> Result<Values, Cause> {
+        let inst = words.low.tex_inst;
+        let mut values = [[0; LANES]; 4];
+        let launch = self.launch.clone();
+        let Some(texture) = self.bound(&launch, words)? else { return Ok(values) };
+        let image = &texture.image;
+        let offset = offsets(words.third);
+        let mut store = |lane: usize, texel: [u32; 4]| {
+            for (value, component) in values.iter_mut().zip(texel) {
+                value[lane] = component;
+            }
+        };
+        if inst == TexInst::LD {
+            self.fidelity.count(inst.name(), Fidelity::Specified, None);
+            for lane in lanes.lanes().map(Lane::index) {
+                let at = |axis: usize| i64::from(coordinates[axis][lane] as i32) + i64::from(offset[axis]);
+                let (y, z) = match image.shape() {
+                    Shape::D1 => (0, 0),
+                    Shape::D1Array => (0, at(2)),
+                    Shape::D2 => (at(1), 0),
+                    Shape::D3 | Shape::D2Array | Shape::Cube | Shape::CubeArray => (at(1), at(2)),
+                };
+                // Outside the image a load gives 0.
+                store(lane, image.texel(coordinates[3][lane] as usize, at(0), y, z).unwrap_or_default());
+            }
+            return Ok(values);
+        }
+        let resources = if words.low.alt_const { &launch.alternate } else { &launch.resources };
+        let state = match resources.samplers.get(&words.third.sampler_id) {
+            Some(state) => *state,
+            None if self.strict() => {
+                return Err(Cause::NoResource { what: "sampler", id: words.third.sampler_id });
+            }
+            None => TextureSampler::default(),
+        };
+        let unnormalised = words.high.coord_type_x == CoordType::UNNORMALIZED;
+        let sampler = Sampler { unnormalised, ..state.sampler };
+        let kind = sample_kind(inst).unwrap_or(SampleKind { lod: Lod::Quad, biased: false, compare: false });
+        if inst == TexInst::GET_LERP {
+            let rule = Some(Rule::GET_LERP_GIVES_FOUR_WEIGHTS);
+            self.fidelity.count(inst.name(), Fidelity::Recommended, rule);
+        } else {
+            let rule = Some(Rule::LOD_BIAS_IN_EIGHTHS);
+            self.fidelity.count(inst.name(), exactness(&sampler, image), rule);
+        }
+        let gradients = match kind.lod {
+            Lod::Gradients => Some(self.loaded_gradients()?),
+            Lod::Quad => {
+                self.fidelity.rules.insert(Rule::GRADIENTS_ARE_COARSE);
+                None
+            }
+            Lod::Register | Lod::Zero => None,
+        };
+        let index = self.held.cubemap_index.as_deref();
+        let bias = sign_extend(words.high.lod_bias.into(), 7) as f32 / 8.0;
+        for lane in lanes.lanes().map(Lane::index) {
+            let coordinate = |axis: usize, lane: usize| f32::from_bits(coordinates[axis][lane]);
+            let own = [0, 1, 2, 3].map(|axis| coordinate(axis, lane));
+            let across = |step: usize| {
+                let first = lane & !3;
+                [0, 1, 2].map(|axis| coordinate(axis, first + step) - coordinate(axis, first))
+            };
+            let lod = match (&gradients, kind.lod) {
+                (Some([h, v]), _) => {
+                    let of = |values: &Values| [0, 1, 2].map(|axis| f32::from_bits(values[axis][lane]));
+                    lod_of_gradients(image, &sampler, of(h), of(v))
+                }
+                (None, Lod::Register) => own[3],
+                (None, Lod::Zero) => 0.0,
+                (None, Lod::Quad | Lod::Gradients) => lod_of_gradients(image, &sampler, across(1), across(2)),
+            };
+            let lod = lod + bias + if kind.biased { own[3] } else { 0.0 };
+            let position = position(image, own, offset, lod, index.map(|index| f32::from_bits(index[lane])));
+            let texel = if inst == TexInst::GET_LOD {
+                let clamped = (lod + sampler.lod_bias)
+                    .max(sampler.min_lod)
+                    .min(sampler.max_lod)
+                    .clamp(0.0, image.levels().len() as f32 - 1.0);
+                [clamped.to_bits(), lod.to_bits(), 0, 0]
+            } else if inst == TexInst::GET_LERP {
+                weights(image, &sampler, &position).map(f32::to_bits)
+            } else if inst == TexInst::FETCH4 {
+                gather(image, &sampler, &position).map(|texel| texel[0])
+            } else if kind.compare {
+                // With a level of detail in w the reference value is in z, otherwise in w (Mesa).
+                let in_z = kind.biased || kind.lod == Lod::Register;
+                let reference = if in_z { own[2] } else { own[3] };
+                [sample_compare(image, &sampler, &position, state.compare, reference).to_bits(); 4]
+            } else if texture.integer {
+                sample_bits(image, &sampler, &position)
+            } else {
+                sample(image, &sampler, &position)
+            };
+            store(lane, texel);
+        }
+        Ok(values)
+    }
+
+    /// What SET_GRADIENTS_H and _V of this clause have loaded.
+    fn loaded_gradients(&self) -> Result<[Values; 2], Cause> {
+        let mut both = [[[0; LANES]; 4]; 2];
+        for (values, loaded) in both.iter_mut().zip(&self.held.gradients) {
+            match loaded {
+                Some(loaded) => *values = **loaded,
+                None if self.strict() => return Err(Cause::Gradients),
+                None => {}
+            }
+        }
+        Ok(both)
+    }
+}
+
+/// Nearest texels are as documented; what is filtered is our reading of the filter.
+fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
+    use reconverge_simt::texture::Filter;
+    let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest;
+    if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
+}
+
+/// OFFSET_X to OFFSET_Z in whole texels; they count halves, and compilers write even numbers.
+fn offsets(third: &TexDword2) -> [i32; 3] {
+    [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
+}
+
+/// Where to sample: the layer of an array is in z; a cube's coordinates are those that CUBE and the usual
+/// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element; `index` is the element
+/// that SET_CUBEMAP_INDEX has set.
+fn position(
+    image: &Image,
+    [x, y, z, _]: [f32; 4],
+    offset: [i32; 3],
+    lod: f32,
+    index: Option<f32>,
+) -> Position {
+    let plain = Position { coordinates: [x, y, z], layer: z, offset, lod };
+    match image.shape() {
+        Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => plain,
+        Shape::Cube | Shape::CubeArray => {
+            let number = libm::rintf(z).clamp(0.0, 65_535.0) as u32;
+            let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
+            let coordinates = match number % 8 {
+                0 => [1.0, -tc, -sc],
+                1 => [-1.0, -tc, sc],
+                2 => [sc, 1.0, tc],
+                3 => [sc, -1.0, -tc],
+                4 => [sc, -tc, 1.0],
+                _ => [-sc, -tc, -1.0],
+            };
+            Position { coordinates, layer: index.unwrap_or((number / 8) as f32), ..plain }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! A wavefront: registers, flow state, the state of its clause, its exports and memory. The engines run it.
+
+mod results;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_simt::registers::Row;
+use reconverge_simt::{
+    Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow, Statistics,
+    Trap, Why,
+};
+
+use crate::cause::Cause;
+use crate::chip::LANES;
+use crate::code::{CfOp, Code, ExportKind};
+use crate::flow::{Flow, FlowFault, FlowSetup};
+use crate::launch::Launch;
+use crate::memory::{Simd, Space, Spaces};
+use crate::outcome::{Emission, Executed};
+use crate::rules::Rule;
+use crate::stack::stack_needed;
+pub(crate) use results::Target;
+
+/// One component of a register for every lane.
+pub(crate) type Lanes = [u32; LANES];
+
+/// Four components for every lane.
+pub(crate) type Values = [Lanes; 4];
+
+/// PV.x to PV.w and PS have rows after the registers.
+pub(crate) const PREVIOUS: usize = 5;
+
+/// The next instruction of a wavefront.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Before a control-flow instruction.
+    ControlFlow,
+    /// Before a group of the clause that the control-flow instruction runs.
+    Group(usize),
+    /// Before a fetch instruction, for these lanes.
+    Fetch(usize, Mask),
+}
+
+/// State of an ALU clause: each begins with the default.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClauseState {
+    /// Which of PV and PS the group before has defined; slot t is PS. The values are in the rows after the registers.
+    pub(crate) defined: [bool; 5],
+    /// AR.x to AR.w.
+    pub(crate) address: [[i32; LANES]; 4],
+    /// Which of them a MOVA of this clause has written.
+    pub(crate) address_defined: [bool; 4],
+    /// The predicate bits.
+    pub(crate) predicate: Mask,
+    /// Whether a PRED_SET* of this clause has written them.
+    pub(crate) predicate_written: bool,
+    /// Whether a group has updated the execute mask.
+    pub(crate) mask_updated: bool,
+}
+
+impl Default for ClauseState {
+    fn default() -> Self {
+        ClauseState {
+            defined: [false; 5],
+            address: [[0; LANES]; 4],
+            address_defined: [false; 4],
+            predicate: Mask(u64::MAX),
+            predicate_written: false,
+            mask_updated: false,
+        }
+    }
+}
+
+/// What texture instructions load for later ones of the same clause.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    /// Loaded by SET_GRADIENTS_H and _V, or by KEEP_GRADIENTS.
+    pub(crate) gradients: [Option<Box<Values>>; 2],
+    /// Loaded by SET_CUBEMAP_INDEX.
+    pub(crate) cubemap_index: Option<Box<Lanes>>,
+}
+
+/// What the wavefronts of a launch are made of.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) code: Arc<Code>,
+    pub(crate) fetch_code: Option<Arc<Code>>,
+    pub(crate) launch: Arc<Launch>,
+    pub(crate) options: Options,
+}
+
+impl Origin {
+    pub(crate) fn new(program: &Program, launch: Launch, options: &Options) -> Origin {
+        let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
+        Origin { code, fetch_code: launch.fetch_code(), launch: Arc::new(launch), options: *options }
+    }
+
+    /// The wavefront whose first lane is at `place`, with rows after its registers.
+    pub(crate) fn wave(&self, place: usize, room: &[Row<LANES>]) -> Wave {
+        let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
+        Wave::with_room(code, fetch_code, launch, self.options, place, room)
+    }
+
+    /// Lanes of a wavefront.
+    pub(crate) fn width(&self) -> usize {
+        self.launch.chip.wave_width.into()
+    }
+
+    /// The place in the launch of each wavefront's first lane.
+    pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
+        (0..self.launch.lanes).step_by(self.width())
+    }
+}
+
+/// A wavefront with everything it owns.
+///
+/// What [`Statistics`] counts:
+///
+/// * `instructions`: control-flow instructions (exports and the words that start clauses among them), ALU groups and fetch
+///   instructions, as issued. A clause that no lane runs counts once, as its word. An instruction that traps counts.
+/// * `lane_instructions`: the lanes of each. For a control-flow instruction the active ones, whatever its condition; for
+///   an ALU group the active ones, in WHOLE_QUAD_MODE all of their quads; for a fetch instruction those that pass the
+///   condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD change nothing here.
+/// * `divergent_branches`: ALU groups whose UPDATE_EXECUTE_MASK parts the active lanes: some stay active and some do not.
+///   Conditions of control-flow instructions do not count: a boolean is the same for all lanes, so that only
+///   VALID_PIXEL_MODE can split them, and those lanes are no longer valid.
+#[derive(Clone, Debug)]
+pub struct Wave {
+    pub(crate) code: Arc<Code>,
+    pub(crate) fetch_code: Option<Arc<Code>>,
+    pub(crate) launch: Arc<Launch>,
+    pub(crate) options: Options,
+    /// The place of the first lane in the launch, and the number of lanes.
+    pub(crate) place: usize,
+    pub(crate) count: usize,
+    pub(crate) flow: Flow,
+    pub(crate) at: At,
+    /// Registers, then clause temporaries, four components each; then PV and PS; then the rows of the fast engine, if that
+    /// runs.
+    pub(crate) registers: Vec<Row<LANES>>,
+    pub(crate) clause: Box<ClauseState>,
+    pub(crate) spaces: Spaces,
+    /// What all wavefronts share.
+    pub(crate) simd: Simd,
+    /// What texture instructions of this clause have loaded for later ones.
+    pub(crate) held: Held,
+    pub(crate) exports: BTreeMap<(ExportKind, u16), Target>,
+    pub(crate) emissions: Vec<Emission>,
+    pub(crate) acknowledges: u32,
+    pub(crate) statistics: Statistics,
+    pub(crate) fidelity: Executed,
+}
+
+impl Wave {
+    /// The wavefront whose first lane is at `place` of the launch, before its first instruction.
+    ///
+    /// `code` is the launch's program and `fetch_code` its fetch program, both decoded with
+    /// [`Launch::code_options`].
+    pub fn new(
+        code: Arc<Code>,
+        fetch_code: Option<Arc<Code>>,
+        launch: Arc<Launch>,
+        options: Options,
+        place: usize,
+    ) -> Wave {
+        Wave::with_room(code, fetch_code, launch, options, place, &[])
+    }
+
+    /// [`Wave::new`] with rows after the registers, for an engine's own use.
+    pub(crate) fn with_room(
+        code: Arc<Code>,
+        fetch_code: Option<Arc<Code>>,
+        launch: Arc<Launch>,
+        options: Options,
+        place: usize,
+        room: &[Row<LANES>],
+    ) -> Wave {
+        let flow = Flow::new(FlowSetup {
+            wave_width: launch.chip.wave_width,
+            valid: Mask::NONE,
+            stack_size: launch.stack_size,
+            loop_constants: launch.resources.loop_constants,
+            booleans: launch.resources.booleans,
+            call_limit: launch.call_limit,
+            dx10_loop_limit: launch.dx10_loop_limit,
+            start: launch.start,
+            fetch_start: launch.fetch_program.as_ref().map(|fetch| fetch.start),
+            strict: options.mode == Mode::Strict,
+        });
+        let rows = launch.register_rows() + PREVIOUS;
+        let mut registers = Vec::with_capacity(rows + room.len());
+        registers.resize(rows, Row::ZERO);
+        registers.extend_from_slice(room);
+        let mut wave = Wave {
+            code,
+            fetch_code,
+            options,
+            place,
+            count: 0,
+            flow,
+            at: At::ControlFlow,
+            registers,
+            clause: Box::default(),
+            spaces: Spaces::new(launch.scratch_dwords, launch.record_dwords),
+            simd: Simd::default(),
+            held: Held::default(),
+            exports: BTreeMap::new(),
+            emissions: Vec::new(),
+            acknowledges: 0,
+            statistics: Statistics::default(),
+            fidelity: Executed::default(),
+            launch,
+        };
+        wave.restart(place);
+        wave
+    }
+
+    /// Becomes the wavefront whose first lane is at `place`, before its first instruction. What all wavefronts share
+    /// stays as it is.
+    pub(crate) fn restart(&mut self, place: usize) {
+        let Wave {
+            code: _,
+            fetch_code: _,
+            launch,
+            options: _,
+            place: own_place,
+            count,
+            flow,
+            at,
+            registers,
+            clause,
+            spaces,
+            simd: _,
+            held,
+            exports,
+            emissions,
+            acknowledges,
+            statistics,
+            fidelity,
+        } = self;
+        let (lanes, valid) = launch.wave_lanes(place);
+        (*own_place, *count, *at) = (place, lanes, At::ControlFlow);
+        flow.restart(valid);
+        registers[..launch.register_rows() + PREVIOUS].fill(Row::ZERO);
+        for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
+            let values = input.values.get(place..).unwrap_or_default();
+            let values = &values[..values.len().min(lanes)];
+            for (chan, row) in registers[usize::from(input.gpr) * 4..][..4].iter_mut().enumerate() {
+                row.0.iter_mut().zip(values).for_each(|(lane, value)| *lane = value[chan]);
+            }
+        }
+        **clause = ClauseState::default();
+        spaces.clear();
+        *held = Held::default();
+        exports.clear();
+        emissions.clear();
+        *acknowledges = 0;
+        *statistics = Statistics::default();
+        *fidelity = Executed::default();
+    }
+
+    /// The number of the first lane in the whole launch.
+    pub(crate) fn first_lane(&self) -> usize {
+        self.launch.first_lane + self.place
+    }
+
+    /// The wavefront in the whole launch.
+    pub(crate) fn group_id(&self) -> GroupId {
+        GroupId::Lanes { first: self.first_lane() }
+    }
+
+    /// Sets what all wavefronts share, as the wavefront before has left it.
+    pub fn set_simd(&mut self, simd: Simd) {
+        self.simd = simd;
+    }
+
+    /// What all wavefronts share, as this one has it.
+    pub fn simd(&self) -> &Simd {
+        &self.simd
+    }
+
+    /// The flow state.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// A register component of one lane; `None` where the program has no such register.
+    pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
+        let row = self.row(register.into(), chan)?;
+        Some(self.registers[row].0[lane.index()])
+    }
+
+    /// The counts so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The fidelity of the run so far.
+    pub fn fidelity(&self) -> &Executed {
+        &self.fidelity
+    }
+
+    /// Acknowledges that writes and fetch clauses have asked for and no WAIT_ACK has waited for.
+    pub fn acknowledges(&self) -> u32 {
+        self.acknowledges
+    }
+
+    /// Whether undefined behaviour traps.
+    pub(crate) fn strict(&self) -> bool {
+        self.options.mode == Mode::Strict
+    }
+
+    // Registers.
+
+    fn row(&self, register: i32, chan: usize) -> Option<usize> {
+        self.launch.register_row(register, chan)
+    }
+
+    /// The row of PV or PS.
+    pub(crate) fn previous_row(&self, slot: usize) -> usize {
+        self.launch.register_rows() + slot
+    }
+
+    pub(crate) fn outside<T>(&mut self, register: i32, lenient: T) -> Result<T, Cause> {
+        self.fidelity.rules.insert(Rule::BAD_INDEX_READS_R0);
+        if self.strict() {
+            return Err(Cause::Register { register, declared: self.launch.num_gprs });
+        }
+        Ok(lenient)
+    }
+
+    /// Component `chan` of `register` in all lanes. Outside the registers it is R0 ([`Rule::BAD_INDEX_READS_R0`]);
+    /// `relative`: the register number contains an index.
+    pub(crate) fn read_register(
+        &mut self,
+        register: i32,
+        chan: usize,
+        lanes: Mask,
+        relative: bool,
+    ) -> Result<Lanes, Cause> {
+        match self.row_for(register, chan, relative) {
+            Some(row) => Ok(self.registers[row].0),
+            None if lanes.is_empty() => Ok([0; LANES]),
+            None => self.outside(register, self.registers[chan].0),
+        }
+    }
+
+    /// An indexed access reaches the allocation only, not the clause temporaries.
+    pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
+        if relative && !(0..i32::from(self.launch.num_gprs)).contains(&register) {
+            return None;
+        }
+        self.row(register, chan)
+    }
+
+    /// Writes `values` to component `chan` of `register` in `lanes`; outside the registers the write is dropped.
+    pub(crate) fn write_register<O: Observer>(
+        &mut self,
+        register: i32,
+        chan: usize,
+        lanes: Mask,
+        values: &Lanes,
+        relative: bool,
+        observer: &mut O,
+    ) -> Result<(), Cause> {
+        let Some(row) = self.row_for(register, chan, relative) else {
+            return if lanes.any() { self.outside(register, ()) } else { Ok(()) };
+        };
+        for lane in lanes.lanes() {
+            self.registers[row].0[lane.index()] = values[lane.index()];
+            if O::DATA {
+                let register = register as u32 * 4 + chan as u32;
+                observer.event(Event::Write { lane, register, value: values[lane.index()] });
+            }
+        }
+        Ok(())
+    }
+
+    /// aL if the operand is relative, else 0.
+    pub(crate) fn loop_offset(&self, relative: bool) -> Result<i32, Cause> {
+        match self.flow.loop_index() {
+            _ if !relative => Ok(0),
+            Some(index) => Ok(index),
+            None if self.strict() => Err(Cause::LoopIndex),
+            None => Ok(0),
+        }
+    }
+
+    /// Every lane of the wavefront in a quad that has one of `lanes`.
+    pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
+        Mask::from_fn(self.launch.chip.wave_width.into(), |lane| lanes.0 >> (lane.0 & !3) & 0xf != 0)
+    }
+
+    // Memory.
+
+    /// The dword of a space; 0 outside it.
+    pub(crate) fn load(&self, space: Space, lane: Lane, dword: usize) -> u32 {
+        match self.spaces.private(space) {
+            Some(private) => private.read(lane, dword),
+            None => self.simd.scatter.get(dword).copied().unwrap_or(0),
+        }
+    }
+
+    /// Stores a dword and gives whether it is in the space; outside the store is dropped.
+    pub(crate) fn store(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
+        match self.spaces.private_mut(space) {
+            Some(private) => private.write(lane, dword, value),
+            None => match self.simd.scatter.get_mut(dword) {
+                Some(place) => {
+                    *place = value;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    // The next instruction.
+
+    /// The control-flow instruction that is next, or whose clause runs, with its code.
+    fn op(&self) -> Option<(&Code, &CfOp)> {
+        let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
+        Some((code, &code.cf(self.flow.pc()).ok()?.op))
+    }
+
+    /// The address of the next instruction.
+    pub(crate) fn position(&self) -> u32 {
+        let pc = self.flow.pc();
+        match (self.at, self.op()) {
+            (At::Group(number), Some((code, CfOp::Alu(clause)))) => code.group(clause, number).addr,
+            (At::Fetch(number, _), Some((_, CfOp::Fetch(_, _, fetches)))) => fetches[number].addr,
+            _ => pc,
+        }
+    }
+
+    /// A trap of this wavefront, with its place in the launch.
+    pub(crate) fn trapped(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
+        GroupTrap { group: self.group_id(), words: None, trap }
+    }
+
+    /// The trap of the instruction at `pc` while `lanes` were active. The cause of a stack overflow gets what the whole
+    /// program needs.
+    pub(crate) fn trap<O: Observer>(
+        &self,
+        pc: u32,
+        lanes: Mask,
+        mut cause: Cause,
+        observer: &mut O,
+    ) -> Trap<Cause> {
+        if O::ENABLED {
+            observer.event(Event::Trap { mask: lanes });
+        }
+        if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
+            let needed = stack_needed(&self.code, self.launch.start);
+            *program = needed.map(|needed| needed.entries(*subentries_an_entry));
+        }
+        Trap { pc, lanes, cause }
+    }
+}
+
+impl FlowView for Wave {
+    fn issue(&self) -> Option<Issue> {
+        let issue = self.flow.issue()?;
+        let pc = self.position();
+        let mask = match (self.at, self.op()) {
+            (At::Fetch(_, lanes), _) => lanes,
+            (At::Group(_), Some((_, CfOp::Alu(clause)))) => self.flow.alu_lanes(clause.whole_quad_mode),
+            (At::Group(_) | At::ControlFlow, _) => issue.mask,
+        };
+        Some(Issue { pc, mask })
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        self.flow.why(lane)
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        FlowView::stack(&self.flow)
+    }
+}

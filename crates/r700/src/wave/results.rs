@@ -1,0 +1,106 @@
+//! From a wavefront that has ended to the outcome of the launch.
+
+use reconverge_simt::{Lane, Mask};
+
+use super::Wave;
+use crate::chip::LANES;
+use crate::code::ExportKind;
+use crate::memory::{Private, Simd};
+use crate::outcome::Outcome;
+
+/// Values that one export target has received.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) values: Box<[[u32; LANES]; 4]>,
+    pub(crate) written: [Mask; 4],
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Target { values: Box::new([[0; LANES]; 4]), written: [Mask::NONE; 4] }
+    }
+}
+
+impl Target {
+    /// The values of each lane of `kept` and, bit by bit, which components it has written; 0 for the other lanes.
+    fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
+        let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
+        for (chan, row) in self.values.iter().enumerate() {
+            let lanes = self.written[chan] & kept;
+            if lanes.is_empty() {
+                continue;
+            }
+            for lane in 0..LANES {
+                let wrote = lanes.0 >> lane & 1;
+                values[lane][chan] = row[lane] * wrote as u32;
+                written[lane] |= (wrote as u8) << chan;
+            }
+        }
+        (values, written)
+    }
+}
+
+impl Wave {
+    /// Adds the results of this wavefront to the launch's outcome, and gives what it shares with the next one.
+    pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
+        let lanes = self.launch.lanes;
+        self.add_to(outcome, lanes);
+        self.simd
+    }
+
+    /// The values that each lane has exported to a target and, bit by bit, which components; 0 where there are none. Pixels
+    /// of lanes that are not valid do not reach the framebuffer, also when the lane was killed after its export
+    /// (MAN p. 47).
+    pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
+        let kept = if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) };
+        Some(self.exports.get(&(kind, base))?.by_lane(kept))
+    }
+
+    /// Adds the results of this wavefront to an outcome of `lanes` lanes, which has those of the wavefronts before.
+    pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize) {
+        self.add_exports_to(outcome, lanes, |_, _| true);
+        self.add_others_to(outcome);
+    }
+
+    /// Adds the exports to the targets that `to` chooses.
+    pub(crate) fn add_exports_to(
+        &self,
+        outcome: &mut Outcome,
+        lanes: usize,
+        mut to: impl FnMut(ExportKind, u16) -> bool,
+    ) {
+        let own = outcome.killed.len()..outcome.killed.len() + self.count;
+        for &(kind, base) in self.exports.keys().filter(|(kind, base)| to(*kind, *base)) {
+            let Some((values, written)) = self.exported(kind, base) else { continue };
+            let exported = outcome.export_mut(kind, base, lanes);
+            exported.values[own.clone()].copy_from_slice(&values[..self.count]);
+            exported.written[own.clone()].copy_from_slice(&written[..self.count]);
+        }
+    }
+
+    /// Adds everything but the exports.
+    pub(crate) fn add_others_to(&mut self, outcome: &mut Outcome) {
+        let valid = self.flow.valid();
+        let place = outcome.killed.len();
+        let memory = &mut outcome.memory;
+        outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8))));
+        let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {
+            if records.is_empty() && space.used() == 0 {
+                return;
+            }
+            records.resize(place, Vec::new());
+            records.extend((0..self.count).map(|lane| space.lane(Lane(lane as u8))));
+        };
+        keep(&mut memory.scratch, &self.spaces.scratch);
+        keep(&mut memory.reduction, &self.spaces.reduction);
+        keep(&mut memory.ring, &self.spaces.ring);
+        for (records, stream) in memory.streams.iter_mut().zip(&self.spaces.streams) {
+            keep(records, stream);
+        }
+        outcome.emissions.append(&mut self.emissions);
+        outcome.statistics.add(&self.statistics);
+        outcome.fidelity.add(&self.fidelity);
+        outcome.stack_needed = outcome.stack_needed.max(self.flow.stack_needed());
+        outcome.finding = outcome.finding.or(self.flow.open().filter(|_| self.strict()));
+    }
+}

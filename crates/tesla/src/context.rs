@@ -1,0 +1,108 @@
+//! What an instruction runs against: what a launch fixes for all its blocks, what the warps of a block share, and one
+//! warp with both.
+
+use reconverge_simt::{Mask, Mode, Statistics};
+
+use crate::barrier::Barriers;
+use crate::code::Code;
+use crate::inst::{Chip, Stage};
+use crate::meaning::Modes;
+use crate::spaces::{Constants, Segments, Shared};
+use crate::state::Warp;
+use crate::texture::Textures;
+
+/// What all blocks of a launch share and none changes.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The decoded program.
+    pub code: Code,
+    /// The program type.
+    pub stage: Stage,
+    /// The chip.
+    pub chip: Chip,
+    /// Mode bits that change f32 results.
+    pub modes: Modes,
+    /// c0..c15[]
+    pub constants: Constants,
+    /// Where g0..g15[] lie.
+    pub segments: Segments,
+    /// Textures and samplers.
+    pub textures: Textures,
+    /// Barriers allocated; `None`: unspecified, all may be used.
+    pub barriers: Option<u32>,
+    /// p[] by word.
+    pub vertices: Vec<u32>,
+    /// What undefined behaviour does.
+    pub mode: Mode,
+    /// Instructions that a block may issue.
+    pub watchdog: u64,
+}
+
+/// What the warps of a block share.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// Index of the block in the grid; `[number, 0]` for graphics stages.
+    pub index: [u32; 2],
+    /// s[]
+    pub shared: Shared,
+    /// Barriers.
+    pub barriers: Barriers,
+    /// What has been counted. An instruction counts when it executes, for the lanes that are active then, predicated off
+    /// or not; an instruction that its join skips counts when it executes later. Divergent branches are `bra`, `ret` and
+    /// `break` on which the active lanes do not agree.
+    pub statistics: Statistics,
+    /// By word of the code: how often the instruction there was issued.
+    pub issued: Vec<u64>,
+    /// By basic block of the fast engine: how often it ran as a whole since `issued` was settled.
+    pub runs: Vec<u64>,
+}
+
+impl Common {
+    /// What the `warps` warps of a block share before the first instruction of a program of `words` words.
+    pub fn new(index: [u32; 2], warps: usize, words: usize) -> Self {
+        Common {
+            index,
+            shared: Shared::default(),
+            barriers: Barriers::new(warps),
+            statistics: Statistics::default(),
+            issued: vec![0; words],
+            runs: Vec::new(),
+        }
+    }
+
+    /// Becomes what another block of the same launch has before its first instruction. s[] keeps its contents.
+    pub fn begin(&mut self, index: [u32; 2]) {
+        let Common { index: own_index, shared: _, barriers, statistics, issued, runs } = self;
+        (*own_index, *statistics) = (index, Statistics::default());
+        barriers.begin();
+        issued.fill(0);
+        runs.fill(0);
+    }
+
+    /// Counts an instruction, by its place in the code, for the active lanes.
+    #[inline]
+    pub fn count(&mut self, place: Option<usize>, active: Mask) {
+        self.statistics.instructions += 1;
+        self.statistics.lane_instructions += u64::from(active.count());
+        if let Some(issued) = place.and_then(|place| self.issued.get_mut(place)) {
+            *issued += 1;
+        }
+    }
+}
+
+/// A warp that an engine runs, and what it runs against.
+#[derive(Debug)]
+pub struct Turn<'a, G, O> {
+    /// What all blocks of the launch share.
+    pub context: &'a Context,
+    /// What the warps of the block share.
+    pub common: &'a mut Common,
+    /// The warp.
+    pub warp: &'a mut Warp,
+    /// Its number in the block.
+    pub number: usize,
+    /// Global memory.
+    pub global: &'a mut G,
+    /// Receives the events.
+    pub observer: &'a mut O,
+}

@@ -1,0 +1,256 @@
+//! Runs launches: whole, observed, or one instruction a step.
+//!
+//! # Order, and what is guaranteed
+//! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one
+//! after another in the order of their index**, x before y, each to its end in the order that `block.rs` fixes.
+//! On several threads ([`Options::jobs`]), blocks run in batches against views of global memory that are committed in
+//! order, and a block that has seen a byte which an earlier one of its batch changed is run again (see
+//! [`reconverge_simt::memory`]): the result is the same for any number of threads, atomics included, because a block's
+//! view is only accepted when it equals what the block would have seen in its turn. A program in which a block waits for
+//! a *later* block therefore never ends, and is stopped by the watchdog; hardware gives no such guarantee either.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_simt::memory::Memory;
+use reconverge_simt::{
+    Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
+    Statistics, Step, Trap, Why,
+};
+
+use crate::block::{Block, Executor};
+use crate::context::Context;
+use crate::fast::{Fast, lockstep, parallel};
+use crate::grid::{Grid, Totals};
+use crate::launch::{Launch, LaunchError, Outcome, RunError};
+use crate::reference::Reference;
+use crate::trap::Cause;
+
+/// Executes a launch on the engine and the threads that the options name.
+///
+/// # Errors
+/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
+/// lockstep, the engines differ.
+pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
+    let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Reference => on_threads(&Reference, &grid, memory, options.workers()),
+        Engine::Fast => on_threads(&Fast::of(&grid, options.level()), &grid, memory, options.workers()),
+        Engine::Lockstep => in_lockstep(&grid, memory, options, &mut Silent),
+    }
+}
+
+/// Executes a launch in order on one thread and notifies an observer.
+///
+/// To know which warp an event belongs to, step a [`Run`]. Data events come from the reference interpreter, whatever the
+/// options say; issues and the events of the flow come from the engine that the options name. Lockstep announces paths
+/// only ([`Observer::path`]); an observer of events gets those of the fast engine instead.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed<O: Observer>(
+    launch: Launch,
+    program: &Program,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
+    match options.engine {
+        Engine::Lockstep if !O::ENABLED => in_lockstep(&grid, memory, options, observer),
+        Engine::Fast | Engine::Lockstep if !O::DATA => {
+            in_order(&Fast::of(&grid, options.level()), &grid, memory, observer)
+        }
+        _ => in_order(&Reference, &grid, memory, observer),
+    }
+}
+
+fn on_threads<E: Executor>(
+    executor: &E,
+    grid: &Grid,
+    mut memory: Memory,
+    workers: usize,
+) -> Result<Outcome, RunError> {
+    let mut totals = Totals::default();
+    let mut next = 0;
+    if workers > 1 && grid.blocks() > 1 {
+        next = parallel::run_ahead(executor, grid, &mut memory, &mut totals, workers)?;
+    }
+    run_blocks(executor, grid, next..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
+    Ok(totals.outcome(grid.context(), memory))
+}
+
+fn in_order<E: Executor, O: Observer>(
+    executor: &E,
+    grid: &Grid,
+    mut memory: Memory,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let mut totals = Totals::default();
+    run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, observer)?;
+    Ok(totals.outcome(grid.context(), memory))
+}
+
+fn run_blocks<E: Executor, O: Observer>(
+    executor: &E,
+    grid: &Grid,
+    blocks: Range<usize>,
+    memory: &mut Memory,
+    totals: &mut Totals,
+    observer: &mut O,
+) -> Result<(), GroupTrap<Cause>> {
+    let mut spare = None;
+    for number in blocks {
+        let mut block = grid.block(executor, number, spare.take());
+        block.run(executor, grid.context(), memory, observer)?;
+        totals.retire(grid, &block);
+        spare = Some(block);
+    }
+    Ok(())
+}
+
+fn in_lockstep<O: Observer>(
+    grid: &Grid,
+    mut memory: Memory,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let fast = Fast::of(grid, options.level());
+    let mut totals = Totals::default();
+    let mut shares = Shares::default();
+    for number in 0..grid.blocks() {
+        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &mut shares)?;
+        totals.retire(grid, &block);
+        memory.commit(&[footprint]);
+    }
+    shares.announce(observer);
+    Ok(totals.outcome(grid.context(), memory))
+}
+
+/// A launch as a machine: one instruction a step, in the guaranteed order. A copy is a snapshot.
+///
+/// Steps without data events are the fast engine's unless the options name the reference interpreter; the others are
+/// always the reference interpreter's. ([`run`] compares the two in lockstep.)
+#[derive(Clone, Debug)]
+pub struct Run {
+    grid: Arc<Grid>,
+    fast: Option<Arc<Fast>>,
+    memory: Memory,
+    block: Block,
+    number: usize,
+    done: bool,
+    finished: Totals,
+}
+
+impl Run {
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// The launch cannot be. A launch without lanes is a [`LaunchError::Block`].
+    pub fn new(launch: Launch, program: &Program, options: &Options) -> Result<Self, LaunchError> {
+        let (grid, memory) = Grid::new(launch, program, options)?;
+        if grid.blocks() == 0 {
+            return Err(LaunchError::Block([0; 3]));
+        }
+        let fast = match options.engine {
+            Engine::Reference => None,
+            Engine::Fast | Engine::Lockstep => Some(Arc::new(Fast::of(&grid, options.level()))),
+        };
+        let block = new_block(&grid, fast.as_deref(), 0);
+        let (grid, finished) = (Arc::new(grid), Totals::default());
+        Ok(Run { grid, fast, memory, block, number: 0, done: false, finished })
+    }
+
+    /// What all blocks share.
+    pub fn context(&self) -> &Context {
+        self.grid.context()
+    }
+
+    /// The block that is running, with its warps, shared memory and barriers.
+    pub fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// The block that is running, for changing: a debugger's hand on registers and shared memory.
+    pub fn block_mut(&mut self) -> &mut Block {
+        &mut self.block
+    }
+
+    /// Global memory as it is now.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Replaces global memory.
+    pub fn set_memory(&mut self, memory: Memory) {
+        self.memory = memory;
+    }
+
+    /// The trap with its place in the launch.
+    pub fn locate(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
+        self.block.locate(self.context(), trap)
+    }
+
+    /// What has been counted so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.finished.statistics;
+        if !self.done {
+            statistics.add(&self.block.common.statistics);
+        }
+        statistics
+    }
+
+    /// What the launch leaves; complete once a step has returned [`Step::Done`].
+    pub fn outcome(self) -> Outcome {
+        self.finished.outcome(self.grid.context(), self.memory)
+    }
+}
+
+/// A block in memory of its own, for the fast engine where there is one.
+fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
+    match fast {
+        Some(fast) => grid.block(fast, number, None),
+        None => grid.block(&Reference, number, None),
+    }
+}
+
+impl FlowView for Run {
+    fn issue(&self) -> Option<Issue> {
+        self.block.current().flow.issue()
+    }
+    fn why(&self, lane: Lane) -> Why {
+        self.block.current().flow.why(lane)
+    }
+    fn stack(&self) -> Vec<StackRow> {
+        self.block.current().flow.stack()
+    }
+}
+
+impl Machine for Run {
+    type Cause = Cause;
+
+    fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done {
+            return Ok(Step::Done);
+        }
+        let (grid, memory) = (&*self.grid, &mut self.memory);
+        let ran = match self.fast.as_deref().filter(|_| !O::DATA) {
+            Some(fast) => self.block.advance(fast, grid.context(), memory, observer, 1),
+            None => self.block.advance(&Reference, grid.context(), memory, observer, 1),
+        };
+        if ran.end? == Step::Running {
+            return Ok(Step::Running);
+        }
+        if let Some(fast) = &self.fast {
+            fast.settle(&mut self.block.common);
+        }
+        self.finished.retire(grid, &self.block);
+        self.number += 1;
+        if self.number == grid.blocks() {
+            self.done = true;
+            return Ok(Step::Done);
+        }
+        self.block = new_block(grid, self.fast.as_deref(), self.number);
+        Ok(Step::Running)
+    }
+}

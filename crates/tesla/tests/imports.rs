@@ -1,0 +1,46 @@
+//! Imports inside the crate run one way.
+
+use std::path::Path;
+
+use reconverge_testkit::climbing_imports;
+
+/// Each module imports only those before it.
+const ORDER: &[&str] = &[
+    // What an instruction is.
+    "lane",
+    "inst",
+    "draft",
+    "parts",
+    "table",
+    "decode",
+    "explain",
+    "meaning",
+    "fidelity",
+    "coverage",
+    // What can happen.
+    "flow",
+    "barrier",
+    "trap",
+    "code",
+    // State.
+    "spaces",
+    "texture",
+    "state",
+    "context",
+    "access",
+    // A launch and its blocks.
+    "launch",
+    "block",
+    "grid",
+    // Engines.
+    "reference",
+    "fast",
+    "run",
+    "text",
+];
+
+#[test]
+fn no_module_imports_one_that_comes_after_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(climbing_imports(&source, ORDER), Vec::<String>::new());
+}
