@@ -1,6 +1,6 @@
 //! Bare programs: words, containers, images. Each must survive the round trip through text.
 //!
-//! What the bytes do not tell (the machine of bare words) comes from `index.json` beside or above the file, or from
+//! What the bytes do not state (the machine of bare words) comes from `index.json` beside or above the file, or from
 //! the caller.
 
 use reconverge_isa::{Isa, Program};

@@ -1,7 +1,7 @@
 //! Every case schema, read and run: what `check` compares.
 //!
 //! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
-//! * [`Case::judge`] runs one and says what came of it, a [`Verdict`].
+//! * [`Case::judge`] runs one and compares: a [`Verdict`].
 //! * [`summary`] adds verdicts up.
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
@@ -47,7 +47,7 @@ pub enum Verdict {
     Failed(String),
     /// The case needs something that is not implemented.
     Unsupported(String),
-    /// There is nothing to judge here, for the reason given.
+    /// There is nothing to compare, for the reason given.
     Skipped(String),
 }
 
@@ -56,7 +56,7 @@ impl Verdict {
     pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
 }
 
-/// How to judge.
+/// How cases run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
@@ -73,10 +73,10 @@ impl Settings {
     }
 }
 
-/// One thing to judge.
+/// One thing to run and compare.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The file it stands in.
+    /// Its file.
     pub file: String,
     /// Its name in that file.
     pub name: String,
@@ -103,7 +103,7 @@ pub enum CaseKind {
     Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
     RoundTrip(Box<binary::RoundTrip>),
-    /// Nothing to judge, and why.
+    /// Nothing to compare, and why.
     Skip(String),
     /// Needs something that is not implemented.
     Unsupported(String),

@@ -29,9 +29,9 @@ const WORD: u32 = 0x1000;
 enum Table {
     /// Sources, flags, result.
     Arithmetic,
-    /// The same in registers $r1 to $r2.
+    /// [`Table::Arithmetic`] in registers $r1 to $r2.
     Special,
-    /// The same in pairs of registers.
+    /// [`Table::Arithmetic`] in pairs of registers.
     Double,
     /// Memory before and after.
     Atomic,
@@ -62,7 +62,7 @@ impl Row {
         self.0.get(column).map_or("", String::as_str)
     }
 
-    /// The number in a column; `None` for `-`, which stands for nothing.
+    /// The number in a column; `None` for `-`.
     fn number(&self, column: usize) -> Result<Option<u64>, String> {
         match self.text(column) {
             "-" => Ok(None),
@@ -251,7 +251,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // A short one stands beside another: itself, which is not reached.
+        // A short instruction shares its 64 bits with another: itself, which is not reached.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;

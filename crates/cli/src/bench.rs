@@ -9,6 +9,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
 use reconverge_simt::Statistics;
 use reconverge_workbench::Session;
+use reconverge_workbench::request::Error;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use reconverge_workbench::trace::Streamed;
 use serde::Serialize;
@@ -90,7 +91,10 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
     for kernel in kernels {
-        let measured = measure(kernel, args, &pools)?;
+        let measured = match measure(kernel, args, &pools) {
+            Ok(measured) => measured,
+            Err(error) => return no_result(args, kernel, error),
+        };
         if !args.json {
             measured.iter().for_each(print);
         }
@@ -104,6 +108,20 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         }
     }
     Ok(if all_right { Answer::Yes } else { Answer::No })
+}
+
+/// A trap and a difference of the engines are answers; everything else is an error.
+fn no_result(args: &Bench, kernel: &Kernel, error: anyhow::Error) -> Result<Answer> {
+    let kind = match error.downcast_ref() {
+        Some(Error::Differ(_)) => "differ",
+        Some(Error::Trap(_)) => "trap",
+        _ => return Err(error),
+    };
+    if args.json {
+        say!("{}", serde_json::json!({ kind: error.to_string() }));
+    }
+    eprintln!("{} {}: {error}", kernel.isa, kernel.name);
+    Ok(Answer::No)
 }
 
 /// What the runs on one pool took and gave.

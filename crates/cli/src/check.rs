@@ -40,7 +40,7 @@ pub(crate) struct Check {
     /// Only strict or only lenient mode; both when absent, a strict trap being a finding
     #[arg(long, value_name = "MODE", value_parser = crate::mode)]
     mode: Option<Mode>,
-    /// The machine of bare words that nothing else tells
+    /// The machine of bare words, where nothing else states it
     #[arg(long, value_name = "MACHINE")]
     isa: Option<Isa>,
     /// One JSON object on standard output
@@ -191,7 +191,7 @@ fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
 
 // ---- Files
 
-/// Files that stand beside others and hold no case of their own.
+/// Files that others name and that hold no case of their own.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();

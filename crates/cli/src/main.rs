@@ -55,7 +55,7 @@ enum Command {
     Bench(bench::Bench),
 }
 
-/// What the input may not tell itself.
+/// What the input may not state itself.
 #[derive(Args, Clone, Debug, Default)]
 struct TargetArgs {
     /// The machine: r500, r700 or tesla

@@ -45,7 +45,7 @@ pub(crate) struct Run {
     /// The next parameter: n=256, x=0.5, n=256:u64 (tesla kernels)
     #[arg(long = "arg", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     argument: Vec<String>,
-    /// Bytes of a pointer among the parameters, where the program's file does not tell: 4 or 8 (tesla kernels)
+    /// Bytes of a pointer among the parameters, where the program's file does not state them: 4 or 8 (tesla kernels)
     #[arg(long, value_name = "N")]
     pointer_bytes: Option<u32>,
     /// Type of what a pixel, vertex or geometry program exports: f32, u32 or i32 (r700)

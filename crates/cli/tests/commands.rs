@@ -263,7 +263,7 @@ fn a_kernel_runs_from_a_cubin_with_arrays_from_files() {
     let expected =
         Array::from_words(Dtype::I32, vec![256], (0..256u32).map(|index| (index * index).wrapping_sub(5)));
     assert_eq!(output, expected);
-    // The order on the command line is that of the parameters: here the number stands where the address should.
+    // The order on the command line is that of the parameters: here the number takes the place of the address.
     let output = folder.run("run vec.cubin --kernel add --arg n=-5 --buf a=in.npy --buf out=i32[256]");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("outside every buffer"), "{}", text(&output.stderr));
@@ -431,7 +431,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
     let seconds = |result: &serde_json::Value| result["wall_s"].as_f64().unwrap();
     let speedup = results[1]["speedup"].as_f64().unwrap();
     assert!((speedup - seconds(&results[0]) / seconds(&results[1])).abs() < 1e-9, "{out}");
-    // What the machine gives to threads stands beside it.
+    // What the machine gives to threads is reported with it.
     assert!(results[1]["machine_speedup"].as_f64().unwrap() > 0., "{out}");
     for only_of_others in ["speedup", "machine_speedup"] {
         assert!(results[0].get(only_of_others).is_none(), "{out}");

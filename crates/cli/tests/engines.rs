@@ -1,4 +1,4 @@
-//! Every engine, with everything that the processor has, and any number of threads: all judge all cases alike.
+//! Every engine, with everything that the processor has, and any number of threads: all give the same verdicts.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -48,7 +48,7 @@ fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
     }
 }
 
-/// The same of a corpus case, beside one that is right: its verdict does not take the others with it. (review, H1)
+/// 2^63 lanes in a corpus case: its verdict does not take those of other cases with it. (review, H1)
 #[test]
 fn a_case_of_too_many_lanes_fails_alone() {
     let case = |name: &str, lanes: u64, expect: &str| {

@@ -1,7 +1,7 @@
 //! Two divergent kernels for every machine that can run them: what `bench` measures, and worked examples of each
 //! machine's flow control.
 //!
-//! The sources stand in `kernels/`, in the repository's own assembly. Both kernels compute one count a lane over rows
+//! The sources are in `kernels/`, in the repository's own assembly. Both kernels compute one count a lane over rows
 //! of [`ROW`] lanes:
 //!
 //! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32, every product and sum rounded; how many of at

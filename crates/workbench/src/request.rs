@@ -44,9 +44,9 @@ pub enum Error {
     /// A name that is not one of a list.
     #[error("{place}: unknown value `{found}`: {help}")]
     Name {
-        /// Where it stands.
+        /// The place that has it.
         place: String,
-        /// What stands there.
+        /// The name.
         found: String,
         /// What would fit.
         help: String,

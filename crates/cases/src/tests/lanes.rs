@@ -1,5 +1,5 @@
 //! Lanes do not depend on each other: any of them leave alone, or with some of the others, what they leave all together,
-//! on every engine. They then diverge elsewhere, and stand at other places of their group.
+//! on every engine. They then diverge elsewhere, and have other places in their group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -32,7 +32,7 @@ trait Lanes: Sized {
 
     fn count(&self) -> usize;
 
-    /// The same with these lanes only.
+    /// The case with these lanes only.
     fn only(&self, lanes: &[usize]) -> Self;
 
     /// What the lanes leave, those of one run behind those of another, after seeing that it is the same

@@ -32,7 +32,7 @@ use crate::values::{Files, Values};
 pub struct Launch {
     /// First control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS, instead of what the program's file tells.
+    /// NUM_GPRS, instead of what the program's file states.
     pub gprs: Option<u8>,
     /// STACK_SIZE in entries, likewise.
     pub stack: Option<u32>,

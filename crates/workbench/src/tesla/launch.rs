@@ -34,7 +34,7 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// General registers, instead of what the container tells.
+    /// General registers, instead of what the container states.
     pub registers: Option<u32>,
     /// Bytes of l[] a thread, likewise.
     pub local_bytes: Option<u32>,
@@ -46,7 +46,7 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
-    /// Bytes of a pointer in the parameter area, where the container does not tell: 4 (when absent) or 8.
+    /// Bytes of a pointer in the parameter area, where the container does not state them: 4 (when absent) or 8.
     pub pointer_bytes: Option<u32>,
     /// The parameters, in order.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub struct ParamValue {
     pub buffer: Option<Values>,
     /// Where the buffer lies, a multiple of 4; chosen when absent.
     pub address: Option<u32>,
-    /// One number, or several that stand one after the other.
+    /// One number, or several, one after the other.
     pub value: Option<Values>,
     /// First byte in the parameter area; behind the one before, aligned to its size, when absent.
     pub offset: Option<u32>,
@@ -310,7 +310,7 @@ impl Launch {
     }
 }
 
-/// Lays out the parameter area and the buffers whose addresses stand in it.
+/// Lays out the parameter area and the buffers whose addresses are in it.
 fn parameters(
     file: &Launch,
     program: &Program,
