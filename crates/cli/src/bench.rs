@@ -9,8 +9,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
 use reconverge_simt::Statistics;
 use reconverge_workbench::Session;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
+use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::Streamed;
 use serde::Serialize;
 

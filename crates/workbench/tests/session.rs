@@ -159,7 +159,7 @@ fn every_memory_can_be_read_and_ends() {
             let read = |address, count| stepping.memory(space.name, 0, Lane(0), address, count).len();
             assert!(read(0, 8) <= 8 && read(u32::MAX, 8) == 0, "{isa}: {}", space.name);
         }
-        assert_eq!(stepping.memory("nonsense", 0, Lane(0), 0, 8), []);
+        assert!(stepping.memory("nonsense", 0, Lane(0), 0, 8).is_empty());
     }
 }
 

@@ -11,7 +11,7 @@ use reconverge_r700::launch::Stage;
 use reconverge_r700::outcome::Outcome;
 use reconverge_simt::{Mode, Options, Shares};
 use reconverge_tesla::launch::LaneResult;
-use reconverge_testkit::{Told, everywhere, shared};
+use reconverge_testkit::{EventLog, everywhere, shared};
 use reconverge_workbench::r500::launch::{Pixels, PixelsOutcome};
 use reconverge_workbench::r700::launch::{Waves, WavesOutcome};
 use reconverge_workbench::tesla::launch::Grid;
@@ -76,10 +76,10 @@ impl Lanes for R500Case {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let Pixels { setup, launch } = prepared(self.prepare(&image, case_run));
-            let on = |engine, level, told: Option<&mut Told>| {
+            let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
-                let outcome = match told {
-                    Some(told) => run_observed(&setup, &launch, &options, told),
+                let outcome = match log {
+                    Some(log) => run_observed(&setup, &launch, &options, log),
                     None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
@@ -116,10 +116,10 @@ impl Lanes for TeslaCase {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let grid: Grid = prepared(self.prepare(&image, case_run));
-            let on = |engine, level, told: Option<&mut Told>| {
+            let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, ..Options::default() };
-                match told {
-                    Some(told) => run_observed(grid.launch.clone(), &grid.program, &options, told),
+                match log {
+                    Some(log) => run_observed(grid.launch.clone(), &grid.program, &options, log),
                     None => run(grid.launch.clone(), &grid.program, &options),
                 }
             };
@@ -147,10 +147,10 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
 fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
     use reconverge_r700::run::{run, run_observed};
     let Waves { program, launch, .. } = waves;
-    let on = |engine, level, told: Option<&mut Told>| {
+    let on = |engine, level, log: Option<&mut EventLog>| {
         let options = Options { engine, level, ..Options::default() };
-        match told {
-            Some(told) => run_observed(program, launch, &options, told),
+        match log {
+            Some(log) => run_observed(program, launch, &options, log),
             None => run(program, launch, &options),
         }
     };

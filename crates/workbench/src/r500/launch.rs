@@ -31,7 +31,7 @@ use serde::Deserialize;
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
-use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, Steps};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
 use crate::values::{Files, Values};
 
@@ -509,28 +509,11 @@ impl Steps for PixelSteps {
     }
 
     fn registers(&self) -> Vec<RegisterClass> {
-        vec![
-            RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba" },
-            RegisterClass { name: "color", count: TARGETS, channels: "rgba" },
-            RegisterClass { name: "depth", count: 1, channels: "" },
-        ]
+        REGISTERS.to_vec()
     }
 
-    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
-        let (state, count) = (self.group(group)?, self.lanes(group).len());
-        let output = |lane: usize| LaneOutput::of(state, lane);
-        Some(match class {
-            "temp" if number < TEMPORARIES && channel < 4 => {
-                (0..count as u8).map(|lane| state.temp(number as u8, channel, Lane(lane))).collect()
-            }
-            "color" if number < TARGETS && channel < 4 => {
-                (0..count).map(|lane| output(lane).color[number][channel]).collect()
-            }
-            "depth" if (number, channel) == (0, 0) => {
-                (0..count).map(|lane| output(lane).depth.unwrap_or(0)).collect()
-            }
-            _ => return None,
-        })
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        read(self.group(group)?, self.lanes(group).len(), register)
     }
 
     /// None: pixels read textures only, which do not change.
@@ -551,6 +534,29 @@ impl Steps for PixelSteps {
     }
 }
 
+const REGISTERS: [RegisterClass; 3] = [
+    RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba" },
+    RegisterClass { name: "color", count: TARGETS, channels: "rgba" },
+    RegisterClass { name: "depth", count: 1, channels: "" },
+];
+
+/// A register of a group's first `count` lanes.
+fn read(group: &Group, count: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+    let output = |lane: usize| LaneOutput::of(group, lane);
+    Some(match class {
+        "temp" if number < TEMPORARIES && channel < 4 => {
+            (0..count as u8).map(|lane| group.temp(number as u8, channel, Lane(lane))).collect()
+        }
+        "color" if number < TARGETS && channel < 4 => {
+            (0..count).map(|lane| output(lane).color[number][channel]).collect()
+        }
+        "depth" if (number, channel) == (0, 0) => {
+            (0..count).map(|lane| output(lane).depth.unwrap_or(0)).collect()
+        }
+        _ => return None,
+    })
+}
+
 /// What a run over a domain leaves, with the buffers that are outputs.
 struct PairsOutcome {
     outcome: DispatchOutcome,
@@ -563,15 +569,8 @@ impl Ready for Pairs {
     }
 
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let Dispatch { outputs, conditional, .. } = &self.dispatch;
-        let numbered = outputs.iter().enumerate();
-        let bound = numbered.filter_map(|(number, surface)| Some((format!("out{number}"), (*surface)?)));
-        let conditional = conditional.map(|conditional| ("conditional".to_owned(), conditional.buffer));
-        let outputs = bound.chain(conditional).collect();
-        let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(|error| match error {
-            DispatchError::Run(error) => failed(error),
-            other => Error::Machine(other.to_string()),
-        })?;
+        let outputs = self.outputs();
+        let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(refused)?;
         Ok(Box::new(PairsOutcome { outcome, outputs }))
     }
 
@@ -579,8 +578,92 @@ impl Ready for Pairs {
         Err(Error::Machine("a run over a domain cannot be traced".to_owned()))
     }
 
-    fn start(&self, _: &Options) -> Result<Box<dyn Steps>, Error> {
-        Err(Error::Machine("a run over a domain cannot be stepped".to_owned()))
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = ctm::Run::new(&self.setup, self.dispatch.clone(), options).map_err(refused)?;
+        Ok(Box::new(PairSteps { run, outputs: self.outputs() }))
+    }
+}
+
+impl Pairs {
+    /// The buffers that are outputs.
+    fn outputs(&self) -> Vec<(String, Surface)> {
+        let Dispatch { outputs, conditional, .. } = &self.dispatch;
+        let numbered = outputs.iter().enumerate();
+        let bound = numbered.filter_map(|(number, surface)| Some((format!("out{number}"), (*surface)?)));
+        let conditional = conditional.map(|conditional| ("conditional".to_owned(), conditional.buffer));
+        bound.chain(conditional).collect()
+    }
+}
+
+fn refused(error: DispatchError) -> Error {
+    match error {
+        DispatchError::Run(error) => failed(error),
+        other => Error::Machine(other.to_string()),
+    }
+}
+
+/// Pairs of a domain while they are stepped.
+#[derive(Clone)]
+struct PairSteps {
+    run: ctm::Run,
+    outputs: Vec<(String, Surface)>,
+}
+
+impl Steps for PairSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.run.groups()
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.run.group().map(|(number, _)| number)
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        let (number, state) = self.run.group()?;
+        (number == group).then_some(state as &dyn FlowView)
+    }
+
+    /// Lanes are the pairs, quad by quad; those at the edges of the domain have lanes that do not run.
+    fn lanes(&self, group: usize) -> Range<usize> {
+        group * self.run.width()..(group + 1) * self.run.width()
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        self.run.step(&mut Dynamic(observer)).map(drop).map_err(refused)
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        REGISTERS.to_vec()
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        let (_, state) = self.run.group().filter(|(number, _)| *number == group)?;
+        read(state, self.run.width(), register)
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        vec![Space { name: "memory", of: SpaceOf::Launch }]
+    }
+
+    fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
+        let bytes = if space == "memory" { self.run.memory() } else { &[] };
+        bytes.iter().skip(address as usize).take(count).copied().collect()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(PairsOutcome { outcome: self.run.outcome(), outputs: self.outputs.clone() })
     }
 }
 
