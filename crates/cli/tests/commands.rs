@@ -100,7 +100,7 @@ fn a_trap_is_the_programs_fault() {
     let folder = Folder::new("trap");
     folder.write("a.s", ".isa r500\nif alu\nendif\nOUT nop\n");
     let output = folder.run("run a.s");
-    let message = "a.s: trap at 0, lanes 0: JUMP_FUNC reads an ALU result that no instruction since the last FC has written (thread from lane 0)";
+    let message = "a.s: trap at 0, group from lane 0, lanes 0: JUMP_FUNC reads an ALU result that no instruction since the last FC has written";
     assert_eq!((output.status.code(), text(&output.stderr).trim_end()), (Some(1), message));
     folder.answers("run a.s --mode lenient", 0);
 }

@@ -35,7 +35,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     // To where the lanes of the first group part.
     let parted = |stepping: &Stepping, group: usize| {
         let all = Mask::first(stepping.lanes(group).len());
-        stepping.issue(group).is_some_and(|issue| issue.mask != all)
+        stepping.issue(group).is_some_and(|issue| issue.mask.any() && issue.mask != all)
     };
     let stop =
         stepping.run_until(1_000_000, &mut |stepping, group| parted(stepping, group), &mut |_, _| {})?;

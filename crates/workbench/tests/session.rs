@@ -1,11 +1,15 @@
 //! What every session promises, on all three machines.
 
+use std::path::Path;
+
 use reconverge_isa::Isa;
-use reconverge_simt::{Engine, Event, Lane, Options, Step, Why};
-use reconverge_workbench::Session;
+use reconverge_simt::{Engine, Event, Lane, Mode, Options, Step, Why};
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, find};
+use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::{GroupState, Register, Stepping, Stop, Stride};
+use reconverge_workbench::values::NoFiles;
+use reconverge_workbench::{Known, Session, open};
 
 #[path = "../examples/session.rs"]
 #[allow(dead_code)]
@@ -105,7 +109,7 @@ fn following_a_lane_stops_in_front_of_each_of_its_instructions() {
 fn a_lane_is_active_when_it_takes_part_and_has_a_reason_when_it_does_not() {
     for isa in Isa::ALL {
         let (mut stepping, mut reasons) = (started(isa), 0);
-        while let Some(group) = stepping.current().filter(|group| *group < 2) {
+        while let Some(group) = stepping.current() {
             let (issue, lanes) = (stepping.issue(group).unwrap(), stepping.lanes(group).len());
             for lane in (0..lanes as u8).map(Lane) {
                 let active = stepping.why(group, lane) == Some(Why::Active);
@@ -186,4 +190,35 @@ fn the_example_walks_through_all_three_machines() {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }
+}
+
+/// The repository's launch files, runs over domains and traps among them: what steps leave, or the trap at which they stop,
+/// is what a run gives, in both modes.
+#[test]
+fn every_launch_of_the_corpus_steps_to_what_its_run_gives() {
+    let mut launches = 0;
+    for isa in Isa::ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(isa.name());
+        for file in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let launch = LaunchFile::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let source = std::fs::read(folder.join(launch.common.program.as_deref().unwrap())).unwrap();
+            let known = Known { isa: Some(isa), chip: launch.common.chip.clone(), ..Known::default() };
+            let opened = open(&source, true, &known).unwrap();
+            let program = choose_program(&opened.image, launch.common.kernel.as_deref()).unwrap();
+            let session = launch.prepare(&opened.image, program, &NoFiles).unwrap();
+            for mode in Mode::ALL {
+                let options = launch.options(&Options { mode, ..Options::default() }).unwrap();
+                let ran = session.copy().run(&options).map(|outcome| RunResult::of(&*outcome));
+                let mut stepping = session.start(&options).unwrap();
+                let stop = stepping.run_until(u64::MAX, &mut |_, _| false, &mut |_, _| {});
+                let stepped = stop.map(|_| RunResult::of(&*stepping.outcome()));
+                assert!(stepped == ran, "{}, {mode}: {stepped:?}\n{ran:?}", file.display());
+                launches += 1;
+            }
+        }
+    }
+    assert!(launches >= 40, "{launches}");
 }
