@@ -1,5 +1,5 @@
 //! Runs 2^26 lanes, or as many as the first argument says, of a short program in pieces of 2^16 (or of the second
-//! argument) and prints how long that took. Memory stays that of a piece: `/usr/bin/time -v` tells.
+//! argument) and prints how long that took. Memory stays that of a piece: `/usr/bin/time -v` shows it.
 
 use std::sync::Arc;
 use std::time::Instant;

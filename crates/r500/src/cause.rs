@@ -30,7 +30,7 @@ pub enum Cause {
         /// Last slot.
         end: u16,
     },
-    /// Flow control left undefined. (Strict)
+    /// Undefined flow control. (Strict)
     #[error("{0}")]
     Flow(#[from] Undefined),
     /// The first FC instruction after the write must consume the ALU result. (Strict; CTM guide p. 35)

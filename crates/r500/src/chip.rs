@@ -10,13 +10,13 @@ pub struct Chip {
     pub name: &'static str,
     /// Other names that mean it.
     pub aliases: &'static [&'static str],
-    /// Lanes of a thread.
+    /// Lanes of a group.
     pub group_width: usize,
 }
 
-/// Lanes of a thread on R520: a block of 4 x 4. (docs/r500.md, Q1)
+/// Lanes of a group on R520: a block of 4 x 4. (docs/r500.md, Q1)
 pub const WIDTH_R520: usize = 16;
-/// Lanes of a thread commonly reported for R580 and RV530; no document states it. (docs/r500.md, Q1)
+/// Lanes of a group commonly reported for R580 and RV530; no document states it. (docs/r500.md, Q1)
 pub const WIDTH_R580: usize = 48;
 
 const fn chip(name: &'static str, aliases: &'static [&'static str], group_width: usize) -> Chip {
@@ -38,6 +38,6 @@ impl Chip {
     /// The chip of a name, in any case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
-        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(&alias))).copied()
+        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(alias))).copied()
     }
 }

@@ -5,7 +5,7 @@
 //! buffers when the program ends, uncached outputs go anywhere at once, and a conditional buffer may decide
 //! which pairs run or write.
 //!
-//! What the guide's available pages leave out, and what stands here instead: where (i, j) arrives
+//! What the guide's available pages leave out, and what replaces it here: where (i, j) arrives
 //! ([`INDEX_TEMP`]), tiled layouts (refused), how integers become floats ([`Format`]), the commands that set
 //! instruction and constant buffers and start a domain (here: [`Dispatch`]).
 
@@ -100,7 +100,7 @@ pub struct Dispatch {
 pub struct DispatchOutcome {
     /// Memory afterwards.
     pub memory: Vec<u8>,
-    /// Counts over all threads.
+    /// Counts over all groups.
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
@@ -136,7 +136,7 @@ pub enum DispatchError {
     NoOutput(usize),
 }
 
-/// One lane of a thread: its pair, and whether it belongs to the domain.
+/// One lane of a group: its pair, and whether it belongs to the domain.
 #[derive(Clone, Copy)]
 struct Pair {
     i: u32,
@@ -144,7 +144,7 @@ struct Pair {
     covered: bool,
 }
 
-/// Runs a program over a domain: quads of 2 x 2 pairs, row by row, threads one after the other.
+/// Runs a program over a domain: quads of 2 x 2 pairs, row by row, groups one after the other.
 ///
 /// # Errors
 /// See [`DispatchError`].

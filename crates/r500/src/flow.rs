@@ -1,18 +1,18 @@
 //! How R500 lanes diverge and come together again: branch counters, loop stack, address stack.
 //!
-//! All lanes of a thread share one program counter. There is no stack of masks: a lane that a branch switched
+//! All lanes of a group (the manual's thread) share one program counter. There is no stack of masks: a lane that a branch switched
 //! off *counts*, for itself, how many constructs have been opened since, and wakes when that many have been
 //! closed. Loops keep a frame each; calls keep a return address each. (CTM guide pp. 35-40; REG, US_FC_INST)
 //!
 //! ```text
 //!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that wanted to jump
-//!     if B      the same lanes:     counter 1         INCR adds one to everybody who is off
+//!     if B      the same lanes:     counter 1         INCR adds one to all that are off
 //!     endif     the same lanes:     counter 0         DECR takes one off
 //!   else        counter 0 <-> active                  B_ELSE swaps
 //!   endif       below zero: active                    DECR wakes
 //! ```
 //!
-//! This file is pure: who *wants* to jump comes in as a mask, what happens comes back as a value. It knows
+//! This file is pure: the lanes that *want* to jump come in as a mask, the decision comes back as a value. It knows
 //! neither registers nor memory. One instruction is [`Flow::execute`], whose steps are those of the manual.
 
 use std::cmp::Ordering;
@@ -21,6 +21,56 @@ use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackR
 use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
+
+/// What an operation does to the loop stack. `al`: it is of LOOP, which has aL, and not of REP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    Jump,
+    /// Enters a loop.
+    Begin {
+        /// The frame has aL.
+        al: bool,
+    },
+    /// Ends an iteration.
+    End {
+        /// The frame has aL.
+        al: bool,
+    },
+    /// Leaves the loop.
+    Break {
+        /// The frame has aL.
+        al: bool,
+    },
+    /// Leaves the iteration, of a loop of either kind.
+    Continue,
+}
+
+impl FcOp {
+    /// The operation's role. (CTM guide p. 37)
+    pub const fn role(self) -> Role {
+        match self {
+            FcOp::JUMP => Role::Jump,
+            FcOp::LOOP => Role::Begin { al: true },
+            FcOp::REP => Role::Begin { al: false },
+            FcOp::ENDLOOP => Role::End { al: true },
+            FcOp::ENDREP => Role::End { al: false },
+            FcOp::BREAKLOOP => Role::Break { al: true },
+            FcOp::BREAKREP => Role::Break { al: false },
+            FcOp::CONTINUE => Role::Continue,
+        }
+    }
+}
+
+impl Role {
+    /// Whether the innermost frame is one of the operation's kind.
+    const fn fits(self, frame: &Frame) -> bool {
+        match self {
+            Role::End { al } | Role::Break { al } => frame.al.is_some() == al,
+            Role::Jump | Role::Begin { .. } | Role::Continue => true,
+        }
+    }
+}
 
 /// How much the stacks and counters hold.
 ///
@@ -68,10 +118,10 @@ pub struct LoopConstant {
     pub step: i8,
 }
 
-/// A loop that has been entered and not left. (CTM guide p. 35: iteration count, aL and a lane mask)
+/// An open loop. (CTM guide p. 35: iteration count, aL and a lane mask)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Iterations left, this one included.
+    /// Iterations to go, this one included.
     pub count: u8,
     /// The loop register; REP has none.
     pub al: Option<i32>,
@@ -86,7 +136,7 @@ pub struct Frame {
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Where the thread goes on.
+    /// Where the group goes on.
     pub return_to: u16,
     /// Lanes that were active after the call. For the strict checks only; hardware keeps an address.
     callers: Mask,
@@ -154,7 +204,7 @@ pub enum Undefined {
     /// CTM guide p. 36. Lenient: returns; lanes that are off stay off until a DECR wakes them.
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
-        /// Lanes of the call that are switched off and would be left behind.
+        /// Lanes of the call that are switched off and would stay behind.
         lanes: Mask,
     },
     /// CTM guide p. 36. Lenient: returns; the frames stay on the stack.
@@ -168,7 +218,7 @@ const RUNAWAY: usize = 512;
 /// What an instruction did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The thread jumped.
+    /// The group jumped.
     pub jumped: bool,
     /// Active lanes that wanted to jump, at the vote.
     pub wanted: Mask,
@@ -183,7 +233,7 @@ impl Decision {
     }
 }
 
-/// The flow state of one thread.
+/// The flow state of one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     pc: u16,
@@ -219,7 +269,7 @@ pub const fn reads_alu_result(jump_func: u8) -> bool {
 }
 
 impl Flow {
-    /// The start of a thread: every lane of `lanes` active (helper lanes too), stacks empty.
+    /// The start of a group: every lane of `lanes` active (helper lanes too), stacks empty.
     ///
     /// `covered` are the lanes whose results count; the others run as helpers for derivatives.
     pub fn new(start: u16, lanes: Mask, covered: Mask, fc_mode: FcMode, limits: Limits, mode: Mode) -> Flow {
@@ -239,7 +289,7 @@ impl Flow {
         }
     }
 
-    /// Becomes a thread at its start, with the sizes and readings that it has.
+    /// Goes back to the start, with other lanes; limits and readings stay.
     pub fn restart(&mut self, start: u16, lanes: Mask, covered: Mask) {
         (self.pc, self.ended) = (start, false);
         (self.active, self.covered) = (lanes, covered & lanes);
@@ -248,7 +298,7 @@ impl Flow {
         self.calls.clear();
     }
 
-    /// The same with another reading of which lanes keep a BREAK or CONTINUE from jumping.
+    /// Changes the reading of which lanes keep a BREAK or CONTINUE from jumping.
     pub fn with_scope(mut self, scope: InhibitScope) -> Flow {
         self.scope = scope;
         self
@@ -285,12 +335,12 @@ impl Flow {
         self.pc += 1;
     }
 
-    /// The same for a run of instructions.
+    /// Goes on by a run of instructions other than FC.
     pub fn advance_by(&mut self, slots: u16) {
         self.pc += slots;
     }
 
-    /// The thread has executed the instruction at END_ADDR.
+    /// The group has executed the instruction at END_ADDR.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -322,7 +372,7 @@ impl Flow {
         let off_by_else = if fc.b_else { self.swap_else() } else { Mask::NONE };
 
         // 2. Lanes that continued rejoin at the end of their loop. (CTM guide p. 36)
-        if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP)
+        if let Role::End { .. } = fc.op.role()
             && let Some(frame) = self.loops.last_mut()
         {
             self.active |= std::mem::take(&mut frame.continued);
@@ -344,9 +394,9 @@ impl Flow {
         }
 
         // 5. Counts overrule the votes. (CTM guide p. 37)
-        match fc.op {
-            FcOp::LOOP | FcOp::REP if constant.count == 0 => jump = true,
-            FcOp::ENDLOOP | FcOp::ENDREP => match self.loops.last_mut() {
+        match fc.op.role() {
+            Role::Begin { .. } if constant.count == 0 => jump = true,
+            Role::End { .. } => match self.loops.last_mut() {
                 Some(frame) => {
                     frame.count = frame.count.saturating_sub(1);
                     jump &= frame.count != 0;
@@ -378,10 +428,10 @@ impl Flow {
         Ok(decision)
     }
 
-    /// [`Flow::execute`], telling an observer what it did: who parted, what the stacks did, who runs again, where to.
+    /// [`Flow::execute`], which announces divergence, stack changes, reconvergence and jumps to an observer.
     ///
     /// # Errors
-    /// As [`Flow::execute`]; then nothing is told.
+    /// As [`Flow::execute`]; nothing is announced then.
     pub fn execute_observed<O: Observer>(
         &mut self,
         fc: &FcInst,
@@ -408,7 +458,7 @@ impl Flow {
         self.loops.len() + self.calls.len()
     }
 
-    /// Tells what an instruction did that found `before` active and the stacks `depth` deep.
+    /// Announces what an instruction did: before it, `before` were active and the stacks `depth` deep.
     #[inline(always)]
     fn announce<O: Observer>(
         &self,
@@ -454,10 +504,11 @@ impl Flow {
     /// waits for the innermost loop's next round stops a BREAK. Lanes that broke, or are off for other reasons,
     /// do not. Inhibition wins over JUMP_ANY. (r500.md Q23)
     fn inhibited(&self, fc: &FcInst, off_by_else: Mask) -> bool {
-        let is_break = matches!(fc.op, FcOp::BREAKLOOP | FcOp::BREAKREP);
-        if !is_break && fc.op != FcOp::CONTINUE {
-            return false;
-        }
+        let is_break = match fc.op.role() {
+            Role::Break { .. } => true,
+            Role::Continue => false,
+            Role::Jump | Role::Begin { .. } | Role::End { .. } => return false,
+        };
         let heard = if fc.ignore_uncovered { self.covered } else { Mask(u64::MAX) };
         let in_scope = match (self.scope, self.loops.last()) {
             (InhibitScope::Frame, Some(frame)) => frame.mask,
@@ -477,33 +528,32 @@ impl Flow {
         want: Mask,
         constant: LoopConstant,
     ) -> Result<(), Undefined> {
-        match (op, jump) {
-            (FcOp::JUMP, _) | (FcOp::LOOP | FcOp::REP, true) => Ok(()),
-            (FcOp::LOOP | FcOp::REP, false) => self.push_frame(Frame {
+        match (op.role(), jump) {
+            (Role::Jump, _) | (Role::Begin { .. }, true) => Ok(()),
+            (Role::Begin { al }, false) => self.push_frame(Frame {
                 count: constant.count,
-                al: (op == FcOp::LOOP).then_some(i32::from(constant.start)),
+                al: al.then_some(i32::from(constant.start)),
                 mask: self.active,
                 broken: Mask::NONE,
                 continued: Mask::NONE,
             }),
-            (FcOp::ENDLOOP, true) => {
+            (Role::End { .. }, true) => {
                 let frame = self.innermost(op)?;
                 if let Some(al) = frame.and_then(|frame| frame.al.as_mut()) {
                     *al += i32::from(constant.step);
                 }
                 Ok(())
             }
-            (FcOp::ENDREP, true) => self.innermost(op).map(|_| ()),
-            (FcOp::ENDLOOP | FcOp::ENDREP, false) | (FcOp::BREAKLOOP | FcOp::BREAKREP, true) => {
+            (Role::End { .. }, false) | (Role::Break { .. }, true) => {
                 if self.innermost(op)?.is_some() {
                     self.pop_frame();
                 }
                 Ok(())
             }
-            (FcOp::BREAKLOOP | FcOp::BREAKREP | FcOp::CONTINUE, false) => {
+            (Role::Break { .. } | Role::Continue, false) => {
                 let leaving = self.active & want;
                 if let Some(frame) = self.innermost(op)? {
-                    if op == FcOp::CONTINUE {
+                    if op.role() == Role::Continue {
                         frame.continued |= leaving;
                     } else {
                         frame.broken |= leaving;
@@ -512,7 +562,7 @@ impl Flow {
                 }
                 Ok(())
             }
-            (FcOp::CONTINUE, true) => self.innermost(op).map(|_| ()),
+            (Role::Continue, true) => self.innermost(op).map(|_| ()),
         }
     }
 
@@ -534,14 +584,8 @@ impl Flow {
         match self.loops.last_mut() {
             None if strict => Err(Undefined::LoopStackUnderflow { op }),
             None => Ok(None),
-            Some(frame) => {
-                let fits = match op {
-                    FcOp::ENDLOOP | FcOp::BREAKLOOP => frame.al.is_some(),
-                    FcOp::ENDREP | FcOp::BREAKREP => frame.al.is_none(),
-                    FcOp::JUMP | FcOp::LOOP | FcOp::REP | FcOp::CONTINUE => true,
-                };
-                if strict && !fits { Err(Undefined::LoopKind { op }) } else { Ok(Some(frame)) }
-            }
+            Some(frame) if strict && !op.role().fits(frame) => Err(Undefined::LoopKind { op }),
+            Some(frame) => Ok(Some(frame)),
         }
     }
 
@@ -624,7 +668,7 @@ impl Flow {
         }
     }
 
-    /// CTM guide p. 36: a return cannot stand inside a dynamic branch or a loop of its subroutine. Seen here as
+    /// CTM guide p. 36: a return is not allowed inside a dynamic branch or a loop of its subroutine. Seen here as
     /// lanes of the call that are still off after the return although no conditional return switched them off.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {

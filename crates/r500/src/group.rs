@@ -123,7 +123,7 @@ impl Group {
         self.memory.take().map(|bound| *bound)
     }
 
-    /// Counts so far. A warp instruction is one instruction issued to the group, whatever its mask.
+    /// Counts so far. A group instruction is one instruction issued to the group, whatever its mask.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }

@@ -4,6 +4,7 @@
 //!
 //! | module | for |
 //! |---|---|
+//! | [`questions`] | what the documents leave open, and the readings that are followed |
 //! | [`words`], [`inst`] | every bit, and what decode makes of them |
 //! | [`chip`] | the names of the chips |
 //! | [`flow`] | how lanes diverge and come together: the heart |
@@ -40,6 +41,7 @@ pub mod launch;
 pub mod memory;
 pub mod operations;
 pub mod outputs;
+pub mod questions;
 pub mod reference;
 pub mod run;
 pub mod setup;

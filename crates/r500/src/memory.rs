@@ -161,7 +161,7 @@ impl Surface {
     }
 }
 
-/// What a thread sees of memory.
+/// What a group sees of memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) memory: Vec<u8>,

@@ -91,7 +91,7 @@ impl Outputs {
         (lane < self.lanes).then(|| self.at(lane))
     }
 
-    /// The same of a lane that there is.
+    /// [`Outputs::get`] for a lane that exists.
     fn at(&self, lane: usize) -> LaneOutput {
         let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
         for target in 0..TARGETS {
@@ -139,7 +139,7 @@ impl Outputs {
         Outputs { lanes, killed: bits(), columns }
     }
 
-    /// The same without the columns that no lane wrote, so that equal runs give equal outputs.
+    /// Drops the columns that no lane wrote, so that equal runs give equal outputs.
     pub(crate) fn settled(mut self) -> Outputs {
         for column in &mut self.columns {
             *column = column.take().filter(|column| column.written.iter().any(|word| *word != 0));
@@ -196,7 +196,7 @@ impl<'a> Part<'a> {
         Some(Part { first_lane, lanes, killed: take(&mut self.killed, bits), columns })
     }
 
-    /// Writes what the first `lanes` lanes of a thread left, which is at its end; the first of them is `first_lane` of
+    /// Writes what the first `lanes` lanes of a group that has ended left; the first of them is `first_lane` of
     /// the launch.
     pub(crate) fn put(&mut self, group: &Group, first_lane: usize, lanes: usize) {
         let (place, all) = (first_lane - self.first_lane, Mask::first(lanes));
@@ -236,7 +236,7 @@ fn insert(bits: &mut [u64], place: usize, lanes: Mask) {
 pub struct Outcome {
     /// What the lanes left in their output registers.
     pub outputs: Outputs,
-    /// Counts over all threads.
+    /// Counts over all groups.
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
@@ -269,7 +269,7 @@ impl Outcome {
 /// Counts and finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Counts over all threads.
+    /// Counts over all groups.
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,

@@ -24,7 +24,7 @@ struct Results {
     alpha: f32,
 }
 
-/// A source whose address has been worked out; the same for all lanes, since aL belongs to the thread.
+/// A source with its address, which is one for all lanes, since aL belongs to the group.
 #[derive(Clone, Copy)]
 enum Place {
     Temp(usize),
@@ -356,7 +356,7 @@ impl Group {
             fetched[lane.index()] =
                 if let Some(memory) = self.memory.as_ref().filter(|memory| memory.has_input(unit)) {
                     match memory.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
-                        // A helper lane at the edge of a domain fetches beyond it, and nobody uses the value.
+                        // A helper lane at the edge of a domain fetches beyond it, and its value is not used.
                         Err(AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
                         value => value?,
                     }

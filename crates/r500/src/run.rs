@@ -28,7 +28,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
 ///
 /// `inputs` gives what the rasteriser wrote for a range of lanes, those of the next piece; `launch.inputs` is not looked
 /// at. The piece is run as by [`run`], and `outcome` is handed what it left, with its range. A piece has `piece` lanes,
-/// rounded up to whole threads, and at least one; the last has what is left. No thread sees anything of another, so that
+/// rounded up to whole groups, and at least one; the last has the rest. No group sees anything of another, so that
 /// the pieces are together what one run would give.
 ///
 /// # Errors

@@ -275,7 +275,7 @@ word! {
         alpha_wmask:    bool [14:14],
         /// OUT: output mask, bit 0 red. ALU: predicate bits to write.
         rgb_omask:      u8 [17:15],
-        /// The same for alpha.
+        /// OUT: output mask of alpha. ALU: alpha predicate bit to write.
         alpha_omask:    bool [18:18],
         /// Clamps the RGB result to 0..1.
         rgb_clamp:      bool [19:19],
@@ -602,7 +602,7 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register: its word format, where it stands, and how many of it there are.
+/// A state register: its word format, its address, and how many of it there are.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
     /// The format.

@@ -7,6 +7,7 @@ use reconverge_testkit::climbing_imports;
 #[test]
 fn no_module_imports_one_that_comes_later() {
     let order = [
+        "questions",
         "words",
         "inst",
         "chip",

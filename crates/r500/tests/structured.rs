@@ -10,8 +10,8 @@ use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Options};
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random, Returns,
-    STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
+    Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program,
+    Random, Returns, STEP_MODULUS, Shape, Statement, generate,
 };
 
 const CHANNELS: [&str; 4] = ["", "r", "g", "b"];
@@ -36,7 +36,7 @@ struct Lowering<'a> {
 /// Where a computed condition is.
 struct Computed {
     name: &'static str,
-    /// It is there turned around.
+    /// It is there inverted.
     negated: bool,
 }
 
@@ -294,6 +294,7 @@ fn only_called_always(program: &Program, function: usize) -> bool {
 
 struct Prepared {
     text: String,
+    scope: InhibitScope,
     setup: Arc<Setup>,
 }
 
@@ -304,19 +305,30 @@ impl Prepared {
         match assemble(&text) {
             Ok(assembled) => {
                 let setup = Setup::new(&assembled.program).expect("the assembler gave it");
-                Some(Prepared { text, setup: Arc::new(setup) })
+                let scope = Random::new(seed).one_of(&[InhibitScope::Frame, InhibitScope::All]);
+                Some(Prepared { text, scope, setup: Arc::new(setup) })
             }
             Err(errors) if errors[0].message.contains("do not fit") => None,
             Err(errors) => panic!("seed {seed}: {}\n{text}", errors[0]),
         }
     }
+}
+
+impl LoweredProgram for Prepared {
+    fn width(&self) -> usize {
+        64
+    }
+
+    fn text(&self) -> String {
+        format!("inhibit scope {:?}\n{}", self.scope, self.text)
+    }
 
     /// The variables of every lane of one thread at the end, in strict mode.
-    fn outputs(&self, lanes: &[Lane], scope: InhibitScope) -> Result<Vec<Lane>, String> {
+    fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let bits = |value: i32| (value as f32).to_bits();
         let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
         let inputs = vec![Input { temp: 0, values }];
-        let hardware = Hardware { scope, group_width: 64, ..Hardware::default() };
+        let hardware = Hardware { scope: self.scope, group_width: 64, ..Hardware::default() };
         let launch = Launch { lanes: lanes.len(), inputs, hardware, ..Launch::default() };
         let all = Mask::first(lanes.len());
         let options = Options::default();
@@ -349,10 +361,6 @@ impl Prepared {
             |lane| [number(lane, 1, 0), number(lane, 0, 0), number(lane, 0, 1), number(lane, 0, 2)];
         Ok((0..lanes.len()).map(variables).collect())
     }
-
-    fn wrong(&self, why: String) -> Wrong {
-        Wrong { text: self.text.clone(), why }
-    }
 }
 
 fn program(seed: u64) -> Program {
@@ -361,48 +369,12 @@ fn program(seed: u64) -> Program {
 
 #[test]
 fn structured_programs_equal_the_direct_evaluation_of_their_tree() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program)?;
-        let mut random = Random::new(seed);
-        let count = 1 + random.below(64) as usize;
-        let scope = if random.once_in(2) { InhibitScope::Frame } else { InhibitScope::All };
-        let lanes = lanes(seed, count);
-        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(program, *lane)).collect();
-        Some(match prepared.outputs(&lanes, scope) {
-            Ok(found) if found == expected => Ok(()),
-            Ok(found) => {
-                let lane = (0..count).find(|&lane| found[lane] != expected[lane]).expect("they differ");
-                let why = format!(
-                    "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?} ({scope:?})",
-                    lanes[lane], expected[lane], found[lane]
-                );
-                Err(prepared.wrong(why))
-            }
-            Err(why) => Err(prepared.wrong(why)),
-        })
-    };
-    Campaign::from_environment(2_000).run("reconverge-r500", program, judge);
+    Campaign::from_environment(2_000).run_against_evaluation("reconverge-r500", program, Prepared::new);
 }
 
 #[test]
 fn a_lane_alone_gives_the_same_as_all_lanes_together() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program)?;
-        let lanes = lanes(seed, 16);
-        let together = match prepared.outputs(&lanes, InhibitScope::Frame) {
-            Ok(together) => together,
-            Err(why) => return Some(Err(prepared.wrong(why))),
-        };
-        for (lane, together) in lanes.iter().zip(together) {
-            let alone = prepared.outputs(std::slice::from_ref(lane), InhibitScope::Frame);
-            if alone.as_deref() != Ok(&[together]) {
-                let why = format!("{lane:?} ends alone with {alone:?}, with others with {together:?}");
-                return Some(Err(prepared.wrong(why)));
-            }
-        }
-        Some(Ok(()))
-    };
-    Campaign::from_environment(2_000).tenth().run("reconverge-r500", program, judge);
+    Campaign::from_environment(2_000).tenth().run_lanes_alone("reconverge-r500", program, Prepared::new);
 }
 
 #[test]

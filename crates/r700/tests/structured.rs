@@ -15,8 +15,8 @@ use reconverge_r700::wave::Wave;
 use reconverge_simt::Options;
 use reconverge_simt::{Lane as LaneNumber, Machine, Mask, Silent, Step};
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, Random,
-    STEP_MODULUS, Shape, Statement, Wrong, evaluate, generate, lanes,
+    Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program,
+    Random, STEP_MODULUS, Shape, Statement, generate,
 };
 
 const CHANS: [&str; 4] = ["x", "y", "z", "w"];
@@ -570,9 +570,15 @@ impl Prepared {
         let text = format!(".chip {}\n{}{fetch}", chip.name, lowered.main);
         Some(Prepared { text, words, code, launch })
     }
+}
 
+impl LoweredProgram for Prepared {
     fn width(&self) -> usize {
         self.launch.chip.wave_width.into()
+    }
+
+    fn text(&self) -> String {
+        self.text.clone()
     }
 
     /// The variables of every lane at the end, in strict mode.
@@ -597,62 +603,26 @@ impl Prepared {
         };
         Ok((0..lanes.len()).map(|lane| std::array::from_fn(|chan| variable(lane, chan))).collect())
     }
+}
 
-    fn wrong(&self, why: String) -> Wrong {
-        Wrong { text: self.text.clone(), why }
-    }
+fn program(seed: u64) -> Program {
+    generate(seed, Shape::of(seed))
 }
 
 #[test]
 fn structured_programs_equal_the_direct_evaluation_of_their_tree() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program)?;
-        let count = 1 + Random::new(seed).below(prepared.width() as u32) as usize;
-        let lanes = lanes(seed, count);
-        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(program, *lane)).collect();
-        Some(match prepared.outputs(&lanes) {
-            Ok(found) if found == expected => Ok(()),
-            Ok(found) => {
-                let lane = (0..count).find(|&lane| found[lane] != expected[lane]).expect("they differ");
-                let why = format!(
-                    "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?}",
-                    lanes[lane], expected[lane], found[lane]
-                );
-                Err(prepared.wrong(why))
-            }
-            Err(why) => Err(prepared.wrong(why)),
-        })
-    };
-    let generate = |seed| generate(seed, Shape::of(seed));
-    Campaign::from_environment(2_000).run("reconverge-r700", generate, judge);
+    Campaign::from_environment(2_000).run_against_evaluation("reconverge-r700", program, Prepared::new);
 }
 
 #[test]
 fn a_lane_alone_gives_the_same_as_all_lanes_together() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program)?;
-        let lanes = lanes(seed, 16);
-        let together = match prepared.outputs(&lanes) {
-            Ok(together) => together,
-            Err(why) => return Some(Err(prepared.wrong(why))),
-        };
-        for (lane, together) in lanes.iter().zip(together) {
-            let alone = prepared.outputs(std::slice::from_ref(lane));
-            if alone.as_deref() != Ok(&[together]) {
-                let why = format!("{lane:?} ends alone with {alone:?}, with others with {together:?}");
-                return Some(Err(prepared.wrong(why)));
-            }
-        }
-        Some(Ok(()))
-    };
-    let generate = |seed| generate(seed, Shape::of(seed));
-    Campaign::from_environment(2_000).tenth().run("reconverge-r700", generate, judge);
+    Campaign::from_environment(2_000).tenth().run_lanes_alone("reconverge-r700", program, Prepared::new);
 }
 
 #[test]
 fn no_program_breaks_a_rule_of_the_manual() {
     for seed in 0..300 {
-        let Some(prepared) = Prepared::new(seed, &generate(seed, Shape::of(seed))) else { continue };
+        let Some(prepared) = Prepared::new(seed, &program(seed)) else { continue };
         let fetch = prepared.launch.fetch_program.iter().map(|program| &program.words);
         for words in fetch.chain([&prepared.words]) {
             let findings = lint(words, prepared.launch.chip);
@@ -663,9 +633,7 @@ fn no_program_breaks_a_rule_of_the_manual() {
 
 #[test]
 fn every_idiom_is_written() {
-    let texts: String = (0..300)
-        .filter_map(|seed| Some(Prepared::new(seed, &generate(seed, Shape::of(seed)))?.text))
-        .collect();
+    let texts: String = (0..300).filter_map(|seed| Some(Prepared::new(seed, &program(seed))?.text)).collect();
     #[rustfmt::skip]
     let idioms = [
         "ALU:", "ALU_PUSH_BEFORE:", "ALU_POP_AFTER:", "ALU_POP2_AFTER:", "ALU_ELSE_AFTER:", "ALU_BREAK:",

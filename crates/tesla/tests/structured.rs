@@ -9,8 +9,8 @@ use reconverge_tesla::launch::{Launch, Setup, Vertex};
 use reconverge_tesla::run::{Run, run};
 use reconverge_tesla::text::assemble;
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS, Shape,
-    Statement, VARIABLES, Wrong, evaluate, generate, lanes,
+    Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS,
+    Shape, Statement, VARIABLES, generate,
 };
 
 /// Where in c0[] the boolean constants are; before them the addresses of the functions.
@@ -504,6 +504,16 @@ impl Prepared {
         }
         Prepared { lowered, words, setup }
     }
+}
+
+impl LoweredProgram for Prepared {
+    fn width(&self) -> usize {
+        WARP as usize
+    }
+
+    fn text(&self) -> String {
+        format!(".chip {:?}\n.type VP\n{}", self.setup.chip, self.lowered.text)
+    }
 
     /// The variables of every lane at the end, in strict mode. The engines run in lockstep as well and must agree.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
@@ -546,58 +556,25 @@ impl Prepared {
         }
         Ok(outcome.lanes.iter().map(|lane| variables(&lane.registers)).collect())
     }
-
-    fn wrong(&self, why: String) -> Wrong {
-        Wrong { text: format!(".chip {:?}\n.type VP\n{}", self.setup.chip, self.lowered.text), why }
-    }
 }
 
 fn program(seed: u64) -> Program {
     generate(seed, Shape { returns: Returns::Anywhere, exits: true, ..Shape::of(seed) })
 }
 
+/// The machine has room for every program.
+fn lower(seed: u64, program: &Program) -> Option<Prepared> {
+    Some(Prepared::new(seed, program))
+}
+
 #[test]
 fn structured_programs_equal_the_direct_evaluation_of_their_tree() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program);
-        let count = 1 + Random::new(seed).below(WARP) as usize;
-        let lanes = lanes(seed, count);
-        let expected: Vec<Lane> = lanes.iter().map(|lane| evaluate(program, *lane)).collect();
-        Some(match prepared.outputs(&lanes) {
-            Ok(found) if found == expected => Ok(()),
-            Ok(found) => {
-                let lane = (0..count).find(|&lane| found[lane] != expected[lane]).expect("they differ");
-                let why = format!(
-                    "lane {lane} of {count} starts with {:?}, must end with {:?}, ends with {:?}",
-                    lanes[lane], expected[lane], found[lane]
-                );
-                Err(prepared.wrong(why))
-            }
-            Err(why) => Err(prepared.wrong(why)),
-        })
-    };
-    Campaign::from_environment(2_000).run("reconverge-tesla", program, judge);
+    Campaign::from_environment(2_000).run_against_evaluation("reconverge-tesla", program, lower);
 }
 
 #[test]
 fn a_lane_alone_gives_the_same_as_all_lanes_together() {
-    let judge = |seed: u64, program: &Program| {
-        let prepared = Prepared::new(seed, program);
-        let lanes = lanes(seed, 16);
-        let together = match prepared.outputs(&lanes) {
-            Ok(together) => together,
-            Err(why) => return Some(Err(prepared.wrong(why))),
-        };
-        for (lane, together) in lanes.iter().zip(together) {
-            let alone = prepared.outputs(std::slice::from_ref(lane));
-            if alone.as_deref() != Ok(&[together]) {
-                let why = format!("{lane:?} ends alone with {alone:?}, with others with {together:?}");
-                return Some(Err(prepared.wrong(why)));
-            }
-        }
-        Some(Ok(()))
-    };
-    Campaign::from_environment(2_000).tenth().run("reconverge-tesla", program, judge);
+    Campaign::from_environment(2_000).tenth().run_lanes_alone("reconverge-tesla", program, lower);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One small structured program, any machine.
 //!
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
-//! tests lower the tree in their own idiom, run all lanes in lockstep and compare. [`Campaign`] chooses the seeds and
+//! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] holds the order of a crate's modules, [`page_is_current`] a generated page of `docs/`. Nothing here knows a machine. [`shared`] and [`records`] read the collections beside the repository.
 
@@ -10,6 +10,7 @@ mod evaluate;
 mod everywhere;
 mod generate;
 mod imports;
+mod judge;
 mod pages;
 mod shared;
 mod shrink;
@@ -17,9 +18,10 @@ mod tree;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
-pub use everywhere::{Told, everywhere};
+pub use everywhere::{EventLog, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
+pub use judge::LoweredProgram;
 pub use pages::page_is_current;
 pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};

@@ -11,7 +11,7 @@ use reconverge_r700::launch::Stage;
 use reconverge_r700::outcome::Outcome;
 use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
-use reconverge_testkit::{Told, everywhere, shared};
+use reconverge_testkit::{EventLog, everywhere, shared};
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -71,11 +71,11 @@ impl Lanes for R500Case {
         let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
         let mut left = Vec::new();
         for case_run in &self.runs {
-            let on = |engine, level, told: Option<&mut Told>| {
+            let on = |engine, level, log: Option<&mut EventLog>| {
                 let launch = self.launch(case_run).map_err(Trouble::say)?;
                 let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
-                let outcome = match told {
-                    Some(told) => run_observed(&setup, &launch, &options, told),
+                let outcome = match log {
+                    Some(log) => run_observed(&setup, &launch, &options, log),
                     None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
@@ -107,10 +107,10 @@ impl Lanes for TeslaCase {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let launch = Launch::Fragment(self.fragment(case_run).map_err(Trouble::say)?);
-            let on = |engine, level, told: Option<&mut Told>| {
+            let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, ..Options::default() };
-                match told {
-                    Some(told) => run_observed(launch.clone(), &program, &options, told),
+                match log {
+                    Some(log) => run_observed(launch.clone(), &program, &options, log),
                     None => run(launch.clone(), &program, &options),
                 }
             };
@@ -141,10 +141,10 @@ fn run_r700(
     launch: &reconverge_r700::launch::Launch,
 ) -> Result<Outcome, String> {
     use reconverge_r700::run::{run, run_observed};
-    let on = |engine, level, told: Option<&mut Told>| {
+    let on = |engine, level, log: Option<&mut EventLog>| {
         let options = Options { engine, level, ..Options::default() };
-        match told {
-            Some(told) => run_observed(program, launch, &options, told),
+        match log {
+            Some(log) => run_observed(program, launch, &options, log),
             None => run(program, launch, &options),
         }
     };

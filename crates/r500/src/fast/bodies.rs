@@ -4,22 +4,22 @@
 use std::marker::PhantomData;
 
 use reconverge_simt::Mask;
+use reconverge_simt::wide::Wide;
 
 use super::kernels::{Kernel, sources};
-use super::lanes::{Body, CHUNK, Lanes, Operation, Set, Wide, Words};
+use super::lanes::{Body, CHUNK, Lanes, Operation, Set, Words};
 use crate::words::AluResultOp;
 
-/// A set = the lanes of [`Set::ACTIVE`] or [`Set::ALL`], by `number[1]`, whose predicate bit `number[0]` says so.
+/// A set = the lanes of [`Set::ACTIVE`] or [`Set::ALL`], by `number[1]`, whose predicate bit `number[0]` holds.
 pub(super) struct Predicated;
 
 impl Body for Predicated {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let bits = lanes.predicate[usize::from(operation.number[0] & 3)];
         let holding = if operation.inverted { !bits } else { bits };
         let members = lanes.set(Set(operation.number[1])) & holding;
-        // SAFETY: the caller has the level of W.
-        unsafe { lanes.choose::<W>(operation.set, members) };
+        lanes.choose(wide, operation.set, members);
     }
 }
 
@@ -34,12 +34,11 @@ pub(super) const NE: u8 = AluResultOp::NE as u8;
 
 /// [`crate::lane::compare`] for the whole row of the first source.
 #[inline(always)]
-fn comparing<W: Wide, const OP: u8>(lanes: &Lanes<'_>, operation: &Operation) -> Mask {
+fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Operation) -> Mask {
     let mut bits = 0;
     for chunk in 0..lanes.chunks {
         let words = compared::<OP>(&lanes.read(operation.channels[0].src[0], chunk));
-        // SAFETY: the callers have the level of W.
-        bits |= u64::from(unsafe { W::signs(&words) }) << (chunk * CHUNK);
+        bits |= wide.signs(&words) << (chunk * CHUNK);
     }
     Mask(bits)
 }
@@ -70,8 +69,8 @@ pub(super) struct Predicate<const OP: u8>;
 
 impl<const OP: u8> Body for Predicate<OP> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let holding = comparing::<W, OP>(lanes, operation);
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holding = comparing::<W, OP>(wide, lanes, operation);
         let members = lanes.set(operation.set);
         let bits = &mut lanes.predicate[usize::from(operation.number[0] & 3)];
         *bits = (*bits - members) | (holding & members);
@@ -83,25 +82,23 @@ pub(super) struct AluResult<const OP: u8>;
 
 impl<const OP: u8> Body for AluResult<OP> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
-        let holding = comparing::<W, OP>(lanes, operation);
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let holding = comparing::<W, OP>(wide, lanes, operation);
         write_alu_result(lanes, operation.set, holding);
     }
 }
 
-/// The same of what a kernel computes, which nothing else wants.
+/// The ALU result = the comparison of what a kernel computes and nothing else reads.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let mut bits = 0;
         for chunk in 0..lanes.chunks {
             let channel = &operation.channels[0];
-            // SAFETY: the caller has the level of W.
-            let value = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
-            // SAFETY: as above.
-            bits |= u64::from(unsafe { W::signs(&compared::<OP>(&value)) }) << (chunk * CHUNK);
+            let value = K::chunk(wide, operation, channel, sources::<K>(lanes, channel, chunk));
+            bits |= wide.signs(&compared::<OP>(&value)) << (chunk * CHUNK);
         }
         write_alu_result(lanes, operation.set, Mask(bits));
     }
@@ -119,7 +116,7 @@ pub(super) struct ColorWritten;
 
 impl Body for ColorWritten {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let members = lanes.set(operation.set);
         let [target, channel] = operation.number.map(|number| usize::from(number & 3));
         lanes.written.color[target][channel] |= members;
@@ -131,7 +128,7 @@ pub(super) struct DepthWritten;
 
 impl Body for DepthWritten {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let members = lanes.set(operation.set);
         lanes.written.depth |= members;
     }
@@ -142,7 +139,7 @@ pub(super) struct OfQuad;
 
 impl Body for OfQuad {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let channel = &operation.channels[0];
         let from = usize::from(operation.number[0] & 3);
         for chunk in 0..lanes.chunks {

@@ -1,12 +1,14 @@
 //! Arithmetic on a chunk of lanes.
 //!
-//! [`crate::lane`] says what each of these computes; the tests hold them against it bit for bit. Multiply-adds are
+//! [`mod@crate::lane`] defines what each of these computes; the tests compare them with it bit for bit. Multiply-adds are
 //! rounded once: by the host's fused instruction where it has one, and else by way of a double that is rounded to odd
 //! first. The few lanes for which a quick way could be wrong are found by it and computed again by [`crate::lane`].
 
 use std::marker::PhantomData;
 
-use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Sum, Wide, Words};
+use reconverge_simt::wide::{Sum, Wide};
+
+use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Words};
 use crate::lane::{self, NAN, Term};
 use crate::words::Omod;
 
@@ -21,14 +23,11 @@ pub(super) trait Kernel {
     /// How many sources there are: only those are read.
     const SOURCES: usize;
 
-    /// Signs of the sources are turned around before the kernel sees them.
+    /// Signs of the sources are flipped before the kernel sees them.
     const FLIPPED: bool = true;
 
     /// A chunk of results, before the clamp.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
-    unsafe fn chunk<W: Wide>(operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
+    fn chunk<W: Wide>(wide: W, operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
 /// A kernel for the first `N` channels of an operation, all of which are read before one is written. `CLAMP`: results
@@ -37,20 +36,18 @@ pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bo
 
 impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         for chunk in 0..lanes.chunks {
             let mut results = [[0; CHUNK]; N];
             for (channel, result) in operation.channels.iter().zip(&mut results) {
-                // SAFETY: the caller has the level of W.
-                *result = unsafe { K::chunk::<W>(operation, channel, sources::<K>(lanes, channel, chunk)) };
+                *result = K::chunk(wide, operation, channel, sources::<K>(lanes, channel, chunk));
                 if CLAMP {
                     clamp(result);
                 }
             }
             for (channel, result) in operation.channels.iter().zip(results) {
                 if BLEND {
-                    // SAFETY: the caller has the level of W.
-                    unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
+                    lanes.blend(wide, channel.dst, chunk, operation.set, result);
                 } else {
                     lanes.write(channel.dst, chunk, result);
                 }
@@ -59,7 +56,7 @@ impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for C
     }
 }
 
-/// A kernel's sources, with their signs turned around.
+/// A kernel's sources, with their signs flipped.
 #[inline(always)]
 pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
     let mut src = [[0; CHUNK]; 3];
@@ -157,7 +154,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     const FLIPPED: bool = false;
 
     #[inline(always)]
-    unsafe fn chunk<W: Wide>(_: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
+    fn chunk<W: Wide>(wide: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
             // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
@@ -166,11 +163,11 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
                 flush: FLUSH,
                 zero_wins: ZERO_WINS,
                 scale: SCALED.then_some((channel.scale, channel.beyond)),
+                nan: NAN.to_bits(),
             };
-            // SAFETY: as the caller says.
-            let (result, exception) = unsafe { W::multiply_add(&src, sum) };
+            let (result, exception) = wide.multiply_add(&src, sum);
             if SCALED && exception {
-                // A copy, so that only here anything has to stand in memory.
+                // A copy, so that only here the sources have to be in memory.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -241,7 +238,7 @@ macro_rules! lanewise {
             const SOURCES: usize = $sources;
 
             #[inline(always)]
-            unsafe fn chunk<W: Wide>($operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
+            fn chunk<W: Wide>(_: W, $operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
                 let mut result = [0; CHUNK];
                 for lane in 0..CHUNK {
                     let $src = [src[0][lane], src[1][lane], src[2][lane]];
@@ -336,7 +333,7 @@ pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: b
 
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         for chunk in 0..lanes.chunks {
             let mut src = [[[0; CHUNK]; 2]; TERMS];
             for (term, channel) in operation.channels[..TERMS].iter().enumerate() {
@@ -404,7 +401,7 @@ fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     }
     let inexact = (error > 0.0) | (error < 0.0);
     let (head, tail) = two_sum(total, error);
-    // Without an error the total stands, with the sign of its zero, and when it is infinite or not a number.
+    // Without an error the total is the sum: with the sign of its zero, infinite, or not a number.
     (if inexact { to_odd(head, tail) } else { total }, exception)
 }
 
@@ -454,7 +451,7 @@ pub(super) struct Each<F, const BLEND: bool>(PhantomData<F>);
 
 impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let channel = &operation.channels[0];
         let members = lanes.set(operation.set).0;
         for chunk in 0..lanes.chunks {
@@ -470,8 +467,7 @@ impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
                 clamp(&mut result);
             }
             if BLEND {
-                // SAFETY: the caller has the level of W.
-                unsafe { lanes.blend::<W>(channel.dst, chunk, operation.set, result) };
+                lanes.blend(wide, channel.dst, chunk, operation.set, result);
             } else {
                 lanes.write(channel.dst, chunk, result);
             }

@@ -55,7 +55,7 @@ impl Fast {
         &self.lowered.by_reference
     }
 
-    /// Gives a thread the room that its operations use.
+    /// Gives a group the room that its operations use.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
     }

@@ -3,13 +3,11 @@
 
 use std::iter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reconverge_simt::workers::hand_out;
-use reconverge_simt::{Mask, Observer, Options, Shares, Silent, Trap};
+use reconverge_simt::workers::try_hand_out;
+use reconverge_simt::{Mask, Observer, Options, Shares, Silent};
 
 use super::{Fast, lockstep};
-use crate::cause::Cause;
 use crate::group::{Group, OUTPUTS};
 use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Part, Totals};
@@ -35,22 +33,14 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
     }
 
-    /// Runs the groups that these outputs belong to, as long as they start before lane `until`.
-    fn run<O: Observer>(
-        &mut self,
-        outputs: &mut Part<'_>,
-        until: &AtomicUsize,
-        observer: &mut O,
-    ) -> Result<(), First> {
+    /// Runs the groups that these outputs belong to.
+    fn run<O: Observer>(&mut self, mut outputs: Part<'_>, observer: &mut O) -> Result<(), RunError> {
         let width = self.launch.hardware.group_width;
         for first_lane in outputs.span().step_by(width) {
-            if until.load(Ordering::Relaxed) <= first_lane {
-                break;
-            }
             let lanes = width.min(outputs.span().end - first_lane);
             self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), self.fast.written());
             let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, observer);
-            ended.map_err(|trap| First { first_lane, trap })?;
+            ended.map_err(|trap| trapped(first_lane, trap))?;
             self.totals.add_counts(&self.group, first_lane);
             outputs.put(&self.group, first_lane, lanes);
         }
@@ -64,20 +54,6 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// A trap, and the first lane of its group.
-struct First {
-    first_lane: usize,
-    trap: Trap<Cause>,
-}
-
-/// What a launch gives: the first trap, or everything.
-fn ended(trap: Option<First>, outputs: Outputs, totals: Totals) -> Result<Outcome, RunError> {
-    match trap {
-        Some(First { first_lane, trap }) => Err(trapped(first_lane, trap)),
-        None => Ok(totals.with(outputs)),
-    }
-}
-
 /// Runs a launch that has passed [`Launch::check`].
 pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     let batch = BATCH * launch.hardware.group_width;
@@ -88,19 +64,12 @@ pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Res
     let fast = Fast::new(setup, launch, options);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
     let mut rest = outputs.all();
-    let trapped = AtomicUsize::new(usize::MAX);
-
-    let work = |worker: &mut Worker<'_>, mut outputs: Part<'_>| {
-        let first = worker.run(&mut outputs, &trapped, &mut Silent).err()?;
-        trapped.fetch_min(first.first_lane, Ordering::Relaxed);
-        Some(first)
-    };
     let parts = iter::from_fn(|| rest.split_off(batch));
-    let done = hand_out(workers, parts, || Worker::new(&fast, setup, launch, options), work);
-    let trap = done.results.into_iter().flatten().next();
+    let worker = || Worker::new(&fast, setup, launch, options);
+    let done = try_hand_out(workers, parts, worker, |worker, part| worker.run(part, &mut Silent))?;
     let mut totals = Totals::default();
     done.workers.into_iter().for_each(|worker| totals.add(&worker.finish()));
-    ended(trap, outputs, totals)
+    Ok(totals.with(outputs))
 }
 
 /// Runs a launch that has passed [`Launch::check`] group after group, announcing flow events.
@@ -113,8 +82,8 @@ pub(crate) fn run_in_order<O: Observer>(
     let fast = Fast::new(setup, launch, options);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
     let mut worker = Worker::new(&fast, setup, launch, options);
-    let result = worker.run(&mut outputs.all(), &AtomicUsize::new(usize::MAX), observer);
-    ended(result.err(), outputs, worker.finish())
+    worker.run(outputs.all(), observer)?;
+    Ok(worker.finish().with(outputs))
 }
 
 /// Runs a launch that has passed [`Launch::check`] on both engines, group after group, and announces by which paths the

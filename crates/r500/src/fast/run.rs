@@ -5,16 +5,16 @@ use std::ops::Range;
 use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-use super::lanes::{Lanes, Operation, Set, chooser};
+use super::lanes::{Lanes, Operation, Set, choose};
 use super::lower::{Flow, Last, NONE};
 use crate::cause::Cause;
 use crate::flow::{self, LoopStep};
-use crate::group::{Group, ROWS};
+use crate::group::Group;
 use crate::inst::SLOTS;
 
 /// Why blocks stop.
 enum Stop {
-    /// The thread has ended, or has issued as many instructions as it was to.
+    /// The group has ended, or its instruction budget is used up.
     Over,
     /// The next instruction is the reference interpreter's.
     Reference,
@@ -33,8 +33,8 @@ enum Flowed {
 }
 
 impl Fast {
-    /// Runs a thread, one that was [prepared](Fast::prepare), for at most `most` instructions. `runs` counts by block.
-    /// The observer is told who runs and what the stacks do; of data, only the reference interpreter tells.
+    /// Runs a group that was [prepared](Fast::prepare) for at most `most` instructions. `runs` counts by block. Announces
+    /// issues, divergence and stack changes; data events come from the reference interpreter only.
     ///
     /// # Errors
     /// The first trap.
@@ -47,7 +47,7 @@ impl Fast {
     ) -> Result<(), Trap<Cause>> {
         let end = group.statistics.instructions.saturating_add(most);
         while group.statistics.instructions < end && group.issue().is_some() {
-            match self.until_something_else(group, runs, end, observer) {
+            match self.run_blocks(group, runs, end, observer) {
                 Stop::Over => return Ok(()),
                 Stop::Reference => {
                     let before = group.statistics.instructions;
@@ -61,8 +61,8 @@ impl Fast {
         Ok(())
     }
 
-    /// Runs blocks until something else has to happen, at the latest when the thread has issued `end` instructions.
-    fn until_something_else<O: Observer>(
+    /// Runs blocks until something else has to happen, at the latest when the group has issued `end` instructions.
+    fn run_blocks<O: Observer>(
         &self,
         group: &mut Group,
         runs: &mut [u64],
@@ -89,23 +89,17 @@ impl Fast {
         // Lanes that were never launched share a quad with some that were: they must stay as they are.
         let whole_quads = all.count().is_multiple_of(4);
         let width = 64 - all.0.leading_zeros() as usize;
-        let mut lanes = Lanes::new(
-            rows.with_room_mut(),
-            ROWS + lowered.room.len(),
-            width,
-            predicate,
-            alu_result,
-            alu_result_valid,
-            written,
-        );
-        let choose = chooser(self.level);
-        // SAFETY: `self.level` was made on this processor.
-        unsafe { choose(&mut lanes, Set::ALL, all) };
+        let rows = rows.with_room_mut();
+        // SAFETY: the operations that run are those that were lowered with this layout.
+        let mut lanes = unsafe {
+            Lanes::new(rows, &lowered.layout, width, predicate, alu_result, alu_result_valid, written)
+        };
+        choose(self.level, &mut lanes, Set::ALL, all);
         let (mut active, mut members, mut full) = (Mask::NONE, 0, 0);
-        // Instructions that there is time for.
-        let mut left = end.min(watchdog).saturating_sub(statistics.instructions);
+        // Instructions that the budget allows.
+        let mut budget = end.min(watchdog).saturating_sub(statistics.instructions);
         let mut lane_instructions = 0;
-        let before = (left, statistics.instructions);
+        let before = (budget, statistics.instructions);
 
         // The next block, where it is known.
         let mut number = NONE;
@@ -115,8 +109,7 @@ impl Fast {
                 active = flow.active();
                 members = u64::from(active.count());
                 full = usize::from(active == all && whole_quads);
-                // SAFETY: as above.
-                unsafe { choose(&mut lanes, Set::ACTIVE, active) };
+                choose(self.level, &mut lanes, Set::ACTIVE, active);
             }
             let mut inside = 0;
             let chained = number != NONE;
@@ -127,7 +120,7 @@ impl Fast {
                 }
             }
             let block = &lowered.blocks[number as usize];
-            if inside == 0 && u64::from(block.size) <= left {
+            if inside == 0 && u64::from(block.size) <= budget {
                 if active.any() || block.inactive {
                     let operations = &lowered.operations[block.start as usize..block.end as usize];
                     // SAFETY: the operations were made for the level of self, which this processor has.
@@ -140,7 +133,7 @@ impl Fast {
                         _ => Path::Block,
                     };
                     announce_path(observer, path, u64::from(block.size));
-                    left -= u64::from(block.size);
+                    budget -= u64::from(block.size);
                     lane_instructions += u64::from(block.size) * members;
                     runs[number as usize] += 1;
                 };
@@ -151,7 +144,7 @@ impl Fast {
                         let instruction = &lowered.flows[place as usize];
                         if strict && is_stale(instruction, active, &lanes) {
                             let arithmetic = block.size - 1;
-                            left -= u64::from(arithmetic);
+                            budget -= u64::from(arithmetic);
                             lane_instructions += u64::from(arithmetic) * members;
                             let first = usize::from(block.first);
                             let arithmetic = first..first + usize::from(arithmetic);
@@ -199,10 +192,10 @@ impl Fast {
                 continue;
             }
 
-            // In the middle of a block, or not enough time for it: one instruction.
+            // In the middle of a block, or the budget does not allow all of it: one instruction.
             let pc = flow.pc();
             let last = inside + 1 == block.size;
-            if left == 0 || inside == block.size {
+            if budget == 0 || inside == block.size {
                 break Stop::Reference;
             }
             let start = match inside {
@@ -224,7 +217,7 @@ impl Fast {
             announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
             announce_path(observer, Path::Part, 1);
             number = NONE;
-            left -= 1;
+            budget -= 1;
             lane_instructions += members;
             issued[usize::from(pc)] += 1;
             match flows {
@@ -242,9 +235,9 @@ impl Fast {
                 break Stop::Over;
             }
         };
-        statistics.instructions = before.1 + (before.0 - left);
+        statistics.instructions = before.1 + (before.0 - budget);
         statistics.lane_instructions += lane_instructions;
-        // What is left to the reference interpreter may be left to another time.
+        // A budget that is used up comes before the reference interpreter.
         let over = statistics.instructions >= end || flow.issue().is_none();
         if over && matches!(stop, Stop::Reference) { Stop::Over } else { stop }
     }
@@ -271,7 +264,7 @@ static ADDRESSES: [u32; SLOTS] = {
     addresses
 };
 
-/// Tells of instructions that run one after another.
+/// Announces instructions that run one after another.
 #[inline(always)]
 fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: Mask) {
     if O::ENABLED && !slots.is_empty() {
@@ -296,13 +289,13 @@ fn stop<O: Observer>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> St
 }
 
 /// Whether a flow instruction reads an ALU result that some lane does not have: that traps in strict mode before anything
-/// is done, as the reference interpreter says.
+/// is done, as in the reference interpreter.
 #[inline(always)]
 fn is_stale(instruction: &Flow, active: Mask, lanes: &Lanes<'_>) -> bool {
     instruction.reads_alu_result && (active - *lanes.alu_result_valid).any()
 }
 
-/// Executes the flow instruction at which the flow stands.
+/// Executes the flow instruction at the program counter.
 #[inline(always)]
 fn branch<O: Observer>(
     instruction: &Flow,
@@ -315,8 +308,8 @@ fn branch<O: Observer>(
     let Flow { fc, wants, constant, predicate, .. } = instruction;
     let holding = match *predicate {
         None => u64::MAX,
-        Some((bit, false)) => lanes.predicate[usize::from(bit & 3)].0,
-        Some((bit, true)) => !lanes.predicate[usize::from(bit & 3)].0,
+        Some((bit, false)) => lanes.predicate[bit & 3].0,
+        Some((bit, true)) => !lanes.predicate[bit & 3].0,
     };
     let result = lanes.alu_result.0;
     let want = wants[0] & !result & !holding

@@ -3,8 +3,8 @@
 
 use reconverge_simt::{Mask, Observer};
 
-use super::{Decision, Flow, LoopConstant};
-use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
+use super::{Decision, Flow, LoopConstant, Role};
+use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode};
 
 /// Where the group is after a step of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +34,11 @@ impl Flow {
             return None;
         }
         let voters = if fc.ignore_uncovered { self.active & self.covered } else { self.active };
-        let fits = match fc.op {
-            FcOp::ENDLOOP | FcOp::BREAKLOOP => frame.al.is_some(),
-            FcOp::ENDREP | FcOp::BREAKREP => frame.al.is_none(),
-            FcOp::CONTINUE => true,
-            FcOp::JUMP | FcOp::LOOP | FcOp::REP => false,
-        };
-        if !fits || voters.is_empty() {
+        let role = fc.op.role();
+        if matches!(role, Role::Jump | Role::Begin { .. }) || !role.fits(frame) || voters.is_empty() {
             return None;
         }
-        if matches!(fc.op, FcOp::ENDLOOP | FcOp::ENDREP) {
+        if let Role::End { .. } = role {
             let all = (self.active - want).is_empty();
             if !all || frame.count <= 1 || frame.continued.any() || fc.b_op1 != BOp::NONE {
                 return None;

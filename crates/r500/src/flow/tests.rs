@@ -3,9 +3,9 @@
 //! Four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails; the
 //! instruction words are the canonical ones of r500.md 5.5.
 
-use reconverge_simt::{FlowView, Lane, Mask, Mode, Why};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Mode, Recorder, Why};
 
-use super::{Decision, Flow, InhibitScope, Limits, LoopConstant, Undefined, reads_alu_result, wants};
+use super::{Decision, Flow, Limits, LoopConstant, Undefined, reads_alu_result, wants};
 use crate::words::{FcAddr, FcInst, FcMode};
 
 const ALL: Mask = Mask(0b1111);
@@ -107,9 +107,9 @@ fn any_jumps_when_one_voter_wants_to() {
 
 #[test]
 fn without_voters_all_jumps_and_any_stays() {
-    let mut nobody = Flow::new(10, ALL, Mask::NONE, FcMode::FULL, FULL, Mode::Strict);
-    assert!(run(&mut nobody, IGNORE_UNCOVERED, ALL), "ALL of nobody");
-    assert!(!run(&mut nobody, 0x0000_ff20 | IGNORE_UNCOVERED, ALL), "ANY of nobody");
+    let mut alone = Flow::new(10, ALL, Mask::NONE, FcMode::FULL, FULL, Mode::Strict);
+    assert!(run(&mut alone, IGNORE_UNCOVERED, ALL), "ALL without voters");
+    assert!(!run(&mut alone, 0x0000_ff20 | IGNORE_UNCOVERED, ALL), "ANY without voters");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn lanes_switched_off_by_their_own_else_vote_to_jump() {
     assert_eq!(flow.active(), ALL, "the jump decrements: they wake behind the ENDIF");
 }
 
-/// r500.md 5.5: when all voters skip, the thread jumps over the ELSE too.
+/// r500.md 5.5: when all voters skip, the group jumps over the ELSE too.
 #[test]
 fn a_skipped_if_with_else_counts_one_level_for_lanes_that_were_off() {
     let mut flow = flow();
@@ -250,15 +250,6 @@ fn if_else_endif_walks_as_in_the_worked_example() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(!run(&mut flow, ENDIF, ALL));
     assert_eq!(flow.active(), ALL);
-}
-
-/// r500.md Q22.
-#[test]
-fn incr_in_the_same_instruction_counts_lanes_that_its_else_switched_off() {
-    let mut flow = flow();
-    run(&mut flow, IF_ELSE, Mask(0b0011));
-    assert!(!run(&mut flow, 0x0200_0010, Mask::NONE));
-    assert_eq!(flow.why(Lane(0)), Why::Branch { depth: 1 });
 }
 
 // ---- Loops (CTM guide p. 37)
@@ -295,17 +286,6 @@ fn al_may_become_negative() {
     run_with(&mut flow, LOOP, ALL, down).unwrap();
     run_with(&mut flow, ENDLOOP, ALL, down).unwrap();
     assert_eq!(flow.al(), -127);
-}
-
-/// r500.md Q17.
-#[test]
-fn rep_leaves_the_al_of_the_loop_around_it_visible() {
-    let mut flow = flow();
-    run(&mut flow, LOOP, ALL);
-    run(&mut flow, REP, ALL);
-    assert_eq!(flow.al(), 5);
-    run(&mut flow, ENDREP, ALL);
-    assert_eq!(flow.al(), 5, "ENDREP does not step it");
 }
 
 #[test]
@@ -373,17 +353,6 @@ fn a_break_out_of_an_if_that_all_entered_unwinds_it() {
     assert_eq!(flow.active(), Mask(0b0111));
 }
 
-/// r500.md Q15: the recommended scope is the innermost frame's lanes, the literal reading all lanes.
-#[test]
-fn lanes_that_were_off_before_the_loop_stop_a_break_only_in_the_literal_reading() {
-    for (scope, jumps) in [(InhibitScope::Frame, true), (InhibitScope::All, false)] {
-        let mut flow = flow().with_scope(scope);
-        run(&mut flow, IF, Mask(0b0111));
-        run(&mut flow, LOOP, ALL);
-        assert_eq!(run(&mut flow, BREAK_IF, ALL), jumps, "{scope:?}");
-    }
-}
-
 #[test]
 fn a_lane_that_continued_stops_a_break_but_not_another_continue() {
     let mut flow = flow();
@@ -401,15 +370,6 @@ fn uncovered_lanes_do_not_stop_a_break_that_ignores_them() {
     flow.kill(Mask(0b1000));
     assert!(!run(&mut flow.clone(), BREAK_DEPTH_1, ALL));
     assert!(run(&mut flow, BREAK_DEPTH_1 | IGNORE_UNCOVERED, ALL));
-}
-
-/// r500.md Q23.
-#[test]
-fn inhibition_wins_over_jump_any() {
-    let mut flow = flow();
-    run(&mut flow, LOOP, ALL);
-    run(&mut flow, IF, Mask(0b0111));
-    assert!(!run(&mut flow, BREAK_DEPTH_1 | 1 << 5, ALL));
 }
 
 #[test]
@@ -443,33 +403,7 @@ fn lanes_that_broke_out_of_an_inner_loop_wake_with_it_only() {
     assert_eq!(flow.active(), Mask(0b1110), "lane 0 waits for the outer loop");
 }
 
-/// r500.md Q24.
-#[test]
-fn a_conditional_loop_entry_that_stays_leaves_unwilling_lanes_active() {
-    let mut flow = flow();
-    assert!(!run(&mut flow, 0x0000_0f01, Mask(0b0011)));
-    assert_eq!(flow.active(), ALL);
-}
-
-/// r500.md Q25.
-#[test]
-fn a_conditional_loop_end_that_jumps_keeps_unwilling_lanes_active() {
-    let mut flow = flow();
-    run(&mut flow, LOOP, ALL);
-    assert!(run(&mut flow, 0x0000_f022, Mask(0b0001)));
-    assert_eq!(flow.active(), ALL);
-}
-
 // ---- Calls (CTM guide pp. 36-37)
-
-#[test]
-fn a_call_returns_behind_itself() {
-    let mut flow = flow();
-    run(&mut flow, CALL, ALL);
-    assert_eq!(flow.pc(), 100);
-    assert!(run(&mut flow, RETURN, ALL));
-    assert_eq!((flow.pc(), flow.active()), (11, ALL));
-}
 
 #[test]
 fn the_address_stack_changes_only_on_a_jump() {
@@ -564,19 +498,6 @@ fn even_lenient_stacks_stop_a_runaway() {
     assert_eq!(overflow, Some(Undefined::AddressStackOverflow { limit: 512 }));
 }
 
-/// r500.md Q14.
-#[test]
-fn the_branch_counter_holds_31_in_full_and_3_in_partial_mode() {
-    for (fc_mode, limit) in [(FcMode::FULL, 31), (FcMode::PARTIAL, 3)] {
-        let limits = Limits::recommended(fc_mode);
-        let mut flow = Flow::new(0, ALL, ALL, fc_mode, limits, Mode::Strict);
-        assert!(!run(&mut flow, IF, Mask(0b0111)));
-        (0..limit).for_each(|_| assert!(!run(&mut flow, IF, Mask(0b0111))));
-        let expected = Undefined::BranchCounterOverflow { lanes: Mask(0b1000), limit };
-        assert_eq!(strict_error(&mut flow, IF, Mask(0b0111)), expected);
-    }
-}
-
 /// REG, US_FC_CTRL.
 #[test]
 fn partial_mode_has_neither_loops_nor_subroutines() {
@@ -613,7 +534,55 @@ fn a_return_inside_a_loop_is_undefined() {
 #[test]
 fn a_mesa_loop_reached_by_nobody_underflows() {
     let mut flow = Flow::new(10, ALL, Mask::NONE, FcMode::FULL, FULL, Mode::Strict);
-    assert!(run(&mut flow, 0x1000_0001, ALL), "ALL of nobody jumps to the ENDLOOP");
+    assert!(run(&mut flow, 0x1000_0001, ALL), "ALL without voters jumps to the ENDLOOP");
     let op = crate::words::FcOp::ENDLOOP;
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
+}
+
+/// CTM guide p. 36: lanes that a conditional return switched off have returned. The return that follows does not wake them,
+/// and leaves no lane behind.
+#[test]
+fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
+    const RETURN_IF_STAYING: u32 = 0x0200_f040;
+    const RETURN_SIMPLE: u32 = 0x0000_ff40;
+    let mut flow = flow();
+    run(&mut flow, CALL, ALL);
+    assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0011)));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(run(&mut flow, RETURN_SIMPLE, ALL));
+    assert_eq!(flow.active(), Mask(0b1100));
+    // Lanes that an if switched off have not returned.
+    let mut flow = self::flow();
+    run(&mut flow, CALL, ALL);
+    run(&mut flow, IF, Mask(0b1100));
+    let left = Undefined::ReturnInsideBranch { lanes: Mask(0b0011) };
+    assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
+}
+
+/// docs/r500.md, "Counts": divergence looks at the lanes that are active at the vote.
+#[test]
+fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
+    let mut flow = flow();
+    run(&mut flow, IF_ELSE, Mask(0b0011));
+    let decision = run_with(&mut flow, 0x0000_f010, Mask(0b0001), I3).expect("defined behaviour");
+    let expected = Decision { jumped: false, wanted: Mask::NONE, unwilling: Mask(0b1100) };
+    assert_eq!((decision, decision.diverged()), (expected, false));
+}
+
+#[test]
+fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_this_order() {
+    let mut flow = flow();
+    let mut events = |fc_inst, alu| {
+        let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+        let want = wants(inst.jump_func, alu, Mask::NONE, false) & ALL;
+        let mut recorder = Recorder::default();
+        flow.execute_observed(&inst, &addr, want, I3, 0, &mut recorder).expect("defined behaviour");
+        recorder.events
+    };
+    assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
+    let (taken, not) = (Mask(0b0011), Mask(0b1100));
+    assert_eq!(events(BREAK_IF, taken), [Event::Diverge { taken, not }]);
+    let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
+    assert_eq!(events(BREAK_IF, ALL), popped);
 }

@@ -51,7 +51,7 @@ pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assembler.finish()
 }
 
-/// A record and where it stands in the text.
+/// A record and its place in the text.
 pub(super) struct Record {
     pub(super) words: [u32; WORDS],
     pub(super) span: Span,
@@ -122,7 +122,7 @@ impl Assembler {
         end(&cursor)?;
         if !self.data.is_empty() {
             return Err(Diagnostic::error(cursor.since(start), "an instruction behind .data")
-                .help(".data holds words that are no whole instruction: it stands at the end"));
+                .help(".data holds words that are no whole instruction: it comes last"));
         }
         self.records.push(Record { words, span: cursor.since(start), target });
         Ok(())

@@ -336,7 +336,7 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(S
     Ok(list)
 }
 
-/// An operand that is left out would silently be src0.r.
+/// A missing operand would silently be src0.r.
 fn enough(cursor: &Cursor<'_>, name: &str, wanted: usize, found: usize) -> Parsed<()> {
     if found >= wanted {
         return Ok(());

@@ -4,6 +4,7 @@
 //! JUMP_ANY, IGNORE_UNCOVERED and unused addresses, which the text states beside the mnemonic. An instruction that
 //! fits no row is printed in its raw form.
 
+use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
 
 /// What decides.
@@ -46,7 +47,7 @@ pub enum Pop {
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word behind the condition that tells two constructs of one mnemonic apart; may be empty.
+    /// A word behind the condition that distinguishes two constructs of one mnemonic; may be empty.
     pub variant: &'static str,
     /// When it jumps.
     pub jumps: Jumps,
@@ -71,7 +72,7 @@ pub struct Construct {
 impl Construct {
     /// Whether INT_ADDR means something.
     pub const fn has_int(&self) -> bool {
-        matches!(self.op, FcOp::LOOP | FcOp::ENDLOOP | FcOp::REP | FcOp::ENDREP)
+        matches!(self.op.role(), Role::Begin { .. } | Role::End { .. })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::words::*;
 pub struct Listing {
     /// Adds slot number and words as a comment before each instruction.
     pub hex: bool,
-    /// Indents what stands inside flow constructs, and numbers where they begin and end.
+    /// Indents the bodies of flow constructs, and numbers where they begin and end.
     pub structure: bool,
 }
 
@@ -249,7 +249,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, out: &mut String) {
     out.push('\n');
 }
 
-/// What the text of an instruction stands for so far: the words that the assembler would make of it.
+/// What the text of an instruction expresses so far: the words that the assembler would make of it.
 struct Expressed {
     kind: InstType,
     words: [u32; WORDS],

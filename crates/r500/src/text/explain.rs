@@ -3,9 +3,10 @@
 use reconverge_isa::Program;
 
 use super::dis::{Listing, disassemble};
+use crate::flow::Role;
 use crate::inst::{self, Body, Fc, WORDS};
 use crate::violations::violations;
-use crate::words::{AOp, BOp, FcOp, InstType, layout};
+use crate::words::{AOp, BOp, InstType, layout};
 use reconverge_isa::word::FieldValue;
 
 /// One field of one word.
@@ -123,34 +124,33 @@ fn flow_effect(fc: &Fc) -> Vec<String> {
     lines.push(wish);
     let voters = if inst.ignore_uncovered { "covered active lanes" } else { "active lanes" };
     lines.push(match inst.jump_any {
-        true => format!("the thread jumps when any of the {voters} wants to"),
-        false => format!("the thread jumps when all {voters} want to, or there are none"),
+        true => format!("the group jumps when any of the {voters} wants to"),
+        false => format!("the group jumps when all {voters} want to, or there are none"),
     });
     let int = fc.addr.int_addr;
-    let (on_jump, on_stay) = match inst.op {
-        FcOp::JUMP => ("", String::new()),
-        FcOp::LOOP => {
-            ("", format!("a loop frame with count KR and aL = KG of integer constant {int} is pushed"))
+    const POPPED: &str = "the loop frame is popped; its lanes wake";
+    let role = inst.op.role();
+    let (on_jump, on_stay) = match role {
+        Role::Jump => ("", String::new()),
+        Role::Begin { al } => {
+            let start = if al { " and aL = KG" } else { "" };
+            ("", format!("a loop frame with count KR{start} of integer constant {int} is pushed"))
         }
-        FcOp::REP => ("", format!("a loop frame with count KR of integer constant {int} is pushed")),
-        FcOp::ENDLOOP => ("aL grows by KB", "the loop frame is popped; its lanes wake".to_owned()),
-        FcOp::ENDREP => ("", "the loop frame is popped; its lanes wake".to_owned()),
-        FcOp::BREAKLOOP | FcOp::BREAKREP => (
-            "the loop frame is popped; its lanes wake",
-            "active lanes that want to jump sleep until the frame is popped".to_owned(),
-        ),
-        FcOp::CONTINUE => ("", "active lanes that want to jump sleep until the loop's end".to_owned()),
+        Role::End { al } => (if al { "aL grows by KB" } else { "" }, POPPED.to_owned()),
+        Role::Break { .. } => {
+            (POPPED, "active lanes that want to jump sleep until the frame is popped".to_owned())
+        }
+        Role::Continue => ("", "active lanes that want to jump sleep until the loop's end".to_owned()),
     };
-    match inst.op {
-        FcOp::LOOP | FcOp::REP => lines.push("a count of 0 jumps whatever the votes say".to_owned()),
-        FcOp::ENDLOOP | FcOp::ENDREP => {
-            lines.push("the count goes down first; at 0 the thread stays whatever the votes say".to_owned());
+    match role {
+        Role::Begin { .. } => lines.push("a count of 0 jumps whatever the votes say".to_owned()),
+        Role::End { .. } => {
+            lines.push("the count goes down first; at 0 the group stays whatever the votes say".to_owned());
         }
-        FcOp::BREAKLOOP | FcOp::BREAKREP | FcOp::CONTINUE => {
-            lines
-                .push("lanes of the loop that a branch switched off keep the thread from jumping".to_owned());
+        Role::Break { .. } | Role::Continue => {
+            lines.push("lanes of the loop that a branch switched off keep the group from jumping".to_owned());
         }
-        FcOp::JUMP => {}
+        Role::Jump => {}
     }
     let counters = |op: BOp, disagree: &str| match op {
         BOp::NONE => String::new(),

@@ -1,7 +1,7 @@
 //! Text of R500 programs: a disassembler and an assembler that are exact inverses.
 //!
 //! [`disassemble`] prints any words; [`assemble`] gives the same words back. What an instruction does not say in its
-//! ordinary syntax (hazard bits, reserved bits, fields that its type does not use) stands behind it in braces, so
+//! ordinary syntax (hazard bits, reserved bits, fields that its type does not use) follows in braces, so
 //! nothing is dropped. docs/r500-syntax.md describes the text.
 //!
 //! ```

@@ -131,11 +131,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
         let off = cursor.eat("-");
         let mut name = cursor.word().to_owned();
         if name.is_empty() {
-            return Err(expected(
-                cursor,
-                "expected a field or `}`",
-                "fields stand between braces: {NOP LAST}",
-            ));
+            return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         if cursor.eat(".") {
             name = format!("{name}.{}", cursor.word());

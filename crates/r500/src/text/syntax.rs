@@ -1,4 +1,4 @@
-//! The small spellings that printing and parsing share: each stands here once.
+//! The small spellings that printing and parsing share, each written once.
 
 use reconverge_isa::word::{Field, WordInfo};
 
@@ -22,7 +22,7 @@ pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
 /// Names of the render target in TARGET of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// What stands before and behind an operand with a modifier.
+/// The text before and behind an operand with a modifier.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     match modifier {
         Imod::NOP => ("", ""),
@@ -90,7 +90,7 @@ pub(super) fn inline_code(value: f32) -> Option<u32> {
     (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
 }
 
-/// Where a named field of an instruction stands: word and field. A name that occurs in several words needs the
+/// The word and field of a name. A name that occurs in several words needs the
 /// word's name before it: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<(usize, &'static Field)> {
     let formats = layout(kind);

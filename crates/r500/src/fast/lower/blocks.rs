@@ -53,7 +53,7 @@ impl Block {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Flow {
     pub(in crate::fast) fc: Fc,
-    /// The predicate bit that JUMP_FUNC looks at, if any, and whether it is turned around.
+    /// The predicate bit that JUMP_FUNC looks at, if any, and whether it is inverted.
     pub(in crate::fast) predicate: Option<(usize, bool)>,
     /// The lanes that want to jump, all or none, for each ALU result * 2 + predicate.
     pub(in crate::fast) wants: [u64; 4],
@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Slots that something jumps to. What a call returns to stands behind a flow instruction anyhow.
+    /// Slots that something jumps to. A call returns to the slot behind a flow instruction, where a block begins anyhow.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// The instruction in a slot, unless it traps whatever the state.
+    /// The instruction in a slot, unless it traps in every state.
     fn executable(&self, pc: u16) -> Option<&'a Inst> {
         let slot = self.setup.slot(pc)?;
         let inst = slot.inst.as_ref().ok()?;

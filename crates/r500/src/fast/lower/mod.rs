@@ -20,6 +20,7 @@ mod schedule;
 
 use std::collections::HashMap;
 
+use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
@@ -42,6 +43,8 @@ pub(super) struct Lowered {
     pub(super) entries: Vec<Entry>,
     /// By slot: the end of its operations.
     pub(super) ends: Vec<u32>,
+    /// The rows that operations name, registers first.
+    pub(super) layout: Layout<WIDEST>,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WIDEST>>,
     /// Slots whose instruction the reference interpreter executes.
@@ -59,6 +62,7 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
+    let layout = Layout::new(ROWS + room.len());
     let mut lowering = Lowering {
         setup,
         constants,
@@ -73,6 +77,7 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
             flows: Vec::new(),
             entries: vec![Entry { block: NONE, inside: 0 }; SLOTS],
             ends: vec![0; SLOTS],
+            layout,
             room,
             by_reference: Vec::new(),
             written: written(setup),
@@ -83,7 +88,7 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
     lowering.lowered
 }
 
-/// Rows that the program may write, whatever happens.
+/// Rows that the program may write.
 fn written(setup: &Setup) -> Vec<usize> {
     let mut rows = vec![false; ROWS];
     for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {
@@ -115,10 +120,10 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     /// The row of a constant.
     fn constant(&mut self, bits: u32) -> Place {
-        let room = &mut self.lowered.room;
+        let Lowered { room, layout, .. } = &mut self.lowered;
         *self.known.entry(bits).or_insert_with(|| {
             room.push(Row([bits; WIDEST]));
-            Place::of(ROWS + room.len() - 1)
+            layout.add()
         })
     }
 
@@ -128,10 +133,15 @@ impl Lowering<'_> {
         row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
     }
 
+    /// A row by number.
+    fn row(&self, number: usize) -> Place {
+        self.lowered.layout.place(number)
+    }
+
     /// A row for an intermediate result of the instruction at hand, if there is another.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
-        (self.scratch <= SCRATCH).then(|| Place::of(ROWS + Set::COUNT + self.scratch - 1))
+        (self.scratch <= SCRATCH).then(|| self.row(ROWS + Set::COUNT + self.scratch - 1))
     }
 
     fn push(&mut self, operation: Operation) {

@@ -113,7 +113,7 @@ impl Instruction<'_, '_> {
             return Value::Bits(0);
         }
         match sources.src[number] {
-            Source::Temp { addr, .. } => Value::Row(Place::of(usize::from(addr) * 4 + channel)),
+            Source::Temp { addr, .. } => Value::Row(self.lowering.row(usize::from(addr) * 4 + channel)),
             Source::Const { addr, .. } => {
                 Value::Bits(self.lowering.constants[usize::from(addr) % CONSTANTS][channel])
             }

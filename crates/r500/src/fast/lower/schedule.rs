@@ -41,7 +41,7 @@ pub(super) struct Instruction<'a, 'l> {
     /// Presubtracted channels, by channel.
     pub(super) presubtracted: Vec<(usize, Value)>,
     slot: u16,
-    /// Rows of scratch in which no denormal can stand.
+    /// Rows of scratch in which no denormal can be.
     pub(super) normal: Vec<Place>,
     /// Sets that are made for this instruction: base, predicate bit, inversion.
     sets: Vec<((Set, usize, bool), Set)>,
@@ -68,13 +68,13 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if common.writes_temp(channel) {
                 let (temp, _) = alu.destination(channel);
                 let base = if common.write_inactive { Set::ALL } else { Set::ACTIVE };
-                writes.push((Place::of(usize::from(temp) * 4 + channel), self.set(base, channel)));
+                writes.push((self.lowering.row(usize::from(temp) * 4 + channel), self.set(base, channel)));
             }
             let active = |this: &mut Self| this.set(Set::ACTIVE, channel);
             if cached && common.writes_output(channel) {
                 let target = alu.target(channel) as u8;
                 let set = active(self);
-                writes.push((Place::of(color_row(usize::from(target), channel)), set));
+                writes.push((self.lowering.row(color_row(usize::from(target), channel)), set));
                 marks.push(Operation {
                     number: [target, channel as u8],
                     ..self.lowering.plain::<ColorWritten>(set)
@@ -82,7 +82,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             }
             if cached && channel == 3 && alu.w_omask {
                 let set = active(self);
-                writes.push((Place::of(DEPTH_ROW), set));
+                writes.push((self.lowering.row(DEPTH_ROW), set));
                 marks.push(self.lowering.plain::<DepthWritten>(set));
             }
             if !out && common.writes_output(channel) {
@@ -216,7 +216,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Whether a row is one in which no denormal can stand.
+    /// Whether a row is one in which no denormal can be.
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
@@ -295,7 +295,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
         let operation = if half == 1 { alpha_op.operation() } else { rgb_op.operation() };
         let code = Code::of(operation)?;
-        let mut src = [Operand { place: Place::of(0), flip: 0 }; 3];
+        let mut src = [Operand { place: Place::FIRST, flip: 0 }; 3];
         for number in 0..code.sources {
             src[number] = match (operation.value, number) {
                 (operations::Value::Derivative(_), 0) => self.neighbour(channel, number, 0)?,
@@ -349,7 +349,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
 }
 
 impl Computed {
-    /// What stands in a row, bit for bit.
+    /// The contents of a row, bit for bit.
     fn moved(place: Place) -> Computed {
         let src = [Operand { place, flip: 0 }; 3];
         Computed { code: Code::PASS, src, omod: Omod::DISABLED, clamp: false }
@@ -367,7 +367,7 @@ fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set
         omod = Omod::MUL_1;
     }
     for (number, operand) in src.iter().enumerate() {
-        // Sources beyond those of the code are those before, so that they say nothing of their own.
+        // Sources beyond those of the code are those before, so that they add nothing of their own.
         let operand = if number < code.sources { operand } else { &src[0] };
         (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
     }
