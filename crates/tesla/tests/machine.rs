@@ -588,7 +588,8 @@ fn launches_that_cannot_be_are_refused() {
     assert_eq!(refused(|compute| compute.block = [0xffff, 2, 1]), LaunchError::Block([0xffff, 2, 1]));
     assert_eq!(refused(|compute| compute.setup.registers = 129), LaunchError::Registers(129));
     assert_eq!(refused(|compute| compute.setup.local_bytes = 0x1_0001), LaunchError::LocalBytes(0x1_0001));
-    let local = |compute: &mut Compute| (compute.block, compute.setup.local_bytes) = ([0x8000, 2, 1], 0x1_0000);
+    let local =
+        |compute: &mut Compute| (compute.block, compute.setup.local_bytes) = ([0x8000, 2, 1], 0x1_0000);
     assert_eq!(refused(local), LaunchError::LocalOfBlock(1 << 32));
     let shared = refused(|compute| (compute.shared_bytes, compute.dynamic_shared) = (Some(0x4000), 1));
     assert_eq!(shared, LaunchError::SharedBytes(0x4040));

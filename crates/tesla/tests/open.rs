@@ -79,7 +79,8 @@ fn at(flow: &Flow) -> (u32, u64) {
 
 /// The words of a buffer at 0x1000, whose address is the first parameter, after a block of `threads` threads.
 fn outcome(source: &str, threads: u32, mode: Mode) -> Result<Vec<u32>, RunError> {
-    let assembled = assemble(source, Chip::Gt215, Stage::Compute).unwrap_or_else(|e| panic!("{source}\n{e:?}"));
+    let assembled =
+        assemble(source, Chip::Gt215, Stage::Compute).unwrap_or_else(|e| panic!("{source}\n{e:?}"));
     let program = Program { words: assembled.words(), ..Program::default() };
     let mut compute = Compute::of(&program, Chip::Gt215).unwrap();
     compute.block = [threads, 1, 1];

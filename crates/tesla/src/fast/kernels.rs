@@ -6,8 +6,8 @@
 
 use reconverge_simt::Level;
 
-use super::lanes::{Handler, Kernel, Lanewise, handler};
 use super::host_float;
+use super::lanes::{Handler, Kernel, Lanewise, handler};
 use crate::flow::WARP;
 use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
