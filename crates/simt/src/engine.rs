@@ -78,15 +78,6 @@ impl Options {
     }
 }
 
-/// The same thing as each engine has it, where [`Engine::Lockstep`] finds that they differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Views<T> {
-    /// The reference interpreter's.
-    pub reference: T,
-    /// The fast engine's.
-    pub fast: T,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,6 @@
 //! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
 //! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
 //! * [`wide`]: what is written differently for each level.
-//! * [`lanes`]: sets of lanes spread out for whole-row operations.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`workers`]: pieces of work handed out to the host's threads.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.

@@ -388,7 +388,7 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
 /// log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
 ///
 /// `dx` and `dy` are the changes of s, t, r from a pixel to the next; for cubes of the coordinates on the face. Axes
-/// that the image does not have do not count, whatever its value. Zero gradients give minus infinity, a NaN in
+/// that the image does not have do not count, whatever their gradients. Zero gradients give minus infinity, a NaN in
 /// one of them leaves the other, in both NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let Level { width, height, depth, .. } = image.levels[0];
