@@ -25,7 +25,7 @@ pub enum Kind {
     Baseline,
     /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
     Avx2,
-    /// The same with AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
+    /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
     Avx512,
 }
 

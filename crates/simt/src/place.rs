@@ -24,7 +24,7 @@ impl<const N: usize> Place<N> {
     }
 }
 
-/// The rows that a program uses: registers first, then the room that its operations want.
+/// The rows that a program uses: registers first, then the room of its operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<const N: usize> {
     rows: usize,
