@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::chip::Chip;
 use crate::control;
 use crate::flow::{AluForm, Condition, Control};
-use crate::meaning::Opcode;
+use crate::meaning::{Meaning, Opcode};
 use crate::words::{
     CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
     MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword1Sem,
@@ -146,6 +146,35 @@ pub struct AluOp {
     pub update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub update_execute_mask: bool,
+}
+
+impl AluOp {
+    /// The operands that it reads.
+    pub fn read(&self) -> &[Source] {
+        &self.sources[..usize::from(self.opcode.sources)]
+    }
+
+    /// Whether it writes a register.
+    pub fn writes(&self) -> bool {
+        self.write && !matches!(self.opcode.meaning, Meaning::Nothing)
+    }
+
+    /// Whether it is a PRED_SET*.
+    pub fn sets_predicate(&self) -> bool {
+        self.opcode.meaning.sets_predicate()
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The PRED_SET* that counts: the last one to be computed. Those that write through an index are computed first; of
+    /// a pair of slots the lower one decides.
+    pub fn deciding(&self) -> Option<&'a AluOp> {
+        let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
+        let counts =
+            |op: &&AluOp| op.sets_predicate() && (!op.opcode.meaning.spans_slots() || op.slot & 1 == 0);
+        let last = self.ops.iter().filter(|op| !first(op)).rfind(counts);
+        last.or_else(|| self.ops.iter().filter(first).rfind(counts))
+    }
 }
 
 /// One operand with its modifiers.

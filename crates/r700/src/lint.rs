@@ -172,7 +172,7 @@ impl Lint<'_> {
         let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
         for (op, addr) in group.ops.iter().zip(group.addr..) {
             let name = op.opcode.name;
-            let pred = name.starts_with("PRED_SET");
+            let pred = op.sets_predicate();
             predicates += usize::from(pred);
             kills += usize::from(matches!(op.opcode.meaning, Meaning::Kill(_)));
             if (op.update_pred || op.update_execute_mask) && !pred {
@@ -184,7 +184,7 @@ impl Lint<'_> {
             if mova(op) && last && clause.form != AluForm::ALU_PUSH_BEFORE {
                 self.find(&MOVA_USE, addr, format!("{name} is in the last group"));
             }
-            let sources = &op.sources[..usize::from(op.opcode.sources)];
+            let sources = op.read();
             let by_ar = matches!(
                 op.index_mode,
                 IndexModeR700::AR_X
@@ -292,7 +292,7 @@ impl Lint<'_> {
                 );
                 continue;
             };
-            let sources = &op.sources[..usize::from(op.opcode.sources)];
+            let sources = op.read();
             let constant = |operand: &Operand| {
                 matches!(operand, Operand::Kcache { .. } | Operand::ConstantFile { .. } | Operand::Value(_))
             };

@@ -50,6 +50,11 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    /// Whether it is a PRED_SET*.
+    pub fn sets_predicate(self) -> bool {
+        matches!(self, Meaning::PredSet(_) | Meaning::Double(Double::PredSet(_)))
+    }
+
     /// Whether an instruction needs the operands of its neighbours.
     pub fn spans_slots(self) -> bool {
         match self {

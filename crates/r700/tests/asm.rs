@@ -1,4 +1,4 @@
-//! Programs as a person writes them: labels instead of addresses, literals folded, mistakes told.
+//! Programs as a person writes them: labels instead of addresses, literals folded, mistakes reported with their place.
 
 mod engines;
 

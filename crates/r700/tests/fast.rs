@@ -1,4 +1,4 @@
-//! Random ALU clauses on every engine: whatever stands in a group, in whatever order, with whatever predicates.
+//! Random ALU clauses on every engine: any instructions in a group, in any order, with any predicates.
 
 mod engines;
 

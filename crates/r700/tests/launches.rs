@@ -16,13 +16,13 @@ use reconverge_simt::{Engine, GroupTrap, Trap};
 /// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
 const EVERYTHING: &str = "ALU_PUSH_BEFORE:
  0 x: PRED_SETNE_INT _.x, R0.y, 0 UPDATE_EXEC_MASK
-JUMP: ADDR(@nobody) POP_CNT(1)
+JUMP: ADDR(@none) POP_CNT(1)
 MEM_RING: WRITE[1], R0.xyzw ELEM_SIZE(3)
 MEM_STREAM2: WRITE[0], R0.xyzw ELEM_SIZE(3)
 EMIT_VERTEX:
 EXPORT: PARAM[3], R0.xyzw
 POP: POP_CNT(1)
-@nobody:
+@none:
 MEM_SCRATCH: WRITE_IND[0], R0.xyzw INDEX_GPR(2) ELEM_SIZE(3) ARRAY_SIZE(1)
 ALU:
  1 x: KILLGT_INT _.x, R0.z, 0

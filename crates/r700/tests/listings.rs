@@ -19,7 +19,7 @@ fn sort(mut flags: Vec<String>) -> Vec<String> {
     flags
 }
 
-/// Our lines by address; the slot letter stands before the instruction.
+/// Our lines by address; the slot letter is before the instruction.
 fn ours(words: &[u32], chip: Chip) -> HashMap<usize, (String, String)> {
     let text = disassemble(words, chip, Options { hex: true, ..Options::default() }).text;
     let mut lines = HashMap::new();
@@ -250,7 +250,7 @@ fn llvm_says_the_same_of_every_instruction() {
                 }
                 continue;
             }
-            // Behind an export that ends the program it cannot be reached, and stands as data in our text.
+            // Behind an export that ends the program it cannot be reached, and is data in our text.
             if text == "CF_END" && !lines.contains_key(&(at / 2)) {
                 assert_eq!(words[at..at + 2], [0, 0x8020_0000], "{id}");
                 continue;

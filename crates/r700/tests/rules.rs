@@ -1,4 +1,4 @@
-//! Every rule of `rules.rs` shown by a program, or by the function that it is about, which tells its reading from the
+//! Every rule of `rules.rs` shown by a program, or by the function that it is about, which distinguishes its reading from the
 //! other ones.
 
 mod engines;
@@ -46,7 +46,9 @@ fn test_of(rule: Rule) -> fn() {
         Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST => {
             the_lower_slot_of_a_double_takes_high_halves_and_gives_the_low_one
         }
-        Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST => ldexp_64_takes_the_double_first_unless_told_otherwise,
+        Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST => {
+            ldexp_64_takes_the_double_first_unless_the_launch_says_otherwise
+        }
         Rule::CUBE_SC_SIGN => sc_is_minus_z_on_plus_x,
         Rule::LOD_BIAS_IN_EIGHTHS => a_lod_bias_of_eight_is_one_level,
         Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT => an_array_size_of_one_has_two_elements,
@@ -61,7 +63,7 @@ fn test_of(rule: Rule) -> fn() {
         Rule::SUMS_GO_LEFT_TO_RIGHT => dot4_adds_from_x_to_w_and_muladd_64_rounds_once,
         Rule::GRADIENTS_ARE_COARSE => both_rows_of_a_quad_have_the_gradient_of_the_first,
         Rule::MOVA_GPR_INT_IS_EARLY_R600 => r700_has_no_mova_gpr_int,
-        Rule::KILL_JUMPS_WHEN_NONE_IS_VALID => kill_jumps_when_nobody_is_left,
+        Rule::KILL_JUMPS_WHEN_NONE_IS_VALID => kill_jumps_when_no_lane_is_valid,
         Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP => {
             an_indexed_write_is_seen_behind_it_and_a_plain_one_is_not
         }
@@ -228,11 +230,10 @@ fn a_jump_not_taken_leaves_its_entry_for_the_pop() {
 
 #[test]
 fn push_without_active_lanes_jumps_and_alu_push_before_pushes() {
-    let nobody = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT _.x, R0.x, 9.0f UPDATE_EXEC_MASK\n";
-    let alu = format!("{nobody}{nobody}POP: POP_CNT(2)\nALU:\n 1 x: MOV R1.x, 1\n{EXPORT}");
-    let push = format!(
-        "{nobody}PUSH: ADDR(@on) POP_CNT(1)\nPOP: POP_CNT(7)\n@on:\nALU:\n 1 x: MOV R1.x, 1\n{EXPORT}"
-    );
+    let none = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT _.x, R0.x, 9.0f UPDATE_EXEC_MASK\n";
+    let alu = format!("{none}{none}POP: POP_CNT(2)\nALU:\n 1 x: MOV R1.x, 1\n{EXPORT}");
+    let push =
+        format!("{none}PUSH: ADDR(@on) POP_CNT(1)\nPOP: POP_CNT(7)\n@on:\nALU:\n 1 x: MOV R1.x, 1\n{EXPORT}");
     for source in [alu, push] {
         let outcome = strict(&source, &launch());
         assert_eq!(x_of(&outcome), [1; 4]);
@@ -355,7 +356,7 @@ fn the_lower_slot_of_a_double_takes_high_halves_and_gives_the_low_one() {
 }
 
 #[test]
-fn ldexp_64_takes_the_double_first_unless_told_otherwise() {
+fn ldexp_64_takes_the_double_first_unless_the_launch_says_otherwise() {
     let mut launch = with_double(launch(), 2, 1.5);
     let source = format!("ALU:\n 0 x: LDEXP_64 R1.x, R2.y, 3\n y: LDEXP_64 R1.y, R2.x, 3\n{EXPORT}");
     let outcome = strict(&source, &launch);
@@ -438,7 +439,7 @@ fn data_share_words_are_of_this_project_and_global_ones_have_none() {
 
 #[test]
 fn push_else_keeps_the_lanes_that_fail() {
-    // Everybody passes, so nobody is left: it jumps, with its entry on the stack.
+    // Every lane passes, so none stays: it jumps, with its entry on the stack.
     let body = "ALU:\n 0 x: MOV R1.x, 1\n@on:\nPOP: POP_CNT(1)\n";
     let source = format!("PUSH_ELSE: ADDR(@on)\n{body}{EXPORT}");
     let outcome = strict(&source, &launch());
@@ -571,7 +572,7 @@ fn r700_has_no_mova_gpr_int() {
 }
 
 #[test]
-fn kill_jumps_when_nobody_is_left() {
+fn kill_jumps_when_no_lane_is_valid() {
     // The POP would trap; it is jumped over.
     let source = format!("KILL: ADDR(@out)\nPOP: POP_CNT(1)\n@out:\n{EXPORT}");
     let outcome = strict(&source, &launch());

@@ -68,7 +68,7 @@ impl Lowering<'_> {
     /// `None` when there are more loops than counters.
     fn program(program: &Program, seed: u64) -> Option<Lowered> {
         let mut choice = Random::new(!seed);
-        // A fetch program calls nobody, and the last function has nobody to call.
+        // A fetch program has no calls, and the last function has no function to call.
         let last = program.functions.len().checked_sub(1);
         let fetch = last.filter(|_| choice.once_in(2));
         let mut lowering = Lowering {
@@ -181,7 +181,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The same, where what follows pops `level` entries and `past` stands behind it: when it `merges`, the last statement
+    /// The same, where what follows pops `level` entries and `past` follows: when it `merges`, the last statement
     /// is an `if` that leaves its own pop to what follows.
     fn block_before_pop(
         &mut self,
@@ -296,7 +296,7 @@ impl Lowering<'_> {
     }
 
     /// Everything of an `if` but its pop, which takes at least the `level` entries that are on the stack then. Behind the
-    /// pop stands the label `past`, if there is one.
+    /// pop is the label `past`, if there is one.
     fn if_open(
         &mut self,
         condition: &Condition,
@@ -390,7 +390,7 @@ impl Lowering<'_> {
             _ => {
                 self.place(labels);
                 match at_top_of_loop {
-                    // Nothing of this round's is left on the stack: who finds nobody may go to the loop's end.
+                    // The stack has no entry of this round: if no lane passes, it may go to the loop's end.
                     Some(end) if self.choice.once_in(2) => {
                         self.other(format!("POP_JUMP: ADDR(@{end}) POP_CNT({pops})"));
                     }
@@ -593,7 +593,7 @@ impl LoweredProgram for Prepared {
         let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::default(), 0);
         while wave.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Running {}
         if !wave.flow().entries().is_empty() {
-            return Err(format!("left on the stack: {:?}", wave.flow().entries()));
+            return Err(format!("still on the stack: {:?}", wave.flow().entries()));
         }
         if wave.flow().active() != Mask::first(lanes.len()) {
             return Err(format!("active at the end: {}", wave.flow().active()));

@@ -274,12 +274,12 @@ fn several_mistakes_are_told_at_once_with_their_place_and_what_was_meant() {
     let source =
         "ALU:\n 0 x: MUUL R0.x, R1.x, R2.x\n y: MOV R200.y, R0.x\nJUPM: ADDR(1)\nNOP: END_OF_PROGRM\n";
     let faults = assemble(source, Chip::RV770).expect_err("nothing is right");
-    let told: Vec<_> = faults
+    let places: Vec<_> = faults
         .iter()
         .map(|fault| (fault.span.line_column(source), fault.help.clone().unwrap_or_default()))
         .collect();
-    assert_eq!(told.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [(2, 7), (3, 9), (4, 1), (5, 6)]);
-    for (told, meant) in told.iter().zip(["`MUL`", "", "`JUMP`", "`END_OF_PROGRAM`"]) {
-        assert!(told.1.contains(meant), "{told:?}");
+    assert_eq!(places.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [(2, 7), (3, 9), (4, 1), (5, 6)]);
+    for (place, meant) in places.iter().zip(["`MUL`", "", "`JUMP`", "`END_OF_PROGRAM`"]) {
+        assert!(place.1.contains(meant), "{place:?}");
     }
 }

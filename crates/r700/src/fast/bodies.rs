@@ -1,11 +1,12 @@
 //! Operations that are not one lane function over words: sets by predicate, sums over the four vector slots, and the
 //! general one that takes any instruction of one slot lane by lane.
 
+use reconverge_simt::wide::Wide;
+
 use super::kernels::finish;
 #[cfg(doc)]
 use super::lanes::Tables;
 use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
-use super::wide::Wide;
 use crate::chip::LANES;
 use crate::lane;
 use crate::meaning::Meaning;
@@ -30,13 +31,10 @@ pub(super) struct Sets;
 
 impl Body for Sets {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, _operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, _operation: &Operation) {
         let (active, predicate) = (lanes.set(ACTIVE), lanes.predicate);
-        // SAFETY: as the caller says.
-        unsafe {
-            lanes.sets[usize::from(TRUE)].choose::<W>(active & predicate);
-            lanes.sets[usize::from(FALSE)].choose::<W>(active & !predicate);
-        }
+        lanes.sets[usize::from(TRUE)].choose(wide, active & predicate);
+        lanes.sets[usize::from(FALSE)].choose(wide, active & !predicate);
     }
 }
 
@@ -45,7 +43,7 @@ pub(super) struct General;
 
 impl Body for General {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let (meaning, second_factor) = lanes.tables.generals[operation.number as usize];
         let rows = operation.src.map(|place| lanes.row(place));
         let source = |lane: usize| {
@@ -91,8 +89,7 @@ impl Body for General {
             Meaning::Kill(_) => lanes.killed |= holds,
             _ => {}
         }
-        // SAFETY: as the caller says.
-        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+        lanes.write(wide, operation.dst, operation.set, &result);
     }
 }
 
@@ -101,7 +98,7 @@ pub(super) struct Dot4<const IEEE: bool>;
 
 impl<const IEEE: bool> Body for Dot4<IEEE> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = &lanes.tables.across[operation.number as usize];
         let product = |a: u32, b: u32| if IEEE { lane::mul_ieee(a, b) } else { lane::mul(a, b) };
         let mut result = [0; LANES];
@@ -116,8 +113,7 @@ impl<const IEEE: bool> Body for Dot4<IEEE> {
         for lane in 0..LANES {
             result[lane] = finish(result[lane], operation);
         }
-        // SAFETY: as the caller says.
-        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+        lanes.write(wide, operation.dst, operation.set, &result);
     }
 }
 
@@ -126,7 +122,7 @@ pub(super) struct Max4;
 
 impl Body for Max4 {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = &lanes.tables.across[operation.number as usize];
         let mut result = [0; LANES];
         for slot in 0..4 {
@@ -139,8 +135,7 @@ impl Body for Max4 {
         for lane in 0..LANES {
             result[lane] = finish(result[lane], operation);
         }
-        // SAFETY: as the caller says.
-        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+        lanes.write(wide, operation.dst, operation.set, &result);
     }
 }
 

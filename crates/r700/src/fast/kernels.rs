@@ -6,9 +6,9 @@
 use std::marker::PhantomData;
 
 use reconverge_simt::Level;
+use reconverge_simt::wide::Wide;
 
 use super::lanes::{Body, Handler, Lanes, Operation, handler};
-use super::wide::Wide;
 use crate::chip::LANES;
 use crate::lane::{self, is_nan, number};
 use crate::meaning::AluCode;
@@ -129,7 +129,7 @@ struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
 
 impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let rows = operation.src.map(|place| lanes.row(place));
         let source = |lane: usize| {
             let word = |number: usize| match MODIFIED {
@@ -149,16 +149,14 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 result[lane] = if FINISH { finish(value, operation) } else { value };
             }
             if nan == 0 {
-                // SAFETY: as the caller says.
-                return unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+                return lanes.write(wide, operation.dst, operation.set, &result);
             }
         }
         for lane in 0..LANES {
             let value = K::lane(source(lane));
             result[lane] = if FINISH { finish(value, operation) } else { value };
         }
-        // SAFETY: as the caller says.
-        unsafe { lanes.write::<W>(operation.dst, operation.set, &result) };
+        lanes.write(wide, operation.dst, operation.set, &result);
     }
 }
 
@@ -219,18 +217,16 @@ struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let holds = holding::<T, MODIFIED>(lanes, operation);
-        // SAFETY: as the caller says.
-        let bits = unsafe { W::signs(&holds) };
+        let bits = wide.signs(&holds);
         lanes.decide(operation, bits);
         if WRITE {
             let mut values = [0; LANES];
             for lane in 0..LANES {
                 values[lane] = !holds[lane] & lane::ONE;
             }
-            // SAFETY: as the caller says.
-            unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
+            lanes.write(wide, operation.dst, operation.set, &values);
         }
     }
 }
@@ -240,17 +236,15 @@ struct Kill<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED, WRITE> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let holds = holding::<T, MODIFIED>(lanes, operation);
-        // SAFETY: as the caller says.
-        lanes.killed |= unsafe { W::signs(&holds) } & lanes.set(operation.set);
+        lanes.killed |= wide.signs(&holds) & lanes.set(operation.set);
         if WRITE {
             let mut values = [0; LANES];
             for lane in 0..LANES {
                 values[lane] = holds[lane] & lane::ONE;
             }
-            // SAFETY: as the caller says.
-            unsafe { lanes.write::<W>(operation.dst, operation.set, &values) };
+            lanes.write(wide, operation.dst, operation.set, &values);
         }
     }
 }
@@ -260,7 +254,7 @@ struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
     #[inline(always)]
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let [a, b, other] = operation.src.map(|place| lanes.row(place));
         let mut result = [0; LANES];
         let mut holds = [0; LANES];
@@ -269,12 +263,9 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
             result[lane] = value;
             holds[lane] = if T::holds(value, other[lane]) { u32::MAX } else { 0 };
         }
-        // SAFETY: as the caller says.
-        unsafe {
-            let bits = W::signs(&holds);
-            lanes.write::<W>(operation.dst, operation.set, &result);
-            lanes.decide(operation, bits);
-        }
+        let bits = wide.signs(&holds);
+        lanes.write(wide, operation.dst, operation.set, &result);
+        lanes.decide(operation, bits);
     }
 }
 

@@ -4,11 +4,10 @@
 //! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
 
 use reconverge_simt::handlers;
+use reconverge_simt::place::Frame;
 use reconverge_simt::registers::Row;
+use reconverge_simt::wide::{Set, Wide};
 
-#[cfg(target_arch = "x86_64")]
-use super::wide::{Avx2, Avx512};
-use super::wide::{Baseline, Set, Wide};
 use crate::chip::LANES;
 use crate::meaning::Meaning;
 
@@ -19,24 +18,8 @@ pub(super) const TRUE: u8 = 1;
 /// Those of them whose predicate is false.
 pub(super) const FALSE: u8 = 2;
 
-/// The place of a row: its distance from the first, in bytes.
-///
-/// The rows: registers and clause temporaries, PV and PS, intermediate results, constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
-
-impl Place {
-    /// The place of a row by number. Places are made for [`Lanes::rows`] of a lowered program only; whoever makes one
-    /// sees to that.
-    pub(super) const fn of(number: usize) -> Place {
-        Place((number * size_of::<Row<LANES>>()) as u32)
-    }
-
-    /// The number.
-    pub(super) const fn number(self) -> usize {
-        self.0 as usize / size_of::<Row<LANES>>()
-    }
-}
+/// The place of a row: registers and clause temporaries, PV and PS, intermediate results, constants.
+pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
 /// Operands of an operation. Which of them count is the body's matter.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +66,10 @@ pub(super) struct Across {
 /// What operations work on.
 #[derive(Debug)]
 pub(super) struct Lanes<'a> {
-    /// The wavefront's registers while it is here.
-    pub(super) rows: Vec<Row<LANES>>,
+    /// The rows of the wavefront that runs.
+    pub(super) frame: Frame<Vec<Row<LANES>>, LANES>,
     /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four, so that two bits always find one.
-    pub(super) sets: [Set; 4],
+    pub(super) sets: [Set<LANES>; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
     /// The lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
@@ -99,49 +82,29 @@ pub(super) struct Lanes<'a> {
 impl Lanes<'_> {
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> &[u32; LANES] {
-        debug_assert!(place.number() < self.rows.len());
-        // SAFETY: lowering makes only places of the rows that it asks for, and who runs operations has seen that there
-        // are so many.
-        unsafe { &(*self.rows.as_ptr().byte_add(place.0 as usize)).0 }
+        self.frame.row(place)
     }
 
     /// Writes the lanes of a set; the others keep what they have.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
     #[inline(always)]
-    pub(super) unsafe fn write<W: Wide>(&mut self, place: Place, set: u8, values: &[u32; LANES]) {
-        debug_assert!(place.number() < self.rows.len());
-        // SAFETY: as in `row`; and the processor has the level.
-        unsafe {
-            let row = &mut (*self.rows.as_mut_ptr().byte_add(place.0 as usize)).0;
-            let set = &self.sets[usize::from(set & 3)];
-            if set.bits == u64::MAX {
-                *row = *values;
-            } else {
-                W::blend(row, values, set);
-            }
-        }
+    pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
+        self.sets[usize::from(set & 3)].write(wide, self.frame.row_mut(place), values);
     }
 
     /// The lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: u8) -> u64 {
-        self.sets[usize::from(set & 3)].bits
+        self.sets[usize::from(set & 3)].bits()
     }
 }
 
-/// An operation's code. Calling it is sound on a processor that has the level it was made for, with rows for all
-/// places.
+/// An operation's code. Calling it is sound on a processor that has the level it was made for.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// What an operation does to the rows.
 pub(super) trait Body {
-    /// To be compiled for a level: branch-free loops over all lanes.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`.
-    unsafe fn run<W: Wide>(lanes: &mut Lanes<'_>, operation: &Operation);
+    /// To be compiled for a level, as `#[inline(always)]`: branch-free loops over all lanes.
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
-handlers!(Body: fn(&mut Lanes<'_>, &Operation) as Handler);
+handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);

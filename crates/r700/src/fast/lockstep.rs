@@ -80,6 +80,10 @@ impl Twin for Pair<'_> {
         if end.is_err() {
             return Ok(());
         }
+        check("the program counter", &reference.flow.pc(), &fast.flow.pc())?;
+        check("the states of the lanes", &reference.flow.states(), &fast.flow.states())?;
+        check("the valid lanes", &reference.flow.valid(), &fast.flow.valid())?;
+        check("the stack", reference.flow.entries(), fast.flow.entries())?;
         check("the flow state", &reference.flow, &fast.flow)?;
         check("the next instruction", &reference.at, &fast.at)?;
         check("the counts", &reference.statistics, &fast.statistics)?;
@@ -173,7 +177,7 @@ mod tests {
         let what = |change: fn(&mut Wave)| after(change).expect("it differs");
         assert_eq!(what(|wave| wave.registers[5].0[63] = 4), "R1.y of lane 63");
         assert_eq!(what(|wave| wave.registers[124 * 4].0[0] = 4), "R124.x of lane 0");
-        assert_eq!(what(|wave| wave.flow.kill_lanes(Mask(1))), "the flow state");
+        assert_eq!(what(|wave| wave.flow.kill_lanes(Mask(1))), "the valid lanes");
         assert_eq!(what(|wave| wave.acknowledges += 1), "the acknowledges");
         assert_eq!(what(|wave| wave.statistics.divergent_branches += 1), "the counts");
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");

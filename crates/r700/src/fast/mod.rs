@@ -3,7 +3,7 @@
 //! | read | for |
 //! |---|---|
 //! | `lower` | from groups to operations |
-//! | `lanes`, `wide` | what an operation is, and how one body becomes code for each level of vector instructions |
+//! | `lanes` | what an operation is, and the rows and lanes that it works on |
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | runs clauses one after another, and the control flow between them |
 //! | `parallel` | hands wavefronts to threads |
@@ -12,8 +12,8 @@
 //! It shares [`crate::flow`], [`crate::lane`], the [`Wave`](crate::wave::Wave) and launches with the reference interpreter
 //! and gives the same exports, memory, counts and traps. The reference interpreter runs what this engine has no code for.
 
-// Code compiled for a processor's extensions is unsafe to call, and rows are found without a check: each place says why
-// that is sound.
+// Code for a level is unsafe to call, and so are rows without a check and results written in place: each block says why it
+// is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -23,7 +23,6 @@ pub(crate) mod lockstep;
 mod lower;
 mod parallel;
 mod run;
-mod wide;
 
 use std::mem::take;
 

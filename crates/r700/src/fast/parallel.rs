@@ -6,9 +6,8 @@
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reconverge_simt::workers::hand_out;
+use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{GroupTrap, Silent};
 
 use super::Fast;
@@ -83,32 +82,22 @@ pub(super) fn run(
             place.exports.push(Part { kind: *kind, base: *base, values, written });
         }
     }
-    // Batches after a trap are not needed.
-    let trapped = AtomicUsize::new(usize::MAX);
-    let work = |worker: &mut Worker<'_>, (number, (places, place)): (usize, (&[usize], Place<'_>))| {
-        let result = worker.batch(places, place, || trapped.load(Ordering::Relaxed) < number);
-        if result.is_err() {
-            trapped.fetch_min(number, Ordering::Relaxed);
-        }
-        result
-    };
-    let done = hand_out(
+    let done = try_hand_out(
         origin.options.workers(),
-        batches.into_iter().enumerate(),
+        batches.into_iter(),
         || Worker::new(origin, fast),
-        work,
-    );
-    let rests = done.results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        |worker, (places, place)| worker.batch(places, place),
+    )?;
     for Exported { values, written, .. } in &mut exports {
-        // SAFETY: no batch trapped, so that none has stopped before its end, and `Part::take` has written each lane of
-        // each wavefront from `start` on, which are all lanes; there is room for them.
+        // SAFETY: no batch trapped, so that all have run to their end, and `Part::take` has written each lane of each
+        // wavefront from `start` on, which are all lanes; there is room for them.
         unsafe {
             values.set_len(total);
             written.set_len(total);
         }
     }
     (outcome.killed, outcome.exports) = (killed, exports);
-    for (first, rest) in (start..).step_by(lanes).zip(rests) {
+    for (first, rest) in (start..).step_by(lanes).zip(done.results) {
         append(outcome, rest, first..total.min(first + lanes), total);
     }
     let mut counts = Counts::new(&fast.lowered);
@@ -127,19 +116,11 @@ impl<'a> Worker<'a> {
         Worker { runner: Runner::new(fast), wave: origin.wave(0, fast.room()) }
     }
 
-    /// Runs a batch until `stop` says that its result is not needed. Gives the results that have no place.
-    fn batch(
-        &mut self,
-        starts: &[usize],
-        mut place: Place<'_>,
-        stop: impl Fn() -> bool,
-    ) -> Result<Outcome, GroupTrap<Cause>> {
+    /// Runs a batch and gives the results that have no place.
+    fn batch(&mut self, starts: &[usize], mut place: Place<'_>) -> Result<Outcome, GroupTrap<Cause>> {
         let Place { killed, exports } = &mut place;
         let mut rest = Outcome::default();
         for start in starts {
-            if stop() {
-                break;
-            }
             self.wave.restart(*start);
             let end = self.runner.run(&mut self.wave, u64::MAX, &mut Silent);
             end.map_err(|trap| self.wave.trapped(trap))?;

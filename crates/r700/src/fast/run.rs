@@ -3,23 +3,20 @@
 //! The state is the [`Wave`] of the reference interpreter, so that either engine can go on after any instruction. While
 //! operations run, the registers are in [`Lanes`].
 
-use std::mem::swap;
-
-use reconverge_simt::lanes::Kind;
-use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, for_avx2, for_avx512};
+use reconverge_simt::level::Task;
+use reconverge_simt::place::Frame;
+use reconverge_simt::wide::{Set, Wide};
+use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
 
 use super::Fast;
-use super::lanes::{Lanes, Operation};
-use super::lower::{Clause, Lowered, Run, Work};
-#[cfg(target_arch = "x86_64")]
-use super::wide::{Avx2, Avx512};
-use super::wide::{Baseline, Set, Wide};
+use super::lanes::{ACTIVE, Lanes, Operation};
+use super::lower::{Clause, Groups, Lowered, Work};
 use crate::cause::Cause;
 use crate::control::FlowStep;
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::outcome::Executed;
 use crate::rules::Rule;
-use crate::wave::{At, PREVIOUS, Wave};
+use crate::wave::{At, Wave};
 use crate::words::CfInst;
 
 /// Runs wavefronts of a lowered program, one after another, and counts what they execute.
@@ -104,10 +101,29 @@ impl Counts {
     }
 }
 
+/// [`Runner::run`] as code for a level.
+struct Run<'a, 'b, O> {
+    runner: &'a mut Runner<'b>,
+    wave: &'a mut Wave,
+    end_at: u64,
+    observer: &'a mut O,
+}
+
+impl<O: Observer> Task for Run<'_, '_, O> {
+    type Output = Result<(), Trap<Cause>>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Self::Output {
+        self.runner.run_all(wide, self.wave, self.end_at, self.observer)
+    }
+}
+
 impl<'a> Runner<'a> {
     pub(super) fn new(fast: &'a Fast) -> Self {
+        // SAFETY: the operations that run were lowered with this layout.
+        let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
-            rows: Vec::new(),
+            frame,
             sets: [Set::NONE; 4],
             predicate: u64::MAX,
             skip: 0,
@@ -131,60 +147,26 @@ impl<'a> Runner<'a> {
         most: u64,
         observer: &mut O,
     ) -> Result<Step, Trap<Cause>> {
-        let rows = wave.launch.register_rows() + PREVIOUS;
-        assert!(
-            wave.registers.len() >= rows + self.lowered.room.len(),
-            "the wavefront was made for this program"
-        );
-        swap(&mut wave.registers, &mut self.lanes.rows);
+        self.swap_rows(wave);
         let end_at = wave.statistics.instructions.saturating_add(most);
-        // SAFETY: a level is one that the processor has.
-        let result = unsafe {
-            match self.level.kind() {
-                Kind::Baseline => self.run_all::<Baseline, O>(wave, end_at, observer),
-                #[cfg(target_arch = "x86_64")]
-                Kind::Avx2 => self.run_all_avx2(wave, end_at, observer),
-                #[cfg(target_arch = "x86_64")]
-                Kind::Avx512 => self.run_all_avx512(wave, end_at, observer),
-                #[cfg(not(target_arch = "x86_64"))]
-                Kind::Avx2 | Kind::Avx512 => self.run_all::<Baseline, O>(wave, end_at, observer),
-            }
-        };
-        swap(&mut wave.registers, &mut self.lanes.rows);
+        let result = self.level.run(Run { runner: &mut *self, wave: &mut *wave, end_at, observer });
+        self.swap_rows(wave);
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    for_avx2! {
-        unsafe fn run_all_avx2<O: Observer>(
-            &mut self,
-            wave: &mut Wave,
-            end_at: u64,
-            observer: &mut O,
-        ) -> Result<(), Trap<Cause>> {
-            // SAFETY: the caller has the level.
-            unsafe { self.run_all::<Avx2, O>(wave, end_at, observer) }
-        }
-    }
-
-    for_avx512! {
-        unsafe fn run_all_avx512<O: Observer>(
-            &mut self,
-            wave: &mut Wave,
-            end_at: u64,
-            observer: &mut O,
-        ) -> Result<(), Trap<Cause>> {
-            // SAFETY: the caller has the level.
-            unsafe { self.run_all::<Avx512, O>(wave, end_at, observer) }
-        }
+    /// Takes the rows of a wavefront, or gives them back.
+    #[inline(always)]
+    fn swap_rows(&mut self, wave: &mut Wave) {
+        // SAFETY: operations run between a call of `run` and its end, when the rows are here, but for the time that the
+        // reference interpreter has them, when none run.
+        unsafe { self.lanes.frame.swap(&mut wave.registers) };
     }
 
     /// Runs a wavefront until its statistics say `end_at` instructions.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn run_all<W: Wide, O: Observer>(
+    fn run_all<W: Wide, O: Observer>(
         &mut self,
+        wide: W,
         wave: &mut Wave,
         end_at: u64,
         observer: &mut O,
@@ -203,15 +185,13 @@ impl<'a> Runner<'a> {
                     let decision = (*inst, *step, control);
                     self.flow(wave, &mut issued, first + pc, decision, end, observer)
                 }
-                Some((Work::Alu(clause), end)) => {
+                Some((Work::Alu(clause), _)) => {
                     if let Some(run) = &clause.single
                         && wave.flow.active().any()
                     {
-                        // SAFETY: as the caller says.
-                        unsafe { self.single::<W, O>(wave, &mut issued, clause, run, end, observer) }
+                        self.single(wide, wave, &mut issued, clause, run, observer)
                     } else {
-                        // SAFETY: as the caller says.
-                        let result = unsafe { self.clause::<W, O>(wave, &mut issued, clause, end, observer) };
+                        let result = self.clause(wide, wave, &mut issued, clause, observer);
                         limit = stop.saturating_sub(wave.statistics.instructions);
                         result
                     }
@@ -243,9 +223,9 @@ impl<'a> Runner<'a> {
     /// One instruction, by the reference interpreter.
     #[cold]
     fn by_reference<O: Observer>(&mut self, wave: &mut Wave, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        swap(&mut wave.registers, &mut self.lanes.rows);
+        self.swap_rows(wave);
         let result = wave.step(observer);
-        swap(&mut wave.registers, &mut self.lanes.rows);
+        self.swap_rows(wave);
         if O::PATHS {
             observer.path(Path::Reference, 1);
         }
@@ -322,9 +302,9 @@ impl<'a> Runner<'a> {
             observer.path(if lanes.any() { Path::Block } else { Path::Single }, 1);
         }
         if lanes.any() && clause.whole_state {
-            swap(&mut wave.registers, &mut self.lanes.rows);
+            self.swap_rows(wave);
             wave.begin_clause();
-            swap(&mut wave.registers, &mut self.lanes.rows);
+            self.swap_rows(wave);
         }
         self.lanes.predicate = u64::MAX;
         Ok(lanes)
@@ -336,37 +316,32 @@ impl<'a> Runner<'a> {
         &mut self,
         wave: &mut Wave,
         clause: &Clause,
-        end: bool,
         (pc, active): (u32, Mask),
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         wave.flow.alu_leave(clause.form).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         wave.at = At::ControlFlow;
-        if end {
+        if clause.end {
             wave.flow.end_of_program();
         }
         Ok(())
     }
 
     /// Runs a clause that is one run, for at least one active lane.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn single<W: Wide, O: Observer>(
+    fn single<W: Wide, O: Observer>(
         &mut self,
+        wide: W,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
-        run: &Run,
-        end: bool,
+        run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         // Code for each form, in which the form is a constant.
         macro_rules! with {
             ($form:expr) => {
-                // SAFETY: as the caller says.
-                unsafe { self.single_as::<W, O>($form, wave, issued, clause, run, end, observer) }
+                self.single_as(wide, $form, wave, issued, clause, run, observer)
             };
         }
         match clause.form {
@@ -381,19 +356,16 @@ impl<'a> Runner<'a> {
     }
 
     /// [`single`](Self::single) in one form.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the parts of one clause, inlined")]
-    unsafe fn single_as<W: Wide, O: Observer>(
+    fn single_as<W: Wide, O: Observer>(
         &mut self,
+        wide: W,
         form: AluForm,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
-        run: &Run,
-        end: bool,
+        run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
@@ -416,15 +388,14 @@ impl<'a> Runner<'a> {
         }
         self.counts.runs[clause.runs.start as usize] += 1;
         self.lanes.predicate = u64::MAX;
-        // SAFETY: as the caller says.
-        unsafe { self.execute::<W>(operations, active) };
+        self.execute(wide, operations, active);
         if run.masks {
             let parts = wave.flow.update_execute_mask(form, Mask(self.lanes.skip));
             wave.statistics.divergent_branches += u64::from(parts);
         }
         let last = run.last_addr;
         wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), observer))?;
-        if end {
+        if clause.end {
             wave.flow.end_of_program();
         }
         before.announce(&wave.flow, observer);
@@ -432,16 +403,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a clause of any kind.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn clause<W: Wide, O: Observer>(
+    fn clause<W: Wide, O: Observer>(
         &mut self,
+        wide: W,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
-        end: bool,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
@@ -453,7 +421,7 @@ impl<'a> Runner<'a> {
         if lanes.is_empty() {
             before.announce(&wave.flow, observer);
             let before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(false));
-            self.leave(wave, clause, end, (pc, active), observer)?;
+            self.leave(wave, clause, (pc, active), observer)?;
             before.announce(&wave.flow, observer);
             return Ok(());
         }
@@ -482,14 +450,12 @@ impl<'a> Runner<'a> {
             if O::PATHS {
                 observer.path(Path::Block, run.count.into());
             }
-            // SAFETY: as the caller says.
-            unsafe {
-                self.execute::<W>(
-                    &lowered.operations[run.operations.start as usize..run.operations.end as usize],
-                    lanes,
-                );
-            }
-            let Run { masks, kills, .. } = *run;
+            self.execute(
+                wide,
+                &lowered.operations[run.operations.start as usize..run.operations.end as usize],
+                lanes,
+            );
+            let Groups { masks, kills, .. } = *run;
             self.retire(wave, clause, masks, kills);
             if masks {
                 lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
@@ -498,23 +464,18 @@ impl<'a> Runner<'a> {
                 }
             }
         }
-        self.leave(wave, clause, end, (pc, active), observer)?;
+        self.leave(wave, clause, (pc, active), observer)?;
         before.announce(&wave.flow, observer);
         Ok(())
     }
 
     /// Runs operations on the registers.
-    ///
-    /// # Safety
-    /// The processor has the level of `W`, which is the runner's.
     #[inline(always)]
-    unsafe fn execute<W: Wide>(&mut self, operations: &[Operation], lanes: Mask) {
-        // SAFETY: as the caller says; that the rows are there was seen when they were taken.
-        unsafe {
-            self.lanes.sets[0].choose::<W>(lanes.0);
-            for operation in operations {
-                (operation.run)(&mut self.lanes, operation);
-            }
+    fn execute<W: Wide>(&mut self, wide: W, operations: &[Operation], lanes: Mask) {
+        self.lanes.sets[usize::from(ACTIVE)].choose(wide, lanes.0);
+        for operation in operations {
+            // SAFETY: the operations were lowered for the level of this code, which the processor has.
+            unsafe { (operation.run)(&mut self.lanes, operation) };
         }
     }
 

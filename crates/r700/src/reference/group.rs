@@ -167,7 +167,7 @@ impl Wave {
                 Some(true) => lanes & self.clause.predicate,
                 Some(false) => lanes - self.clause.predicate,
             };
-            for (place, source) in op.sources.iter().take(op.opcode.sources.into()).enumerate() {
+            for (place, source) in op.read().iter().enumerate() {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
@@ -198,7 +198,7 @@ impl Wave {
         write: &Writes,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        if matches!(op.opcode.meaning, Meaning::Nothing) || !op.write {
+        if !op.writes() {
             return Ok(());
         }
         let values = &write.results[usize::from(op.slot)];

@@ -38,7 +38,7 @@ fn push_without_a_passing_lane_pushes_nothing_pops_and_jumps() {
 }
 
 #[test]
-fn alu_push_before_pushes_even_when_nobody_is_active() {
+fn alu_push_before_pushes_even_when_no_lane_is_active() {
     let mut flow = four();
     push_if(&mut flow, Mask::NONE);
     push_if(&mut flow, ALL);
@@ -106,7 +106,7 @@ fn else_in_valid_pixel_mode_does_not_wake_killed_lanes() {
 }
 
 #[test]
-fn else_with_a_false_boolean_flips_nobody() {
+fn else_with_a_false_boolean_flips_no_lane() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0001));
     flow.else_(&Control { cond: Condition::Bool(3), ..Control::to(9) }).unwrap();
@@ -277,7 +277,7 @@ fn pop_of_nothing_changes_nothing_and_never_jumps() {
 }
 
 #[test]
-fn pop_with_a_false_boolean_leaves_nobody_active() {
+fn pop_with_a_false_boolean_leaves_no_lane_active() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0001));
     flow.pop(&Control { cond: Condition::Bool(0), ..Control::to(9).pop(1) }).unwrap();
@@ -285,7 +285,7 @@ fn pop_with_a_false_boolean_leaves_nobody_active() {
 }
 
 #[test]
-fn pop_jump_jumps_when_nobody_passes_after_the_pop() {
+fn pop_jump_jumps_when_no_lane_passes_after_the_pop() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0001));
     flow.pop_jump(&Control { cond: Condition::Bool(0), ..Control::to(9).pop(1) }).unwrap();
@@ -293,7 +293,7 @@ fn pop_jump_jumps_when_nobody_passes_after_the_pop() {
 }
 
 #[test]
-fn pop_push_that_nobody_passes_pops_once_and_jumps() {
+fn pop_push_that_no_lane_passes_pops_once_and_jumps() {
     let mut flow = four();
     push_if(&mut flow, Mask(0b0011));
     push_if(&mut flow, Mask(0b0001));

@@ -26,7 +26,7 @@ fn call_too_deep_is_passed_over() {
 }
 
 #[test]
-fn call_that_nobody_wants_is_passed_over() {
+fn call_for_which_no_lane_passes_is_passed_over() {
     let mut flow = four();
     flow.call(&Control { cond: Condition::False, ..Control::to(6) }).unwrap();
     assert_eq!((flow.pc(), flow.entries().len()), (1, 0));
@@ -78,7 +78,7 @@ fn kill_clears_valid_and_keeps_active() {
 }
 
 #[test]
-fn kill_jumps_when_nobody_is_valid() {
+fn kill_jumps_when_no_lane_is_valid() {
     let mut flow = four();
     flow.kill(&Control::to(9)).unwrap();
     assert_eq!((flow.valid(), flow.pc()), (Mask::NONE, 9));
@@ -113,7 +113,7 @@ fn calls_of_count_zero_have_no_depth() {
 }
 
 #[test]
-fn call_fs_that_nobody_wants_or_that_is_too_deep_is_passed_over() {
+fn call_fs_for_which_no_lane_passes_or_that_is_too_deep_is_passed_over() {
     let mut flow = Flow::new(FlowSetup { fetch_start: Some(40), call_limit: 1, ..setup() });
     flow.call_fs(&Control { cond: Condition::False, ..Control::to(0) }).unwrap();
     assert_eq!(flow.pc(), 1);
@@ -136,7 +136,7 @@ fn return_in_valid_pixel_mode_waits_for_killed_lanes() {
 }
 
 #[test]
-fn kill_with_a_false_condition_removes_nobody() {
+fn kill_with_a_false_condition_removes_no_lane() {
     let mut flow = four();
     flow.kill(&Control { cond: Condition::Bool(0), ..Control::to(9) }).unwrap();
     assert_eq!((flow.valid(), flow.pc()), (ALL, 1));

@@ -12,7 +12,7 @@ fn cond_active_passes_active_lanes() {
 }
 
 #[test]
-fn cond_false_passes_nobody() {
+fn cond_false_passes_no_lane() {
     let control = Control { cond: Condition::False, whole_quad_mode: true, ..Control::to(0) };
     assert_eq!(four().test(&control), Ok(Mask::NONE));
 }

@@ -48,7 +48,7 @@ fn loop_start_turns_lanes_outside_into_inactive_break_and_loop_end_restores_them
 }
 
 #[test]
-fn loop_start_that_nobody_enters_is_jumped_over() {
+fn loop_start_that_no_lane_enters_is_jumped_over() {
     let mut flow = four();
     push_if(&mut flow, Mask::NONE);
     flow.loop_start_dx10(&Control::to(21)).unwrap();
@@ -259,11 +259,11 @@ fn an_index_can_count_down_below_zero() {
 }
 
 #[test]
-fn break_and_continue_that_nobody_passes_go_on() {
-    let nobody = Control { cond: Condition::False, ..Control::to(20) };
+fn break_and_continue_that_no_lane_passes_go_on() {
+    let no_lane = Control { cond: Condition::False, ..Control::to(20) };
     for leave in [Flow::loop_break, Flow::loop_continue] {
         let mut flow = in_loop(four());
-        leave(&mut flow, &nobody).unwrap();
+        leave(&mut flow, &no_lane).unwrap();
         assert_eq!((flow.pc(), states(&flow).as_str()), (2, "A A A A"));
     }
 }

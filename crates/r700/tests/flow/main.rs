@@ -37,7 +37,7 @@ fn states(flow: &Flow) -> String {
     (0..4).map(|lane| flow.state(Lane(lane)).to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// A loop that all active lanes have entered; its LOOP_START stands at 0 and its LOOP_END at 20.
+/// A loop that all active lanes have entered; its LOOP_START is at 0 and its LOOP_END at 20.
 fn in_loop(mut flow: Flow) -> Flow {
     flow.loop_start_dx10(&Control::to(21)).unwrap();
     flow

@@ -63,16 +63,16 @@ fn cost(width: u8, step: impl FnOnce(&mut Flow)) -> (u32, u32) {
 #[test]
 fn every_instruction_that_pushes_has_its_cost() {
     let to = Control::to(9);
-    // Keeps somebody, so that the push forms do not jump.
-    let nobody = Control { cond: Condition::False, ..to };
+    // Keeps a lane, so that the push forms do not jump.
+    let no_lane = Control { cond: Condition::False, ..to };
     for width in [16, 32, 64] {
         assert_eq!(cost(width, |flow| flow.push_(&to).unwrap()), (0, 3));
-        assert_eq!(cost(width, |flow| flow.push_else(&nobody).unwrap()), (0, 3));
+        assert_eq!(cost(width, |flow| flow.push_else(&no_lane).unwrap()), (0, 3));
         assert_eq!(cost(width, |flow| flow.pop_push(&to).unwrap()), (0, 3));
-        assert_eq!(cost(width, |flow| flow.pop_push_else(&nobody).unwrap()), (0, 3));
+        assert_eq!(cost(width, |flow| flow.pop_push_else(&no_lane).unwrap()), (0, 3));
         assert_eq!(cost(width, |flow| push_if(flow, ALL)), (0, 3));
         assert_eq!(cost(width, |flow| flow.push_(&whole_quads(to)).unwrap()), (1, 0));
-        assert_eq!(cost(width, |flow| flow.push_else(&whole_quads(nobody)).unwrap()), (1, 0));
+        assert_eq!(cost(width, |flow| flow.push_else(&whole_quads(no_lane)).unwrap()), (1, 0));
         assert_eq!(cost(width, |flow| flow.pop_push(&whole_quads(to)).unwrap()), (1, 0));
         let enter = |flow: &mut Flow| assert_eq!(flow.alu_enter(AluForm::ALU_PUSH_BEFORE, true), Ok(ALL));
         assert_eq!(cost(width, enter), (1, 0));

@@ -354,5 +354,5 @@ fn a_reserved_selector_is_a_fault_only_where_it_is_read() {
 fn what_is_never_executed_need_not_have_a_meaning() {
     // JUMP over a word with CF_INST 0x1e: lanes are active, so the word behind JUMP is reached only when it falls through.
     let program = Program::from_words(vec![2, 0x8500_0100, 0, 0x8f00_0000, 0, 0x8020_0000]);
-    assert!(strict(&program, &launch()).is_ok(), "COND = FALSE: nobody passes, the jump is taken");
+    assert!(strict(&program, &launch()).is_ok(), "COND = FALSE: no lane passes, the jump is taken");
 }

@@ -1,14 +1,36 @@
 //! Every code of an opcode's own is compared with the lane function that the reference interpreter calls, for every
 //! level of this processor, over special values and random bits.
 
+use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
+use reconverge_simt::wide::{Baseline, Set};
 use reconverge_testkit::Random;
 
-use super::super::lanes::{ACTIVE, Place, Tables};
-use super::super::wide::{Baseline, Set};
+use super::super::lanes::{ACTIVE, Tables};
 use super::*;
 use crate::chip::Family;
 use crate::meaning::{Meaning, op2, op3};
+
+/// The rows of an operation here.
+const LAYOUT: Layout<LANES> = Layout::new(5);
+
+/// Random rows.
+fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Vec<Row<LANES>> {
+    (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
+}
+
+/// These rows, with these lanes active.
+fn lanes(mut rows: Vec<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
+    // SAFETY: all places in these tests are of this layout.
+    let mut frame = unsafe { Frame::empty(&LAYOUT) };
+    // SAFETY: as above.
+    unsafe { frame.swap(&mut rows) };
+    let mut lanes =
+        Lanes { frame, sets: [Set::NONE; 4], predicate: 0x0123_4567_89ab_cdef, skip: 0, killed: 0, tables };
+    // The words that the baseline chooses serve all levels.
+    lanes.sets[usize::from(ACTIVE)].choose(Baseline, running);
+    lanes
+}
 
 /// Values at which something changes.
 #[rustfmt::skip]
@@ -59,29 +81,20 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
         let Some(run) = choose(code, shape, level) else { continue };
         ways += 1;
         for round in 0..200 {
-            let rows: Vec<Row<LANES>> = (0..4).map(|_| Row(std::array::from_fn(|_| word(random)))).collect();
+            let rows = rows(word, random);
             let modifier = |random: &mut Random, number: u32| {
                 if shape.modified { random.next() & number != 0 } else { false }
-            };
-            let mut lanes = Lanes {
-                rows: rows.clone(),
-                sets: [Set::NONE; 4],
-                predicate: 0x0123_4567_89ab_cdef,
-                skip: 0,
-                killed: 0,
-                tables: &tables,
             };
             let running = if round % 3 == 0 {
                 u64::MAX
             } else {
                 u64::from(random.next()) << 32 | u64::from(random.next())
             };
-            // SAFETY: every processor has the baseline, and its way of choosing serves all levels.
-            unsafe { lanes.sets[usize::from(ACTIVE)].choose::<Baseline>(running) };
+            let mut lanes = lanes(rows.clone(), running, &tables);
             let operation = Operation {
                 run,
-                src: [Place::of(0), Place::of(1), Place::of(2)],
-                dst: Place::of(3),
+                src: [0, 1, 2].map(|row| LAYOUT.place(row)),
+                dst: LAYOUT.place(3),
                 keep: [1, 2, 4].map(|bit| if modifier(random, bit) { 0x7fff_ffff } else { u32::MAX }),
                 flip: [1, 2, 4].map(|bit| if modifier(random, bit) { 0x8000_0000 } else { 0 }),
                 factor: if shape.finish { [1.0, 2.0, 4.0, 0.5][round % 4] } else { 1.0 },
@@ -104,7 +117,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
                 let written = running >> lane & 1 != 0 && (shape.write || !decides);
                 let wanted = if written { value } else { rows[3].0[lane] };
                 let shown = format!("{} {shape:?} {} of {src:x?}, lane {lane}", code.name(), level.name());
-                assert_eq!(lanes.rows[3].0[lane], wanted, "{shown}");
+                assert_eq!(lanes.row(LAYOUT.place(3))[lane], wanted, "{shown}");
                 holds |= u64::from(holding) << lane;
             }
             match meaning {
@@ -158,26 +171,14 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
             let ways = [choose(first, alone, level), choose(second, Shape { write: false, ..alone }, level)];
             let [one, two] = ways.map(|run| run.expect("both have code of their own"));
             for round in 0..50 {
-                let rows: Vec<Row<LANES>> =
-                    (0..5).map(|_| Row(std::array::from_fn(|_| word(&mut random) & 0x8000_0003))).collect();
-                let new = || Lanes {
-                    rows: rows.clone(),
-                    sets: [Set::NONE; 4],
-                    predicate: 0x0123_4567_89ab_cdef,
-                    skip: 0,
-                    killed: 0,
-                    tables: &tables,
-                };
-                let (mut together, mut apart) = (new(), new());
+                let rows = rows(|random| word(random) & 0x8000_0003, &mut random);
                 let running = if round % 3 == 0 { u64::MAX } else { u64::from(random.next()) << 16 };
-                for lanes in [&mut together, &mut apart] {
-                    // SAFETY: every processor has the baseline, and its way of choosing serves all levels.
-                    unsafe { lanes.sets[usize::from(ACTIVE)].choose::<Baseline>(running) };
-                }
+                let (mut together, mut apart) =
+                    (lanes(rows.clone(), running, &tables), lanes(rows, running, &tables));
                 let operation = |run: Handler, src: [usize; 3]| Operation {
                     run,
-                    src: src.map(Place::of),
-                    dst: Place::of(3),
+                    src: src.map(|row| LAYOUT.place(row)),
+                    dst: LAYOUT.place(3),
                     keep: [u32::MAX; 3],
                     flip: [0; 3],
                     factor: 1.0,
@@ -195,9 +196,11 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
                     two(&mut apart, &operation(two, [3, 2, 4]));
                 }
                 let names = (first.name(), second.name());
-                assert_eq!(together.rows, apart.rows, "{names:?}");
-                let left = |lanes: &Lanes<'_>| (lanes.predicate, lanes.skip);
-                assert_eq!(left(&together), left(&apart), "{names:?}");
+                for row in 0..5 {
+                    let place = LAYOUT.place(row);
+                    assert_eq!(together.row(place), apart.row(place), "{names:?}");
+                }
+                assert_eq!((together.predicate, together.skip), (apart.predicate, apart.skip), "{names:?}");
             }
         }
     }
