@@ -1,18 +1,22 @@
-//! Every engine, with everything that the processor has, and any number of threads: all judge all cases alike.
+//! Every engine, with everything that the processor has, and any number of threads: all give the same verdicts.
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use rayon::prelude::*;
 use reconverge_simt::Level;
 use reconverge_testkit::shared;
 
-/// What `check --json` says about these paths when it runs this way.
+/// What `check --json` says about these files when it runs this way.
 fn verdicts(way: &str, paths: &[PathBuf]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     let output = command.args(["check", "--json"]).args(way.split_whitespace()).args(paths).output().unwrap();
     let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!(output.status.code(), Some(0), "{way}: {wrong}{said}");
-    said
+    // Only a run in lockstep counts the paths of the fast engine.
+    let mut said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    said.as_object_mut().and_then(|said| said.remove("paths"));
+    said.to_string()
 }
 
 #[test]
@@ -26,8 +30,7 @@ fn results_depend_neither_on_the_engine_nor_on_the_processor_nor_on_the_number_o
     ways.extend(["--jobs 1".to_owned(), "--jobs 3".to_owned()]);
     for paths in [built_in, beside] {
         let reference = verdicts("--engine reference", &paths);
-        for way in &ways {
-            assert_eq!(verdicts(way, &paths), reference, "{way}");
-        }
+        // Beside each other, so that one reads while another judges.
+        ways.par_iter().for_each(|way| assert_eq!(verdicts(way, &paths), reference, "{way}"));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use reconverge_simt::{Engine, Level, Mode};
+use rayon::prelude::*;
+use reconverge_simt::{Engine, Level, Options};
 use reconverge_testkit::shared;
-use reconverge_workbench::request::How;
 use reconverge_workbench::result::RunResult;
 
 use super::cases;
@@ -25,18 +25,20 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     let files = files("vectors/tesla", "gz");
     let levels = Level::available().into_iter().map(|level| (Engine::Fast, Some(level)));
     let ways: Vec<_> = levels.chain([(Engine::Reference, None)]).collect();
-    let (mut count, mut wrong) = (0, Vec::new());
-    for case in files.iter().flat_map(|file| cases(file)) {
-        count += 1;
+    let rows: Vec<Case> = files.par_iter().flat_map(|file| cases(file)).collect();
+    let judge = |case: &Case| {
+        let mut wrong = Vec::new();
         for (engine, level) in ways.iter().copied() {
-            let how = How { engine: Some(engine), level };
-            let verdict = case.judge(&Settings { how, ..Settings::default() });
+            let options = Options { engine, level, ..Options::default() };
+            let verdict = case.judge(&Settings { options, ..Settings::default() });
             if verdict != Verdict::PASSED {
                 wrong.push(format!("{} ({engine}): {verdict:?}", case.name));
             }
         }
-    }
-    assert!(files.is_empty() || count > 100_000, "{count} rows");
+        wrong
+    };
+    let wrong: Vec<String> = rows.par_iter().flat_map_iter(judge).collect();
+    assert!(files.is_empty() || rows.len() > 100_000, "{} rows", rows.len());
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
@@ -51,10 +53,9 @@ fn run_manifests_leave_the_same_on_every_engine() {
             panic!("{}: not a run manifest", file.display())
         };
         let on = |engine, level| {
-            let how = How { engine: Some(engine), level };
-            let result =
-                case.run(Mode::Strict, how).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let RunResult { outputs, statistics, report, mismatches } = result;
+            let options = Options { engine, level, ..Options::default() };
+            let result = case.run(&options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let RunResult { outputs, statistics, report, mismatches, .. } = result;
             assert!(mismatches.is_empty(), "{}: {}", file.display(), mismatches[0]);
             (outputs, statistics, report)
         };
