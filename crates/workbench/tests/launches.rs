@@ -51,7 +51,7 @@ fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
 #[test]
 fn a_listing_has_its_instructions_as_data() {
     for (isa, source) in [
-        (Isa::R500, ".isa r500\nif true -> L2\nOUT nop\nL2:\nOUT nop\n"),
+        (Isa::R500, ".isa r500\nif alu\nendif\nOUT nop\n"),
         (
             Isa::R700,
             ".isa r700\n.chip rv770\nALU:\n  0 x: ADD_INT R0.x, R0.x, 1\nEXPORT_DONE: PIXEL[0], R0.x___ END_OF_PROGRAM\n",
