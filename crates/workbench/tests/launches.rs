@@ -18,8 +18,8 @@ fn run(launch: &str, opened: &Opened) -> RunResult {
 }
 
 /// The kernel stores two words of c1 to its buffer.
-const CONSTANTS: &str = ".isa tesla\n.kernel k\n  mov b32 $r2 b32 s[0x10]\n  mov b32 $r1 c1[0x0]\n  \
-                         st b32 g14[$r2] $r1\n  mov b32 $r1 c1[0x4]\n  add b32 $r2 $r2 0x4\n  \
+const CONSTANTS: &str = ".isa tesla\n.kernel k\n  mov b32 $r2 b32 s[0x10]\n  mov b32 $r3 0x0\n  add b32 $r1 $r3 c1[0x0]\n  \
+                         st b32 g14[$r2] $r1\n  add b32 $r1 $r3 c1[0x4]\n  add b32 $r2 $r2 0x4\n  \
                          exit st b32 g14[$r2] $r1\n";
 
 #[test]
