@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_strict_mode_objects_to_at_the_end_is_a_finding_whether_or_not_a_mode_is_chosen() {
-        let judge = |(): &(), mode| match mode {
+        let judge = |_: &(), options: &Options| match options.mode {
             Mode::Strict => Err(Trouble::Finding("an entry on a stack at the end".to_owned())),
             Mode::Lenient => Ok(()),
         };
