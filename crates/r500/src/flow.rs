@@ -735,7 +735,7 @@ impl FlowView for Flow {
 }
 
 mod shortcut;
-pub(crate) use shortcut::LoopStep;
+pub(crate) use shortcut::{InLoop, LoopStep};
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ pub(super) const NE: u8 = AluResultOp::NE as u8;
 #[inline(always)]
 fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Operation) -> Mask {
     let mut bits = 0;
-    for chunk in 0..lanes.chunks {
+    for chunk in lanes.chunks() {
         let words = compared::<OP>(&lanes.read(operation.channels[0].src[0], chunk));
         bits |= wide.signs(&words) << (chunk * CHUNK);
     }
@@ -95,7 +95,7 @@ impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let mut bits = 0;
-        for chunk in 0..lanes.chunks {
+        for chunk in lanes.chunks() {
             let channel = &operation.channels[0];
             let value = K::chunk(wide, operation, channel, sources::<K>(lanes, channel, chunk));
             bits |= wide.signs(&compared::<OP>(&value)) << (chunk * CHUNK);
@@ -142,7 +142,7 @@ impl Body for OfQuad {
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let channel = &operation.channels[0];
         let from = usize::from(operation.number[0] & 3);
-        for chunk in 0..lanes.chunks {
+        for chunk in lanes.chunks() {
             let src = lanes.read(channel.src[0], chunk);
             let mut result = [0; CHUNK];
             for lane in 0..CHUNK {

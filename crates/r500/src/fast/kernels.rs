@@ -37,7 +37,7 @@ pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bo
 impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        for chunk in 0..lanes.chunks {
+        for chunk in lanes.chunks() {
             let mut results = [[0; CHUNK]; N];
             for (channel, result) in operation.channels.iter().zip(&mut results) {
                 *result = K::chunk(wide, operation, channel, sources::<K>(lanes, channel, chunk));
@@ -334,7 +334,7 @@ pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: b
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        for chunk in 0..lanes.chunks {
+        for chunk in lanes.chunks() {
             let mut src = [[[0; CHUNK]; 2]; TERMS];
             for (term, channel) in operation.channels[..TERMS].iter().enumerate() {
                 let (places, flips) = match kind::<ADDEND>(term) {
@@ -454,7 +454,7 @@ impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let channel = &operation.channels[0];
         let members = lanes.set(operation.set).0;
-        for chunk in 0..lanes.chunks {
+        for chunk in lanes.chunks() {
             let src = lanes.read(channel.src[0], chunk);
             let mut result = [0; CHUNK];
             for lane in 0..CHUNK {

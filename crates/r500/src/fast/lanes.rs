@@ -5,6 +5,9 @@
 //! writes was decided when it was lowered: temporaries and outputs first, then the room with lane
 //! sets, intermediate results and constants, so that a handler does not ask where an operand comes from.
 
+use std::hint::assert_unchecked;
+use std::ops::Range;
+
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::place::{self, Frame, Layout};
 use reconverge_simt::registers::Row;
@@ -47,7 +50,7 @@ impl Set {
 pub(super) struct Lanes<'a> {
     rows: Frame<&'a mut [Row<WIDEST>], WIDEST>,
     /// Chunks that have lanes of the group.
-    pub(super) chunks: usize,
+    chunks: usize,
     sets: [u64; Set::COUNT],
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
@@ -84,6 +87,14 @@ impl<'a> Lanes<'a> {
         lanes
     }
 
+    /// The numbers of the chunks that have lanes of the group.
+    #[inline(always)]
+    pub(super) fn chunks(&self) -> Range<usize> {
+        // SAFETY: `new` has seen that the lanes have room in a row. Without the bound, each access would ask for it.
+        unsafe { assert_unchecked(self.chunks <= WIDEST / CHUNK) };
+        0..self.chunks
+    }
+
     /// A chunk of a row, by value: operations read all that they need before they write, perhaps the same row.
     #[inline(always)]
     pub(super) fn read(&self, place: Place, chunk: usize) -> Words {
@@ -114,7 +125,7 @@ impl<'a> Lanes<'a> {
     #[inline(always)]
     pub(super) fn choose<W: Wide>(&mut self, wide: W, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes.0;
-        for chunk in 0..self.chunks {
+        for chunk in self.chunks() {
             self.write(set.place(), chunk, wide.spread(lanes.0 >> (chunk * CHUNK)));
         }
     }

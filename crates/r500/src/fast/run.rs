@@ -305,7 +305,7 @@ fn branch<O: Observer>(
     divergent_branches: &mut u64,
     observer: &mut O,
 ) -> Flowed {
-    let Flow { fc, wants, constant, predicate, .. } = instruction;
+    let Flow { fc, wants, constant, predicate, in_loop, .. } = instruction;
     let holding = match *predicate {
         None => u64::MAX,
         Some((bit, false)) => lanes.predicate[bit & 3].0,
@@ -317,7 +317,9 @@ fn branch<O: Observer>(
         | wants[2] & result & !holding
         | wants[3] & result & holding;
     // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if let Some(step) = flow.step_in_loop(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
+    if let Some(in_loop) = in_loop
+        && let Some(step) = flow.step_in_loop(in_loop, Mask(want), observer)
+    {
         *lanes.alu_result = Mask::NONE;
         *lanes.alu_result_valid = Mask::NONE;
         return Flowed::Loop(step);

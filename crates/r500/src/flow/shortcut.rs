@@ -4,7 +4,7 @@
 use reconverge_simt::{Mask, Observer};
 
 use super::{Decision, Flow, LoopConstant, Role};
-use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode};
+use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
 
 /// Where the group is after a step of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,49 +15,80 @@ pub(crate) enum LoopStep {
     LoopBack,
 }
 
+/// What an instruction itself decides about a step that [`Flow::step_in_loop`] can execute.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InLoop {
+    op: FcOp,
+    /// It ends an iteration; otherwise it leaves the loop or the iteration.
+    end: bool,
+    /// Whether its loop has aL, if that matters.
+    al: Option<bool>,
+    ignore_uncovered: bool,
+    /// Added to aL.
+    step: i8,
+    /// Absolute.
+    target: u16,
+}
+
+impl InLoop {
+    /// `None` for an instruction that always goes through [`Flow::execute`].
+    pub(crate) fn of(
+        fc: &FcInst,
+        addr: &FcAddr,
+        constant: LoopConstant,
+        offset: u16,
+        fc_mode: FcMode,
+    ) -> Option<InLoop> {
+        let (end, al) = match fc.op.role() {
+            Role::End { al } => (true, Some(al)),
+            Role::Break { al } => (false, Some(al)),
+            Role::Continue => (false, None),
+            Role::Jump | Role::Begin { .. } => return None,
+        };
+        let counts = if end { fc.b_op1 } else { fc.b_op0 } != BOp::NONE;
+        let plain = !fc.b_else && fc.a_op == AOp::NONE && fc_mode == FcMode::FULL && !counts;
+        let target = addr.jump_addr + if addr.jump_global { 0 } else { offset };
+        let FcInst { op, ignore_uncovered, .. } = *fc;
+        plain.then_some(InLoop { op, end, al, ignore_uncovered, step: constant.step, target })
+    }
+}
+
 impl Flow {
     /// Executes a BREAK or CONTINUE that no active lane wants, or the end of a loop that has iterations to go and that all
     /// active lanes repeat; then no lane diverges. `None`: it is anything else, and nothing was done.
     #[inline(always)]
     pub(crate) fn step_in_loop<O: Observer>(
         &mut self,
-        fc: &FcInst,
-        addr: &FcAddr,
+        instruction: &InLoop,
         want: Mask,
-        constant: LoopConstant,
-        offset: u16,
         observer: &mut O,
     ) -> Option<LoopStep> {
+        let InLoop { op, end, al, ignore_uncovered, step, target } = *instruction;
         let depth = self.depth();
         let frame = self.loops.last_mut()?;
-        if fc.b_else || fc.a_op != AOp::NONE || self.fc_mode != FcMode::FULL {
+        let voters = if ignore_uncovered { self.active & self.covered } else { self.active };
+        if al.is_some_and(|al| al != frame.al.is_some()) || voters.is_empty() {
             return None;
         }
-        let voters = if fc.ignore_uncovered { self.active & self.covered } else { self.active };
-        let role = fc.op.role();
-        if matches!(role, Role::Jump | Role::Begin { .. }) || !role.fits(frame) || voters.is_empty() {
-            return None;
-        }
-        if let Role::End { .. } = role {
-            let all = (self.active - want).is_empty();
-            if !all || frame.count <= 1 || frame.continued.any() || fc.b_op1 != BOp::NONE {
+        if end {
+            if (self.active - want).any() || frame.count <= 1 || frame.continued.any() {
                 return None;
             }
             frame.count -= 1;
             if let Some(al) = &mut frame.al {
-                *al += i32::from(constant.step);
+                *al += i32::from(step);
             }
-            self.pc = addr.jump_addr + if addr.jump_global { 0 } else { offset };
+            self.pc = target;
             let decision = Decision { jumped: true, wanted: self.active, unwilling: Mask::NONE };
-            self.announce(fc.op, self.active, depth, decision, observer);
+            self.announce(op, self.active, depth, decision, observer);
             Some(LoopStep::LoopBack)
         } else {
-            if (self.active & want).any() || fc.b_op0 != BOp::NONE {
+            if (self.active & want).any() {
                 return None;
             }
             self.pc += 1;
             let decision = Decision { jumped: false, wanted: Mask::NONE, unwilling: self.active };
-            self.announce(fc.op, self.active, depth, decision, observer);
+            self.announce(op, self.active, depth, decision, observer);
             Some(LoopStep::Next)
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Lowering;
 use super::schedule::Instruction;
-use crate::flow::{LoopConstant, reads_alu_result};
+use crate::flow::{InLoop, LoopConstant, reads_alu_result};
 use crate::inst::{Alu, Body, Fc, Inst, SLOTS, Source};
 use crate::operations::used_sources;
 use crate::setup::Setup;
@@ -60,6 +60,8 @@ pub(in crate::fast) struct Flow {
     /// The ALU result must be valid.
     pub(in crate::fast) reads_alu_result: bool,
     pub(in crate::fast) constant: LoopConstant,
+    /// What it is where a loop takes one of its usual steps.
+    pub(in crate::fast) in_loop: Option<InLoop>,
 }
 
 /// A place in a block.
@@ -214,12 +216,14 @@ fn flow(setup: &Setup, inst: &Inst, fc: &Fc) -> Flow {
         0 => 0,
         _ => u64::MAX,
     });
+    let constant = setup.ints[usize::from(fc.addr.int_addr)];
     // One predicate only; RGBA is forbidden and read as red in lenient mode.
     Flow {
         fc: *fc,
         predicate: inst.common.predicate(0),
         wants,
         reads_alu_result: reads_alu_result(fc.inst.jump_func),
-        constant: setup.ints[usize::from(fc.addr.int_addr)],
+        constant,
+        in_loop: InLoop::of(&fc.inst, &fc.addr, constant, setup.offset, setup.fc_mode),
     }
 }
