@@ -133,6 +133,10 @@ impl<'a> Runner<'a> {
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts: Counts::new(&fast.lowered) }
     }
 
+    pub(super) fn reset_counts(&mut self) {
+        self.counts = Counts::new(self.lowered);
+    }
+
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
     }
