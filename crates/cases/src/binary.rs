@@ -1,11 +1,11 @@
 //! Bare programs: words, containers, images. Each must survive the round trip through text.
 //!
-//! What the bytes do not tell (the machine of bare words) comes from `index.json` beside or above the file, or from
+//! What the bytes do not state (the machine of bare words) comes from `index.json` beside or above the file, or from
 //! the caller.
 
 use reconverge_isa::{Isa, Program};
+use reconverge_workbench::machine::{TargetError, isa_of_chip};
 use reconverge_workbench::open::{OpenError, open};
-use reconverge_workbench::text::{TargetError, malformed};
 use reconverge_workbench::{Known, Target, round_trip};
 use serde::Deserialize;
 
@@ -26,8 +26,10 @@ impl RoundTrip {
         if let Err(why) = round_trip(&self.target, &self.program) {
             return Verdict::Failed(why);
         }
-        match malformed(&self.target, &self.program) {
-            Ok(findings) => Verdict::Passed { findings },
+        match self.target.machine().faults(&self.target, &self.program) {
+            Ok(faults) => {
+                Verdict::Passed { findings: faults.into_iter().map(|fault| fault.message).collect() }
+            }
             Err(error) => Verdict::Failed(error.to_string()),
         }
     }
@@ -65,7 +67,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
         });
-        known.chip = item.arch.clone().filter(|arch| reconverge_workbench::text::isa_of_chip(arch).is_some());
+        known.chip = item.arch.clone().filter(|arch| isa_of_chip(arch).is_some());
         known.stage = item.stage.as_deref().and_then(|stage| stage.parse().ok());
     }
     let opened = match open(bytes, false, &known) {

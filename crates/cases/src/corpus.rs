@@ -1,11 +1,19 @@
 //! Shader cases: a program as a driver uploaded it, its inputs, and what every lane must give.
 
-use reconverge_simt::texture::{Image, ImageError, Sampler, Wrap};
+use std::sync::Arc;
+
+use reconverge_isa::{Image, Isa, Program};
+use reconverge_workbench::array::{Array, Dtype};
+use reconverge_workbench::launch::{Common, LaunchFile, MachineLaunch};
+use reconverge_workbench::request::TextureValues;
+use reconverge_workbench::values::{NoFiles, Values};
+use reconverge_workbench::{Outcome, Session, Target, round_trip};
 use serde::Deserialize;
 
 use crate::expect::{Expectation, Out};
 use crate::hex::{Quad, Words};
-use crate::{Case, CaseKind, ReadError, json_lines, r500, r700, tesla};
+use crate::modes::{Trouble, ended, in_modes, lanes_fit};
+use crate::{Case, CaseKind, ReadError, Settings, Verdict, json_lines, r500, r700, tesla};
 
 /// A case; what differs between machines is in the type parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,7 +41,7 @@ pub struct ShaderCase<Program, Place, Constants> {
     /// How to read the four output words.
     #[serde(default)]
     pub out: Out,
-    /// The same code with several sets of constants.
+    /// Several sets of constants for the one code.
     pub runs: Vec<Run<Constants>>,
 }
 
@@ -72,14 +80,127 @@ pub struct TextureCase {
 }
 
 impl TextureCase {
-    /// The image, and the one sampler that all cases use.
+    /// The texture of this unit.
     ///
     /// # Errors
-    /// Texels that do not fit the size.
-    pub fn image(&self) -> Result<(Image, Sampler), ImageError> {
-        let texels = self.texels.0.as_chunks::<4>().0.to_vec();
-        let sampler = Sampler { wrap: [Wrap::ClampToEdge; 3], ..Sampler::default() };
-        Ok((Image::flat(self.width, self.height, texels)?, sampler))
+    /// A unit or a number of texels that cannot be.
+    pub(crate) fn values(&self) -> Result<TextureValues, String> {
+        let TextureCase { unit, width, height, texels: Words(texels) } = self;
+        let unit = u8::try_from(*unit).map_err(|_| format!("texture unit {unit}"))?;
+        let size = vec![*width, *height];
+        let texels = Array::from_words(Dtype::F32, vec![texels.len()], texels.iter().copied()).into();
+        Ok(TextureValues { unit, sampler: None, size, cube: false, texels, filter: None, wrap: None })
+    }
+}
+
+/// What differs between the machines' cases.
+pub trait Shader {
+    /// One set of constants.
+    type Constants;
+    /// The machine.
+    const ISA: Isa;
+    /// The output that is compared.
+    const OUTPUT: &'static str;
+
+    /// The program.
+    ///
+    /// # Errors
+    /// A program that cannot be.
+    fn program(&self) -> Result<Program, String>;
+
+    /// The machine's part of the launch with these constants.
+    ///
+    /// # Errors
+    /// A launch that cannot be.
+    fn launch(&self, run: &Run<Self::Constants>) -> Result<Arc<dyn MachineLaunch>, String>;
+
+    /// The chip.
+    fn chip(&self) -> Option<&str>;
+
+    /// A texture of the launch.
+    ///
+    /// # Errors
+    /// A texture that cannot be.
+    fn texture(&self, texture: &TextureCase) -> Result<TextureValues, String> {
+        texture.values()
+    }
+}
+
+/// Numbers of four channels, as bits.
+pub(crate) fn quads(lanes: impl ExactSizeIterator<Item = [u32; 4]>) -> Values {
+    Array::from_words(Dtype::F32, vec![lanes.len(), 4], lanes.flatten()).into()
+}
+
+/// Words.
+pub(crate) fn words(list: impl ExactSizeIterator<Item = u32>) -> Values {
+    Array::from_words(Dtype::U32, vec![list.len()], list).into()
+}
+
+impl<P, Place, Constants> ShaderCase<P, Place, Constants>
+where
+    Self: Shader<Constants = Constants>,
+{
+    /// Round-trips the program and runs it, in both modes unless one is chosen.
+    pub fn judge(&self, settings: &Settings) -> Verdict {
+        let image = match self.image() {
+            Ok(image) => image,
+            Err(why) => return Verdict::Failed(why),
+        };
+        in_modes(settings, &self.runs, |run, options| {
+            let outcome = self.prepare(&image, run)?.run(options)?;
+            self.compare(run, &*outcome).map_err(Trouble::Wrong)?;
+            settings.count(&outcome.shares());
+            ended(&*outcome)
+        })
+    }
+
+    /// The program, after its round trip.
+    ///
+    /// # Errors
+    /// A program that cannot be, or that does not survive the round trip.
+    pub(crate) fn image(&self) -> Result<Image, String> {
+        let program = self.program()?;
+        let target = Target::new(Self::ISA, self.chip()).checked().map_err(|error| error.to_string())?;
+        round_trip(&target, &program)?;
+        Ok(Image { programs: vec![program], ..Image::default() })
+    }
+
+    /// The launch with the constants of a run, ready.
+    ///
+    /// # Errors
+    /// A launch that cannot be.
+    pub(crate) fn prepare(&self, image: &Image, run: &Run<Constants>) -> Result<Session, Trouble> {
+        lanes_fit(self.lanes).map_err(Trouble::Wrong)?;
+        let texture = self.textures.iter().map(|texture| self.texture(texture)).collect::<Result<_, _>>();
+        let common = Common {
+            chip: self.chip().map(str::to_owned),
+            lanes: Some(self.lanes),
+            texture: texture.map_err(Trouble::Wrong)?,
+            ..Common::default()
+        };
+        let machine = self.launch(run).map_err(Trouble::Wrong)?;
+        Ok(LaunchFile { isa: Self::ISA, common, machine }.prepare(image, &image.programs[0], &NoFiles)?)
+    }
+
+    /// Compares what a run leaves with what it must leave.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    pub(crate) fn compare(&self, run: &Run<Constants>, outcome: &dyn Outcome) -> Result<(), String> {
+        let outputs = outcome.outputs();
+        let output = |name: &str| outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array);
+        let killed = output("killed").map(|array| &array.bytes[..]);
+        let colours: Option<Vec<u32>> = output(Self::OUTPUT).map(|array| array.words().collect());
+        let lane = |lane: usize| {
+            let killed = killed.is_some_and(|killed| killed[lane] != 0);
+            let colour = || colours.as_ref().map_or([0; 4], |all| all.as_chunks::<4>().0[lane]);
+            (!killed).then(colour)
+        };
+        let lanes: Vec<Option<[u32; 4]>> = (0..self.lanes).map(lane).collect();
+        if colours.is_none() && Self::ISA == Isa::R700 && lanes.iter().any(Option::is_some) {
+            return Err("nothing was exported to pixel target 0".to_owned());
+        }
+        run.expectation.compare(self.out, &lanes)
     }
 }
 

@@ -1,13 +1,13 @@
-//! Every case schema, read and judged: what `check` runs.
+//! Every case schema, read and run: what `check` compares.
 //!
 //! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
-//! * [`Case::judge`] runs one and says what came of it, a [`Verdict`].
+//! * [`Case::judge`] runs one and compares: a [`Verdict`].
 //! * [`summary`] adds verdicts up.
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
 //! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
-//! words and containers, round trip). What is the same for several stands in
-//! [`hex`] (words in JSON) and [`expect`] (comparing lanes).
+//! words and containers, round trip). [`hex`] (words in JSON)
+//! and [`expect`] (comparing lanes) serve several of them.
 
 pub mod binary;
 pub mod corpus;
@@ -25,11 +25,12 @@ pub mod tesla;
 mod tests;
 pub mod vectors;
 
+use std::fmt;
 use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
-use reconverge_workbench::request::How;
+use reconverge_simt::{Mode, Options, Shares};
 use thiserror::Error;
 
 pub use summary::{Outcome, Summary};
@@ -46,7 +47,7 @@ pub enum Verdict {
     Failed(String),
     /// The case needs something that is not implemented.
     Unsupported(String),
-    /// There is nothing to judge here, for the reason given.
+    /// There is nothing to compare, for the reason given.
     Skipped(String),
 }
 
@@ -55,19 +56,27 @@ impl Verdict {
     pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
 }
 
-/// How to judge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How cases run.
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
     pub mode: Option<Mode>,
-    /// What runs the cases.
-    pub how: How,
+    /// How the cases run; the mode in it is not looked at.
+    pub options: Options,
+    /// Adds up the fast engine's instructions by path, of runs in lockstep.
+    pub shares: Arc<Mutex<Shares>>,
 }
 
-/// One thing to judge.
+impl Settings {
+    pub(crate) fn count(&self, shares: &Shares) {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner).add(shares);
+    }
+}
+
+/// One thing to run and compare.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The file it stands in.
+    /// Its file.
     pub file: String,
     /// Its name in that file.
     pub name: String,
@@ -94,7 +103,7 @@ pub enum CaseKind {
     Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
     RoundTrip(Box<binary::RoundTrip>),
-    /// Nothing to judge, and why.
+    /// Nothing to compare, and why.
     Skip(String),
     /// Needs something that is not implemented.
     Unsupported(String),
@@ -119,7 +128,7 @@ impl Case {
 }
 
 /// Files beside the one that is read, by path relative to it. Libraries do no file access themselves.
-pub trait Folder {
+pub trait Folder: fmt::Debug + Send + Sync {
     /// The bytes of a file, or `None` when there is none.
     fn read(&self, relative: &str) -> Option<Vec<u8>>;
     /// The path of the file being read, relative to the closest folder above it that holds `name`, with the
@@ -177,7 +186,12 @@ const UNPACKED_LIMIT: u64 = 1 << 30;
 ///
 /// # Errors
 /// See [`ReadError`].
-pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
+pub fn read(
+    path: &str,
+    bytes: &[u8],
+    folder: &Arc<dyn Folder>,
+    isa: Option<Isa>,
+) -> Result<Vec<Case>, ReadError> {
     let unpacked;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
         unpacked = gunzip(path, bytes)?;
@@ -206,7 +220,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     if first_line.starts_with(vectors::HEADER) {
         return vectors::read(path, bytes);
     }
-    binary::read(path, bytes, folder, isa)
+    binary::read(path, bytes, &**folder, isa)
 }
 
 fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {

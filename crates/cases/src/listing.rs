@@ -1,4 +1,4 @@
-//! Words with a listing: the words must survive the round trip; a listing alone has nothing to judge.
+//! Words with a listing: the words must survive the round trip; a listing alone has nothing to compare.
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::Target;

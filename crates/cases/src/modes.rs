@@ -1,66 +1,82 @@
 //! Running a case in strict and in lenient mode.
 
-use reconverge_simt::Mode;
-
+use reconverge_simt::{Mode, Options};
+use reconverge_workbench::Outcome;
 use reconverge_workbench::request::{Error, MOST_LANES};
 
 use crate::{Settings, Verdict};
 
 /// Why a run does not give what it should.
+#[derive(Debug)]
 pub(crate) enum Trouble {
     /// The program trapped.
     Trap(String),
-    /// The program left what it should, but strict mode objects to how it ended.
+    /// The program leaves what it should, but strict mode objects to how it ended.
     Finding(String),
-    /// It gave something else, or the case makes no sense.
+    /// It gives something else, or the case makes no sense.
     Wrong(String),
 }
 
-impl Trouble {
-    pub(crate) fn say(self) -> String {
-        match self {
-            Trouble::Trap(why) | Trouble::Finding(why) | Trouble::Wrong(why) => why,
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        match error {
+            Error::Trap(trap) => Trouble::Trap(trap),
+            error => Trouble::Wrong(error.to_string()),
         }
     }
 }
 
-/// Refuses more lanes than a launch may have.
-pub(crate) fn lanes_fit(lanes: usize) -> Result<(), Trouble> {
-    if lanes > MOST_LANES { Err(Trouble::Wrong(Error::Lanes(lanes).to_string())) } else { Ok(()) }
+/// What strict mode objects to in how a program ended.
+///
+/// # Errors
+/// There is such an objection.
+pub(crate) fn ended(outcome: &dyn Outcome) -> Result<(), Trouble> {
+    outcome.finding().map_or(Ok(()), |finding| Err(Trouble::Finding(finding)))
 }
 
-/// Judges every run of a case. Without a chosen mode, both must give the result, except that a strict trap is a
+/// Refuses more lanes than a launch may have, before anything is allocated for them.
+///
+/// # Errors
+/// More than [`MOST_LANES`].
+pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
+    if lanes > MOST_LANES { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
+}
+
+/// Runs every run of a case and compares. Without a chosen mode, both must give the result, except that a strict trap is a
 /// finding when lenient mode gives it. What strict mode objects to at a program's end is a finding in any case.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],
-    judge: impl Fn(&Run, Mode) -> Result<(), Trouble>,
+    judge: impl Fn(&Run, &Options) -> Result<(), Trouble>,
 ) -> Verdict {
     let mut findings = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        let failed = |why: Trouble| {
-            let why = why.say();
-            Verdict::Failed(if runs.len() == 1 { why } else { format!("run {number}: {why}") })
-        };
-        if let Some(mode) = settings.mode {
-            match judge(run, mode) {
-                Ok(()) => continue,
-                Err(Trouble::Finding(why)) => {
-                    findings.push(why);
-                    continue;
+    let mut judge_all = || {
+        for (number, run) in runs.iter().enumerate() {
+            let in_mode = |mode| judge(run, &Options { mode, ..settings.options });
+            let failed = |why: String| if runs.len() == 1 { why } else { format!("run {number}: {why}") };
+            let mut found = |result, trap_is_finding: bool| match result {
+                Ok(()) => Ok(()),
+                Err(Trouble::Trap(why)) if !trap_is_finding => Err(failed(why)),
+                Err(Trouble::Wrong(why)) => Err(failed(why)),
+                Err(Trouble::Trap(why) | Trouble::Finding(why)) => {
+                    if !findings.contains(&why) {
+                        findings.push(why);
+                    }
+                    Ok(())
                 }
-                Err(why) => return failed(why),
+            };
+            match settings.mode {
+                Some(mode) => found(in_mode(mode), false)?,
+                None => {
+                    found(in_mode(Mode::Strict), true)?;
+                    found(in_mode(Mode::Lenient), false)?;
+                }
             }
         }
-        match judge(run, Mode::Strict) {
-            Ok(()) => {}
-            Err(Trouble::Trap(why) | Trouble::Finding(why)) if findings.contains(&why) => {}
-            Err(Trouble::Trap(why) | Trouble::Finding(why)) => findings.push(why),
-            Err(why) => return failed(why),
-        }
-        if let Err(why) = judge(run, Mode::Lenient) {
-            return failed(why);
-        }
+        Ok(())
+    };
+    match judge_all() {
+        Ok(()) => Verdict::Passed { findings },
+        Err(why) => Verdict::Failed(why),
     }
-    Verdict::Passed { findings }
 }

@@ -3,22 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reconverge_isa::{Isa, Program};
-use reconverge_r700::chip::Chip;
-use reconverge_r700::code::ExportKind;
-use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Stage};
-use reconverge_r700::memory::VertexBuffer;
-use reconverge_r700::outcome::Outcome;
-use reconverge_r700::run::{RunError, run};
-use reconverge_r700::texture::{Texture, TextureSampler};
-use reconverge_simt::{Mode, Options};
-use reconverge_workbench::{Target, round_trip};
+use reconverge_isa::program::Stage;
+use reconverge_isa::{Image, Isa, Program};
+use reconverge_workbench::launch::{Common, LaunchFile, MachineLaunch};
+use reconverge_workbench::r700::Launch;
+use reconverge_workbench::r700::launch::{BufferValues, ConstantValues, InputValues};
+use reconverge_workbench::request::TextureValues;
+use reconverge_workbench::values::NoFiles;
+use reconverge_workbench::{Outcome, Session, Target, round_trip};
 use serde::Deserialize;
 
-use crate::corpus::{Run, ShaderCase};
+use crate::corpus::{Run, Shader, ShaderCase, TextureCase, quads, words};
 use crate::hex::{Word, Words};
-use crate::modes::{Trouble, in_modes};
+use crate::modes::{Trouble, ended, in_modes, lanes_fit};
 use crate::{Settings, Verdict};
 
 /// A fragment program that Mesa compiled.
@@ -49,106 +46,68 @@ pub struct Constants {
     kcache: BTreeMap<u8, Vec<(usize, Words)>>,
 }
 
-/// Words of a constant buffer: 4096 vectors of four.
-const BUFFER_WORDS: usize = 4096 * 4;
 /// Resource number of texture unit 0 in a pixel shader. (Corpus description)
 const FIRST_TEXTURE: u8 = 18;
 
-impl R700Case {
-    /// Round-trips the program and runs it, in both modes unless one is chosen.
-    pub fn judge(&self, settings: &Settings) -> Verdict {
-        let program = self.program();
-        let target = Target::new(Isa::R700, self.chip.as_deref());
-        if let Err(why) = round_trip(&target, &program) {
-            return Verdict::Failed(why);
-        }
-        in_modes(settings, &self.runs, |case_run, mode| {
-            let outcome =
-                run(&program, &self.launch(case_run)?, &options(mode, settings)).map_err(trouble)?;
-            self.compare(case_run, &outcome).map_err(Trouble::Wrong)?;
-            found(&outcome)
-        })
+impl Shader for R700Case {
+    type Constants = Constants;
+    const ISA: Isa = Isa::R700;
+    const OUTPUT: &'static str = "pixel0";
+
+    fn chip(&self) -> Option<&str> {
+        self.chip.as_deref()
     }
 
-    pub(crate) fn program(&self) -> Program {
-        Program::from_words(self.program.code.iter().flat_map(|pair| pair.0.iter().copied()).collect())
+    fn program(&self) -> Result<Program, String> {
+        let Code { code, regs, loop_const, bool_const } = &self.program;
+        let mut program = Program::from_words(code.iter().flat_map(|pair| pair.0.iter().copied()).collect());
+        let register = |name: &str| regs.get(name).map(|word| (name.to_owned(), word.0));
+        program.state.extend(register("SQ_PGM_RESOURCES_PS"));
+        program.state.push(("SQ_BOOL_CONST".to_owned(), bool_const.0));
+        for (number, word) in loop_const {
+            if *number >= 32 {
+                return Err(format!("loop constant {number}"));
+            }
+            program.state.push((format!("SQ_LOOP_CONST_{number}"), word.0));
+        }
+        Ok(program)
     }
 
-    pub(crate) fn compare(&self, case_run: &Run<Constants>, outcome: &Outcome) -> Result<(), String> {
-        let colour = outcome.export(ExportKind::Pixel, 0);
-        let lanes: Vec<Option<[u32; 4]>> = (0..self.lanes)
-            .map(|lane| (!outcome.killed[lane]).then(|| colour.map_or([0; 4], |colour| colour.values[lane])))
-            .collect();
-        if colour.is_none() && lanes.iter().any(Option::is_some) {
-            return Err("nothing was exported to pixel target 0".to_owned());
-        }
-        case_run.expectation.compare(self.out, &lanes)
-    }
-
-    pub(crate) fn launch(&self, case_run: &Run<Constants>) -> Result<Launch, Trouble> {
-        crate::modes::lanes_fit(self.lanes)?;
-        let mut launch = Launch::new(chip(self.chip.as_deref())?, Stage::Pixel, self.lanes);
-        if let Some(resources) = self.program.regs.get("SQ_PGM_RESOURCES_PS") {
-            launch.set_pgm_resources(resources.0);
-        }
-        for input in &self.inputs {
-            let values = input.lanes.iter().map(|quad| quad.0).collect();
-            launch.inputs.push(Input { gpr: input.place.gpr, values });
-        }
-        let resources = &mut launch.resources;
-        resources.booleans = self.program.bool_const.0;
-        for (number, value) in &self.program.loop_const {
-            let constant = resources.loop_constants.get_mut(*number);
-            *constant.ok_or_else(|| Trouble::Wrong(format!("loop constant {number}")))? =
-                LoopConstant(value.0);
-        }
-        for (number, runs) in &case_run.constants.kcache {
-            let buffer = resources.constant_buffers.get_mut(usize::from(*number));
-            let buffer = buffer.ok_or_else(|| Trouble::Wrong(format!("constant buffer {number}")))?;
-            for (first, Words(words)) in runs {
-                let end = first + words.len();
-                if end > BUFFER_WORDS {
-                    return Err(Trouble::Wrong(format!("word {end} of constant buffer {number}")));
-                }
-                buffer.resize(buffer.len().max(end), 0);
-                buffer[*first..end].copy_from_slice(words);
+    fn launch(&self, run: &Run<Constants>) -> Result<Arc<dyn MachineLaunch>, String> {
+        let input = self.inputs.iter();
+        let input = input.map(|input| InputValues {
+            gpr: input.place.gpr,
+            values: quads(input.lanes.iter().map(|quad| quad.0)),
+        });
+        let mut constant = Vec::new();
+        for (number, runs) in &run.constants.kcache {
+            for (offset, Words(list)) in runs {
+                constant.push(ConstantValues {
+                    number: *number,
+                    offset: *offset,
+                    values: words(list.iter().copied()),
+                });
             }
         }
         // Every constant buffer can be fetched from as well; words that are not listed are zero.
-        for (number, buffer) in (0u8..).zip(&resources.constant_buffers) {
-            let mut all = buffer.clone();
-            all.resize(BUFFER_WORDS, 0);
-            resources.vertex_buffers.insert(number, VertexBuffer::constants(&all));
-        }
-        for texture in &self.textures {
-            let (image, sampler) = texture.image().map_err(|error| Trouble::Wrong(error.to_string()))?;
-            let unit = u8::try_from(texture.unit).ok().filter(|unit| *unit < 18);
-            let unit = unit.ok_or_else(|| Trouble::Wrong(format!("texture unit {}", texture.unit)))?;
-            resources.textures.insert(FIRST_TEXTURE + unit, Texture::floats(image));
-            resources.samplers.insert(unit, TextureSampler { sampler, ..TextureSampler::default() });
-        }
-        Ok(launch)
+        let unlisted = (0..16).filter(|number| !run.constants.kcache.contains_key(number));
+        let buffer =
+            unlisted.map(|number| BufferValues { number, values: words([].into_iter()), stride: 16 });
+        Ok(Arc::new(Launch {
+            output_type: Some("u32".to_owned()),
+            input: input.collect(),
+            constant,
+            buffer: buffer.collect(),
+            ..Launch::default()
+        }))
     }
-}
 
-fn options(mode: Mode, settings: &Settings) -> Options {
-    Options { mode, engine: settings.how.engine(), level: settings.how.level, ..Options::default() }
-}
-
-fn trouble(error: RunError) -> Trouble {
-    match error {
-        RunError::Trap(trap) => Trouble::Trap(trap.to_string()),
-        RunError::Launch(_) | RunError::Differ(_) => Trouble::Wrong(error.to_string()),
+    /// Texture unit 0 is resource 18 in a pixel shader. (Corpus description)
+    fn texture(&self, texture: &TextureCase) -> Result<TextureValues, String> {
+        let unit = u8::try_from(texture.unit).ok().filter(|unit| *unit < FIRST_TEXTURE);
+        let unit = unit.ok_or_else(|| format!("texture unit {}", texture.unit))?;
+        Ok(TextureValues { unit: FIRST_TEXTURE + unit, sampler: Some(unit), ..texture.values()? })
     }
-}
-
-fn found(outcome: &Outcome) -> Result<(), Trouble> {
-    outcome.finding.map_or(Ok(()), |finding| Err(Trouble::Finding(finding.to_string())))
-}
-
-fn chip(name: Option<&str>) -> Result<Chip, Trouble> {
-    let name = name.unwrap_or("rv770");
-    Chip::named(name).ok_or_else(|| Trouble::Wrong(format!("unknown chip {name}")))
 }
 
 /// A program that LLVM compiled, with what its source computes.
@@ -189,79 +148,100 @@ pub(crate) struct LlvmExport {
 impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let program = self.program();
-        let target = Target::new(Isa::R700, Some(&self.chip));
-        if let Err(why) = round_trip(&target, &program) {
-            return Verdict::Failed(why);
-        }
-        in_modes(settings, &[()], |(), mode| {
-            let outcome = run(&program, &self.launch()?, &options(mode, settings)).map_err(trouble)?;
-            self.compare(&outcome).map_err(Trouble::Wrong)?;
-            found(&outcome)
+        let (image, target) = (self.image(), Target::new(Isa::R700, Some(&self.chip)));
+        let session = match self.prepare(&target, &image) {
+            Ok(session) => session,
+            Err(why) => return Verdict::Failed(why),
+        };
+        in_modes(settings, &[()], |(), options| {
+            let outcome = session.copy().run(options)?;
+            self.compare(&*outcome).map_err(Trouble::Wrong)?;
+            settings.count(&outcome.shares());
+            ended(&*outcome)
         })
     }
 
-    pub(crate) fn program(&self) -> Program {
-        Program::from_words(self.words.0.clone())
+    pub(crate) fn prepare(&self, target: &Target, image: &Image) -> Result<Session, String> {
+        round_trip(target, &image.programs[0])?;
+        let launch = self.launch()?;
+        launch.prepare(image, &image.programs[0], &NoFiles).map_err(|error| error.to_string())
     }
 
-    pub(crate) fn launch(&self) -> Result<Launch, Trouble> {
-        crate::modes::lanes_fit(self.lanes)?;
+    pub(crate) fn image(&self) -> Image {
+        let mut program = Program::from_words(self.words.0.clone());
+        program.resources.stack = Some(self.stack_size);
+        Image { programs: vec![program], ..Image::default() }
+    }
+
+    pub(crate) fn launch(&self) -> Result<LaunchFile, String> {
         let stage = match self.stage.as_str() {
             "ps" => Stage::Pixel,
             "vs" => Stage::Vertex,
-            other => return Err(Trouble::Wrong(format!("unknown stage {other}"))),
+            other => return Err(format!("unknown stage {other}")),
         };
-        let mut launch = Launch::new(chip(Some(&self.chip))?, stage, self.lanes);
-        launch.num_gprs = self.num_gprs;
-        launch.stack_size = Some(self.stack_size);
-        for (name, Words(words)) in &self.gprs {
-            let unknown = || Trouble::Wrong(format!("unknown register {name}"));
+        let mut registers: BTreeMap<u8, Vec<[u32; 4]>> = BTreeMap::new();
+        lanes_fit(self.lanes)?;
+        for (name, Words(list)) in &self.gprs {
+            let unknown = || format!("unknown register {name}");
             let (gpr, letter) =
                 name.strip_prefix('T').and_then(|rest| rest.split_once('.')).ok_or_else(unknown)?;
             let gpr: u8 = gpr.parse().map_err(|_| unknown())?;
             let channel = "xyzw".find(letter).filter(|_| letter.len() == 1).ok_or_else(unknown)?;
-            let place = launch.inputs.iter().position(|input| input.gpr == gpr).unwrap_or_else(|| {
-                launch.inputs.push(Input { gpr, values: vec![[0; 4]; self.lanes].into() });
-                launch.inputs.len() - 1
-            });
-            let values = Arc::make_mut(&mut launch.inputs[place].values);
-            values.iter_mut().zip(words).for_each(|(lane, word)| lane[channel] = *word);
+            let values = registers.entry(gpr).or_insert_with(|| vec![[0; 4]; self.lanes]);
+            values.iter_mut().zip(list).for_each(|(lane, word)| lane[channel] = *word);
         }
-        for (number, Words(words)) in &self.r#const {
-            let buffer = launch.resources.constant_buffers.get_mut(usize::from(*number));
-            *buffer.ok_or_else(|| Trouble::Wrong(format!("constant buffer {number}")))? = words.clone();
-            launch.resources.vertex_buffers.insert(*number, VertexBuffer::constants(words));
-        }
-        Ok(launch)
+        let input = registers.into_iter();
+        let input = input.map(|(gpr, lanes)| InputValues { gpr, values: quads(lanes.into_iter()) });
+        let constant = self.r#const.iter();
+        let constant = constant.map(|(number, Words(list))| ConstantValues {
+            number: *number,
+            offset: 0,
+            values: words(list.iter().copied()),
+        });
+        let own = Launch {
+            gprs: Some(self.num_gprs),
+            output_type: Some("u32".to_owned()),
+            input: input.collect(),
+            constant: constant.collect(),
+            ..Launch::default()
+        };
+        let common = Common {
+            chip: Some(self.chip.clone()),
+            stage: Some(stage.name().to_owned()),
+            lanes: Some(self.lanes),
+            ..Common::default()
+        };
+        Ok(LaunchFile { isa: Isa::R700, common, machine: Arc::new(own) })
     }
 
-    pub(crate) fn compare(&self, outcome: &Outcome) -> Result<(), String> {
+    pub(crate) fn compare(&self, outcome: &dyn Outcome) -> Result<(), String> {
+        let outputs = outcome.outputs();
+        let output = |name: &str| outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array);
+        let killed = output("killed").map(|array| &array.bytes[..]);
         for lane in 0..self.lanes {
-            if outcome.killed[lane] != self.expect.killed.contains(&lane) {
-                return Err(format!("lane {lane}: killed is {}", outcome.killed[lane]));
+            let killed = killed.is_some_and(|killed| killed[lane] != 0);
+            if killed != self.expect.killed.contains(&lane) {
+                return Err(format!("lane {lane}: killed is {killed}"));
             }
         }
         for export in &self.expect.exports {
-            let kind = match export.r#type.as_str() {
-                "pixel" => ExportKind::Pixel,
-                "pos" => ExportKind::Pos,
-                "param" => ExportKind::Param,
-                other => return Err(format!("unknown export type {other}")),
-            };
-            let found = outcome.export(kind, export.base);
+            if !["pixel", "pos", "param"].contains(&export.r#type.as_str()) {
+                return Err(format!("unknown export type {}", export.r#type));
+            }
+            let name = format!("{}{}", export.r#type, export.base);
+            let found: Vec<u32> = output(&name).map(|array| array.words().collect()).unwrap_or_default();
             for (channel, Words(wanted)) in
                 [&export.x, &export.y, &export.z, &export.w].into_iter().enumerate()
             {
                 for (lane, wanted) in wanted.iter().enumerate().take(self.lanes) {
-                    let written = found.map_or(0, |found| found.written[lane]);
+                    let written = outcome.written(&name).map_or(0, |written| written[lane]);
                     if self.expect.killed.contains(&lane) {
                         if written != 0 {
                             return Err(format!("lane {lane} was killed and exported"));
                         }
                         continue;
                     }
-                    let value = found.map_or(0, |found| found.values[lane][channel]);
+                    let value = found.get(4 * lane + channel).copied().unwrap_or(0);
                     if written >> channel & 1 == 0 || !near(value, *wanted, self.expect.ulp) {
                         let place = format!("{} {} lane {lane}", export.r#type, export.base);
                         return Err(format!("{place} channel {channel}: {value:08x}, expected {wanted:08x}"));
@@ -273,7 +253,7 @@ impl LlvmCase {
     }
 }
 
-/// Whether two words are the same, or floats at most `ulp` apart.
+/// Whether two words are equal, or floats at most `ulp` apart.
 fn near(found: u32, wanted: u32, ulp: u32) -> bool {
     let ordered = |bits: u32| if bits >> 31 != 0 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
     found == wanted || (ulp > 0 && (ordered(found) - ordered(wanted)).abs() <= i64::from(ulp))

@@ -1,5 +1,8 @@
 //! Verdicts added up.
 
+use std::collections::BTreeMap;
+
+use reconverge_simt::{Path, Shares};
 use serde::Serialize;
 
 use crate::{Case, Verdict};
@@ -18,7 +21,7 @@ pub struct Outcome {
 /// All verdicts of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Everything judged, passed or not; skipped ones included.
+    /// All cases, passed or not; skipped ones included.
     pub cases: usize,
     /// As expected.
     pub passed: usize,
@@ -26,7 +29,7 @@ pub struct Summary {
     pub failed: usize,
     /// Need something that is not implemented.
     pub unsupported: usize,
-    /// Nothing to judge.
+    /// Nothing to compare.
     pub skipped: usize,
     /// The failed and the unsupported ones.
     pub failures: Vec<Outcome>,
@@ -34,9 +37,18 @@ pub struct Summary {
     pub findings: Vec<Outcome>,
     /// Why something was skipped, once a file.
     pub skips: Vec<Outcome>,
+    /// After a check in lockstep, the fast engine's instructions by path.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<&'static str, u64>,
 }
 
 impl Summary {
+    /// Sets the fast engine's instructions by path.
+    pub fn set_paths(&mut self, shares: &Shares) {
+        let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
+        self.paths = ran.map(|path| (path.name(), shares.of(path))).collect();
+    }
+
     /// Adds one verdict.
     pub fn add(&mut self, case: &Case, verdict: Verdict) {
         let outcome = |why| Outcome { file: case.file.clone(), name: case.name.clone(), why };

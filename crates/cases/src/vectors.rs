@@ -29,9 +29,9 @@ const WORD: u32 = 0x1000;
 enum Table {
     /// Sources, flags, result.
     Arithmetic,
-    /// The same in registers $r1 to $r2.
+    /// [`Table::Arithmetic`] in registers $r1 to $r2.
     Special,
-    /// The same in pairs of registers.
+    /// [`Table::Arithmetic`] in pairs of registers.
     Double,
     /// Memory before and after.
     Atomic,
@@ -62,7 +62,7 @@ impl Row {
         self.0.get(column).map_or("", String::as_str)
     }
 
-    /// The number in a column; `None` for `-`, which stands for nothing.
+    /// The number in a column; `None` for `-`.
     fn number(&self, column: usize) -> Result<Option<u64>, String> {
         match self.text(column) {
             "-" => Ok(None),
@@ -143,13 +143,16 @@ type Left = (Option<u64>, Option<u64>);
 impl VectorCase {
     /// Executes the row, in lockstep on both engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let engines = match settings.how.engine() {
+        let engines = match settings.options.engine {
             Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
             Engine::Reference => &[Engine::Reference],
             Engine::Fast => &[Engine::Fast],
         };
-        let on =
-            |engine: &Engine| Options { engine: *engine, level: settings.how.level, ..Options::default() };
+        let on = |engine: &Engine| Options {
+            engine: *engine,
+            level: settings.options.level,
+            ..Options::default()
+        };
         let verdicts = engines.iter().map(|engine| self.judge_with(&on(engine)));
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }
@@ -248,7 +251,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // A short one stands beside another: itself, which is not reached.
+        // A short instruction shares its 64 bits with another: itself, which is not reached.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use reconverge_container::{bin, ctm_elf, cubin_text, hex};
-use reconverge_isa::{Image, Isa};
+use reconverge_container::{bin, hex};
 use reconverge_workbench::Opened;
 use reconverge_workbench::open::OpenError;
 
@@ -27,7 +26,7 @@ pub(crate) struct Asm {
     target: TargetArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// One 32-bit word a line, as hexadecimal digits
     Hex,
@@ -52,35 +51,26 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let Opened { target, image, .. } = opened;
     let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
     let format = args.format.unwrap_or_else(|| by_name(&args.output));
-    if image.programs.len() > 1 && !matches!(format, Format::Cubin) {
+    if image.programs.len() > 1 && format != Format::Cubin {
         bail!("{name}: {} kernels; only --format cubin holds several", image.programs.len());
     }
-    let content = match (format, target.isa) {
-        (Format::Hex, _) => hex::write(&program.words).into_bytes(),
-        (Format::Bin, _) => bin::write(&program.words),
-        (Format::Cubin, Isa::Tesla) => {
-            let chip = reconverge_workbench::text::cuda_target(&target);
-            let written = cubin_text::write(&Image { chip: Some(chip.to_owned()), ..image.clone() })?;
-            written.notes.iter().for_each(|text| note(text));
-            written.content.into_bytes()
-        }
-        (Format::Elf, Isa::R500) => {
-            let written = ctm_elf::write(program)?;
+    let content = match format {
+        Format::Hex => hex::write(&program.words).into_bytes(),
+        Format::Bin => bin::write(&program.words),
+        Format::Cubin | Format::Elf => {
+            let format = if format == Format::Cubin { "cubin" } else { "elf" };
+            let machine = target.machine();
+            let Some(written) = machine.write(&target, &image, format) else {
+                let has: Vec<&str> = ["hex", "bin"].iter().chain(machine.containers()).copied().collect();
+                bail!("--format {format} is not for {}, which has {}", target.isa, has.join(", "));
+            };
+            let written = written?;
             written.notes.iter().for_each(|text| note(text));
             written.content
         }
-        (Format::Cubin, isa) => bail!("--format cubin is for tesla; {isa} has hex, bin{}", elf(isa)),
-        (Format::Elf, isa) => bail!("--format elf is for r500; {isa} has hex, bin"),
     };
     files::write(&args.output, &content)?;
     Ok(Answer::Yes)
-}
-
-const fn elf(isa: Isa) -> &'static str {
-    match isa {
-        Isa::R500 => " and elf",
-        Isa::R700 | Isa::Tesla => "",
-    }
 }
 
 fn by_name(output: &std::path::Path) -> Format {

@@ -8,12 +8,15 @@ use cpu_time::ProcessTime;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
 use reconverge_simt::Statistics;
-use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, Prepared, hash};
+use reconverge_workbench::Session;
+use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
+use reconverge_workbench::request::Error;
+use reconverge_workbench::trace::Streamed;
 use serde::Serialize;
 
 use crate::{Answer, EngineArgs};
 
-/// Run the two divergent kernels over 2^20 lanes and time them
+/// Run the divergent kernels over 2^20 lanes and time them
 ///
 /// mandel and collatz are described in docs/testing.md. Every run must give the golden hash. Times are medians;
 /// assembling, laying out inputs and reading the counts is not counted.
@@ -33,7 +36,7 @@ pub(crate) struct Bench {
     /// Runs, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
-    /// Record who runs and what the stack does, in order on one thread
+    /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
     /// One JSON object on standard output
@@ -58,7 +61,7 @@ struct Measured {
     /// the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// The same of [`add_rows`] in the same turns: what this machine gives to more threads just now.
+    /// How many times as fast [`add_rows`] is in these turns: what this machine gives to more threads just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
@@ -88,7 +91,10 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
     for kernel in kernels {
-        let measured = measure(kernel, args, &pools)?;
+        let measured = match measure(kernel, args, &pools) {
+            Ok(measured) => measured,
+            Err(error) => return no_result(args, kernel, error),
+        };
         if !args.json {
             measured.iter().for_each(print);
         }
@@ -102,6 +108,20 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         }
     }
     Ok(if all_right { Answer::Yes } else { Answer::No })
+}
+
+/// A trap and a difference of the engines are answers; everything else is an error.
+fn no_result(args: &Bench, kernel: &Kernel, error: anyhow::Error) -> Result<Answer> {
+    let kind = match error.downcast_ref() {
+        Some(Error::Differ(_)) => "differ",
+        Some(Error::Trap(_)) => "trap",
+        _ => return Err(error),
+    };
+    if args.json {
+        say!("{}", serde_json::json!({ kind: error.to_string() }));
+    }
+    eprintln!("{} {}: {error}", kernel.isa, kernel.name);
+    Ok(Answer::No)
 }
 
 /// What the runs on one pool took and gave.
@@ -118,21 +138,19 @@ struct Runs {
 }
 
 impl Runs {
-    fn add(&mut self, kernel: &Kernel, prepared: Prepared, args: &Bench) -> Result<()> {
-        let how = args.engine.how();
+    fn add(&mut self, kernel: &Kernel, session: Session, args: &Bench) -> Result<()> {
+        let options = args.engine.options();
+        let mut trace = Streamed::default();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
-        let left = match args.trace {
-            true => {
-                let (left, pieces) = prepared.run_traced(how)?;
-                self.trace_steps = Some(pieces);
-                left
-            }
-            false => prepared.run(how)?,
+        let outcome = match args.trace {
+            true => session.run_traced(&options, &mut trace)?,
+            false => session.run(&options)?,
         };
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
-        self.statistics = left.statistics();
-        let hash = hash(&left.counts()?);
+        self.trace_steps = args.trace.then(|| trace.steps());
+        self.statistics = outcome.statistics();
+        let hash = hash(&kernel.counts(&*outcome)?);
         self.wrong = self.wrong.or((hash != kernel.golden).then_some(hash));
         Ok(())
     }
@@ -142,7 +160,7 @@ impl Runs {
         Measured {
             isa: kernel.isa.name(),
             kernel: kernel.name,
-            engine: args.engine.how().engine().name(),
+            engine: args.engine.options().engine.name(),
             threads,
             runs: args.runs,
             lanes: LANES,
@@ -168,7 +186,7 @@ fn measure(kernel: &Kernel, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Me
     let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
     for turn in 0..args.runs {
         let run = |(pool, runs): &mut (&ThreadPool, Runs)| {
-            pool.install(|| runs.add(kernel, prepared.clone(), args))?;
+            pool.install(|| runs.add(kernel, prepared.copy(), args))?;
             if compared {
                 runs.control.push(add_rows(pool));
             }
@@ -224,7 +242,7 @@ fn median_seconds(times: &[Duration]) -> f64 {
 
 fn print(measured: &Measured) {
     let Measured { isa, kernel, engine, threads, runs, cpu_s, wall_s, golden, .. } = measured;
-    let verdict = if measured.golden_ok { "as it must be" } else { "WRONG" };
+    let verdict = if measured.golden_ok { "matches the golden hash" } else { "DIFFERS FROM THE GOLDEN HASH" };
     say!(
         "{isa} {kernel}, {engine}, {threads} threads: {cpu_s:.3} s of processor, {wall_s:.3} s (median of {runs}); \
          {golden} {verdict}"

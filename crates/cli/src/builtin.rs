@@ -1,4 +1,6 @@
-//! The built-in corpus: what `check` judges without a path.
+//! The built-in corpus: what `check` runs without a path.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use reconverge_cases::{Case, Folder};
@@ -68,12 +70,14 @@ const FILES: &[File] = files![
 pub(crate) fn cases() -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for file in FILES.iter().filter(|file| !file.path.ends_with(".s")) {
-        cases.extend(reconverge_cases::read(file.path, file.bytes, &Beside(file.path), None)?);
+        let folder: Arc<dyn Folder> = Arc::new(Beside(file.path));
+        cases.extend(reconverge_cases::read(file.path, file.bytes, &folder, None)?);
     }
     Ok(cases)
 }
 
 /// Files of the corpus beside one of them.
+#[derive(Debug)]
 struct Beside(&'static str);
 
 impl Folder for Beside {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -11,13 +12,13 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
 use reconverge_cases::{Case, Folder, ReadError, Settings, Summary, Verdict};
 use reconverge_isa::Isa;
-use reconverge_simt::Mode;
+use reconverge_simt::{Mode, Shares};
 use regex::Regex;
 
 use crate::messages::note;
 use crate::{Answer, EngineArgs, builtin, files};
 
-/// Judge cases; without a path, the built-in corpus of all machines
+/// Run test cases and compare; without a path, the built-in corpus of all machines
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
@@ -37,9 +38,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Only strict or only lenient mode; both when absent, a strict trap being a finding
-    #[arg(long, value_name = "MODE", value_parser = ["strict", "lenient"])]
-    mode: Option<String>,
-    /// The machine of bare words that nothing else tells
+    #[arg(long, value_name = "MODE", value_parser = crate::mode)]
+    mode: Option<Mode>,
+    /// The machine of bare words, where nothing else states it
     #[arg(long, value_name = "MACHINE")]
     isa: Option<Isa>,
     /// One JSON object on standard output
@@ -61,10 +62,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if let Some(jobs) = args.jobs {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("--jobs")?;
     }
-    let settings = Settings {
-        mode: args.mode.as_deref().map(|mode| if mode == "strict" { Mode::Strict } else { Mode::Lenient }),
-        how: args.engine.how(),
-    };
+    let settings = Settings { mode: args.mode, options: args.engine.options(), shares: Arc::default() };
     let progress = progress(cases.len() as u64);
     let verdicts: Vec<Verdict> = cases
         .par_iter()
@@ -80,6 +78,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let mut summary = Summary::default();
     cases.iter().zip(verdicts).for_each(|(case, verdict)| summary.add(case, verdict));
+    let shares = *settings.shares.lock().unwrap_or_else(PoisonError::into_inner);
+    summary.set_paths(&shares);
 
     let known = match &args.baseline {
         Some(path) => baseline(path)?,
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if args.json {
         say!("{}", serde_json::to_string(&summary)?);
     } else {
-        print(&summary);
+        print(&summary, &shares);
         if args.baseline.is_some() {
             say!("{new_failures} of the failures are not in the baseline");
         }
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     Ok(if new_failures == 0 { Answer::Yes } else { Answer::No })
 }
 
-fn print(summary: &Summary) {
+fn print(summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
         say!("skipped  {}: {}", outcome.file, outcome.why);
     }
@@ -112,14 +112,22 @@ fn print(summary: &Summary) {
         say!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
     }
     say!(
-        "{} cases: {} passed, {} failed, {} unsupported, {} skipped; {} strict findings",
-        summary.cases,
+        "{}: {} passed, {} failed, {} unsupported, {} skipped; {}",
+        counted(summary.cases, "case"),
         summary.passed,
         summary.failed,
         summary.unsupported,
         summary.skipped,
-        summary.findings.len()
+        counted(summary.findings.len(), "strict finding")
     );
+    if shares.total() > 0 {
+        say!("the fast engine ran {shares}");
+    }
+}
+
+/// `1 case`, `2 cases`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A bar on a terminal, after a second; nothing elsewhere.
@@ -183,7 +191,7 @@ fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
 
 // ---- Files
 
-/// Files that stand beside others and hold no case of their own.
+/// Files that others name and that hold no case of their own.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -228,22 +236,24 @@ fn read_file(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<(),
     let name = path.display().to_string();
     let damaged = |why: String| ReadError::Damaged { file: name.clone(), why };
     let bytes = std::fs::read(path).map_err(|error| damaged(error.to_string()))?;
-    cases.extend(reconverge_cases::read(&name, &bytes, &Disk { file: path }, isa)?);
+    let folder: Arc<dyn Folder> = Arc::new(Disk { file: path.to_owned() });
+    cases.extend(reconverge_cases::read(&name, &bytes, &folder, isa)?);
     Ok(())
 }
 
 /// Files beside a file on disk.
-struct Disk<'a> {
-    file: &'a Path,
+#[derive(Debug)]
+struct Disk {
+    file: PathBuf,
 }
 
-impl Folder for Disk<'_> {
+impl Folder for Disk {
     fn read(&self, relative: &str) -> Option<Vec<u8>> {
         std::fs::read(self.file.parent()?.join(relative)).ok()
     }
 
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)> {
-        let file = std::path::absolute(self.file).ok()?;
+        let file = std::path::absolute(&self.file).ok()?;
         let (folder, bytes) = file
             .ancestors()
             .skip(1)

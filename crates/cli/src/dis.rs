@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use reconverge_workbench::Listing;
-use reconverge_workbench::text::{disassemble, heading};
+use anyhow::{Context, Result};
+use reconverge_workbench::Style;
+use reconverge_workbench::launch::choose_program;
 
-use crate::files::{choose, open_program};
+use crate::files::open_program;
 use crate::{Answer, TargetArgs};
 
 /// Print a program as text that `asm` takes back
@@ -30,17 +30,21 @@ pub(crate) struct Dis {
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
-    let listing = Listing { hex: args.hex, structure: args.structure };
+    let style = Style { hex: args.hex, structure: args.structure };
+    let machine = opened.target.machine();
     let programs = match &args.kernel {
         None => opened.image.programs.iter().collect(),
-        Some(kernel) => vec![choose(&opened, Some(kernel), &args.file)?],
+        Some(kernel) => {
+            let program = choose_program(&opened.image, Some(kernel));
+            vec![program.with_context(|| args.file.display().to_string())?]
+        }
     };
     for (number, program) in programs.into_iter().enumerate() {
         if number > 0 {
             say!("");
         }
-        say_part!("{}", heading(&opened.target, program));
-        say_part!("{}", disassemble(&opened.target, program, listing)?);
+        say_part!("{}", machine.heading(&opened.target, program));
+        say_part!("{}", machine.disassemble(&opened.target, program, style)?.text);
     }
     Ok(Answer::Yes)
 }

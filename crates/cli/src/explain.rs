@@ -1,7 +1,7 @@
 //! `reconverge explain`
 
 use anyhow::{Result, anyhow, bail};
-use reconverge_workbench::text::{ExplainedField, TargetError, explain, isa_of_chip};
+use reconverge_workbench::machine::{ExplainedField, TargetError, isa_of_chip};
 
 use crate::{Answer, TargetArgs};
 
@@ -22,7 +22,8 @@ pub(crate) fn run(args: &Explain) -> Result<Answer> {
     let words = args.words.iter().map(|word| parse(word)).collect::<Result<Vec<u32>>>()?;
     let isa = args.target.isa.or_else(|| args.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
-    let explained = explain(&args.target.target(isa).checked()?, &words)?;
+    let target = args.target.target(isa).checked()?;
+    let explained = target.machine().explain(&target, &words)?;
     if args.json {
         say!("{}", serde_json::to_string(&explained)?);
         return Ok(Answer::Yes);

@@ -3,8 +3,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use reconverge_isa::Program;
+use anyhow::{Context, Result, anyhow};
 use reconverge_workbench::open::{OpenError, is_source};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, open};
@@ -47,24 +46,6 @@ pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
             Err(SourceErrors(render(&name, &text, &errors)).into())
         }
         Err(error) => Err(anyhow!(error).context(name)),
-    }
-}
-
-/// The program with this name, or the only one.
-pub(crate) fn choose<'a>(opened: &'a Opened, kernel: Option<&str>, path: &Path) -> Result<&'a Program> {
-    let programs = &opened.image.programs;
-    let names = || {
-        let names: Vec<&str> = programs.iter().filter_map(|program| program.name.as_deref()).collect();
-        names.join(", ")
-    };
-    match (kernel, &programs[..]) {
-        (_, []) => bail!("{}: there is no program in this file", path.display()),
-        (None, [only]) => Ok(only),
-        (None, _) => bail!("{}: several programs; choose one with --kernel: {}", path.display(), names()),
-        (Some(kernel), _) => programs
-            .iter()
-            .find(|program| program.name.as_deref() == Some(kernel))
-            .ok_or_else(|| anyhow!("{}: no program `{kernel}`; there is {}", path.display(), names())),
     }
 }
 

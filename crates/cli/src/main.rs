@@ -27,8 +27,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
-use reconverge_simt::{Engine, Level};
-use reconverge_workbench::request::How;
+use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_workbench::{Known, Target};
 
 /// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
@@ -50,13 +49,13 @@ enum Command {
     Explain(explain::Explain),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
-    /// Judge cases; without a path, the built-in corpus
+    /// Run test cases and compare; without a path, the built-in corpus
     Check(check::Check),
     /// Run the two divergent kernels and time them
     Bench(bench::Bench),
 }
 
-/// What the input may not tell itself.
+/// What the input may not state itself.
 #[derive(Args, Clone, Debug, Default)]
 struct TargetArgs {
     /// The machine: r500, r700 or tesla
@@ -95,8 +94,9 @@ struct EngineArgs {
 }
 
 impl EngineArgs {
-    fn how(&self) -> How {
-        How { engine: self.engine, level: self.level }
+    fn options(&self) -> Options {
+        let default = Options::default();
+        Options { engine: self.engine.unwrap_or(default.engine), level: self.level, ..default }
     }
 }
 
@@ -104,6 +104,12 @@ impl EngineArgs {
 fn engine(name: &str) -> Result<Engine, String> {
     let names = Engine::ALL.map(Engine::name).join(", ");
     Engine::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
+}
+
+/// The mode of a name.
+fn mode(name: &str) -> Result<Mode, String> {
+    let names = Mode::ALL.map(Mode::name).join(", ");
+    Mode::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
 }
 
 /// The level of a name.

@@ -100,7 +100,7 @@ fn a_trap_is_the_programs_fault() {
     let folder = Folder::new("trap");
     folder.write("a.s", ".isa r500\nif alu\nendif\nOUT nop\n");
     let output = folder.run("run a.s");
-    let message = "a.s: trap at 0, lanes 0: JUMP_FUNC reads an ALU result that no instruction since the last FC has written (thread from lane 0)";
+    let message = "a.s: trap at 0, group from lane 0, lanes 0: JUMP_FUNC reads an ALU result that no instruction since the last FC has written";
     assert_eq!((output.status.code(), text(&output.stderr).trim_end()), (Some(1), message));
     folder.answers("run a.s --mode lenient", 0);
 }
@@ -263,7 +263,7 @@ fn a_kernel_runs_from_a_cubin_with_arrays_from_files() {
     let expected =
         Array::from_words(Dtype::I32, vec![256], (0..256u32).map(|index| (index * index).wrapping_sub(5)));
     assert_eq!(output, expected);
-    // The order on the command line is that of the parameters: here the number stands where the address should.
+    // The order on the command line is that of the parameters: here the number takes the place of the address.
     let output = folder.run("run vec.cubin --kernel add --arg n=-5 --buf a=in.npy --buf out=i32[256]");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("outside every buffer"), "{}", text(&output.stderr));
@@ -373,7 +373,7 @@ fn a_run_manifest_is_judged_by_bytes_and_counts() {
         [0u8, 1, 2, last].into_iter().flat_map(|lane| u32::from(lane).to_le_bytes()).collect::<Vec<u8>>()
     };
     folder.write("out.bin", bytes(3)).write("run.json", manifest(12));
-    assert!(folder.answers("check run.json", 0).contains("1 cases: 1 passed"));
+    assert!(folder.answers("check run.json", 0).contains("1 case: 1 passed"));
     assert!(folder.answers("run run.json", 0).contains("out: u32 [4]"));
     folder.write("out.bin", bytes(9));
     assert!(folder.answers("check run.json", 1).contains("expect out: byte 12 is 0x03, expected 0x09"));
@@ -397,7 +397,7 @@ fn a_launch_file_may_be_json() {
             .answers("run add.json", 0)
             .starts_with("pixel0: u32 [2, 4]\n     0  6 0 0 0\n     1  7 0 0 0\n")
     );
-    assert!(folder.answers("check add.json", 0).contains("1 cases: 1 passed"));
+    assert!(folder.answers("check add.json", 0).contains("1 case: 1 passed"));
     folder.write("add.json", launch(8));
     assert!(folder.answers("check add.json", 1).contains("expect pixel0: element 4: expected 8, found 7"));
 }
@@ -431,7 +431,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
     let seconds = |result: &serde_json::Value| result["wall_s"].as_f64().unwrap();
     let speedup = results[1]["speedup"].as_f64().unwrap();
     assert!((speedup - seconds(&results[0]) / seconds(&results[1])).abs() < 1e-9, "{out}");
-    // What the machine gives to threads stands beside it.
+    // What the machine gives to threads is reported with it.
     assert!(results[1]["machine_speedup"].as_f64().unwrap() > 0., "{out}");
     for only_of_others in ["speedup", "machine_speedup"] {
         assert!(results[0].get(only_of_others).is_none(), "{out}");

@@ -1,4 +1,4 @@
-//! Every engine, with everything that the processor has, and any number of threads: all judge all cases alike.
+//! Every engine, with everything that the processor has, and any number of threads: all give the same verdicts.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,13 +6,16 @@ use std::process::Command;
 use reconverge_simt::Level;
 use reconverge_testkit::shared;
 
-/// What `check --json` says about these paths when it runs this way.
+/// What `check --json` says about these files when it runs this way.
 fn verdicts(way: &str, paths: &[PathBuf]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     let output = command.args(["check", "--json"]).args(way.split_whitespace()).args(paths).output().unwrap();
     let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!(output.status.code(), Some(0), "{way}: {wrong}{said}");
-    said
+    // Only a run in lockstep counts the paths of the fast engine.
+    let mut said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    said.as_object_mut().and_then(|said| said.remove("paths"));
+    said.to_string()
 }
 
 #[test]

@@ -238,7 +238,7 @@ impl<D: Draft> Table<D> {
             .map_err(|part| NoReading::NoPart { row: row.id, part })?;
         let claimed = described.iter().fold(0, |bits, part| bits | part.bits);
         let unclaimed = row.width() & !claimed;
-        let spare = unclaimed & row.spare;
+        let spare = unclaimed & row.unclaimed();
         for (bits, name) in [(unclaimed & !spare, "not used by this operand choice"), (spare, "spare")] {
             if bits != 0 {
                 let set = (word ^ row.default) & bits;

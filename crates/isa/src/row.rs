@@ -305,8 +305,6 @@ pub struct Row<D: Draft> {
     pub mask: u64,
     /// The values of bits that no text determines.
     pub default: u64,
-    /// Bits that no part of the row occupies. The hardware ignores them, or their effect is unknown.
-    pub spare: u64,
     /// Chips and program types that have it.
     pub scope: Scope,
     /// Its text.
@@ -326,11 +324,6 @@ impl<D: Draft> Row<D> {
     /// Sets these bits of the first and second word where no text determines them.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
-    }
-
-    /// Declares the bits of the first and second word that no part occupies.
-    pub const fn spare(self, first: u32, second: u32) -> Self {
-        Row { spare: first as u64 | (second as u64) << 32, ..self }
     }
 
     /// Whether a word here is this instruction.

@@ -9,10 +9,11 @@
 //! ([`INDEX_TEMP`]), tiled layouts (refused), how integers become floats ([`Format`]), the commands that set
 //! instruction and constant buffers and start a domain (here: [`Dispatch`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Engine, Mask, Options, Shares, Silent, Statistics};
+use reconverge_simt::{Engine, Machine, Mask, Observer, Options, Shares, Silent, Statistics, Step};
 use thiserror::Error;
 
 pub use crate::cause::AccessError;
@@ -136,12 +137,94 @@ pub enum DispatchError {
     NoOutput(usize),
 }
 
-/// One lane of a group: its pair, and whether it belongs to the domain.
-#[derive(Clone, Copy)]
+/// One lane of a group: its pair, and whether it runs.
+#[derive(Clone, Copy, Debug)]
 struct Pair {
     i: u32,
     j: u32,
     covered: bool,
+}
+
+/// A dispatch that has been checked, without its memory.
+#[derive(Clone, Debug)]
+struct Plan {
+    dispatch: Dispatch,
+    inputs: [Option<Surface>; SAMPLERS],
+}
+
+/// What a group of a dispatch starts from.
+#[derive(Clone, Debug)]
+struct Start {
+    pairs: Vec<Pair>,
+    launch: Launch,
+    covered: Mask,
+}
+
+impl Plan {
+    /// The plan of a dispatch, and its memory.
+    fn new(mut dispatch: Dispatch) -> Result<(Plan, Vec<u8>), DispatchError> {
+        let mut inputs = [None; SAMPLERS];
+        for (number, surface) in &dispatch.inputs {
+            let place = inputs.get_mut(usize::from(*number));
+            *place.ok_or(RunError::Launch(LaunchError::TextureUnit(*number)))? = Some(*surface);
+        }
+        dispatch.domain.check()?;
+        dispatch.hardware.check().map_err(RunError::Launch)?;
+        let memory = std::mem::take(&mut dispatch.memory);
+        Ok((Plan { dispatch, inputs }, memory))
+    }
+
+    fn width(&self) -> usize {
+        self.dispatch.hardware.group_width
+    }
+
+    /// How many groups the domain has. Quads at its edges are whole.
+    fn groups(&self) -> usize {
+        let Domain { width, height, .. } = self.dispatch.domain;
+        (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
+    }
+
+    /// The launch of some lanes.
+    fn launch(&self, pairs: &[Pair]) -> Launch {
+        let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
+        Launch {
+            lanes: pairs.len(),
+            inputs: vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }],
+            constants: self.dispatch.constants.clone(),
+            textures: Vec::new(),
+            hardware: self.dispatch.hardware,
+        }
+    }
+
+    /// The start of a group on memory as those before it have left it; `None` when no pair of it runs.
+    fn start(&self, number: usize, memory: &[u8]) -> Result<Option<Start>, DispatchError> {
+        let first = number * self.width() / 4;
+        let mut pairs = quads(self.dispatch.domain, first..first + self.width() / 4);
+        for pair in pairs.iter_mut().filter(|pair| pair.covered) {
+            pair.covered = scheduled(self.dispatch.conditional.as_ref(), memory, pair)?;
+        }
+        let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
+        let start = |pairs: Vec<Pair>| Start { launch: self.launch(&pairs), covered, pairs };
+        Ok(covered.any().then(|| start(pairs)))
+    }
+
+    fn bound(&self, memory: Vec<u8>) -> Bound {
+        let Dispatch { outputs, uncached, .. } = &self.dispatch;
+        Bound { memory, inputs: self.inputs, scatter_target: outputs[0], uncached: *uncached }
+    }
+
+    /// Takes the memory back from a group that has ended, with what its lanes send to it.
+    fn retire(&self, start: &Start, group: &mut Group) -> Result<Vec<u8>, DispatchError> {
+        let mut memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
+        let Dispatch { outputs, conditional, .. } = &self.dispatch;
+        for lane in start.covered.lanes() {
+            let output = LaneOutput::of(group, lane.index());
+            if !output.killed {
+                send(outputs, conditional.as_ref(), &start.pairs[lane.index()], &output, &mut memory)?;
+            }
+        }
+        Ok(memory)
+    }
 }
 
 /// Runs a program over a domain: quads of 2 x 2 pairs, row by row, groups one after the other.
@@ -153,67 +236,117 @@ pub fn run(
     dispatch: Dispatch,
     options: &Options,
 ) -> Result<DispatchOutcome, DispatchError> {
-    let mut inputs = [None; SAMPLERS];
-    for (number, surface) in &dispatch.inputs {
-        *inputs.get_mut(usize::from(*number)).ok_or(RunError::Launch(LaunchError::TextureUnit(*number)))? =
-            Some(*surface);
-    }
-    let (mut memory, mut totals) = (dispatch.memory, Totals::default());
-    dispatch.domain.check()?;
-    let width = dispatch.hardware.group_width;
-    let launch_of = |pairs: &[Pair]| Launch {
-        lanes: pairs.len(),
-        inputs: vec![Input {
-            temp: INDEX_TEMP,
-            values: pairs
-                .iter()
-                .map(|pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0])
-                .collect(),
-        }],
-        constants: dispatch.constants.clone(),
-        textures: Vec::new(),
-        hardware: dispatch.hardware,
-    };
-    launch_of(&[]).check().map_err(RunError::Launch)?;
-    let mut groups = Groups::new(setup, &launch_of(&[]), options, dispatch.uncached);
-    let scatter_target = dispatch.outputs[0];
-    let mut rest = quads(dispatch.domain);
-    for first_lane in (0..).step_by(width) {
-        let mut pairs: Vec<Pair> = rest.by_ref().take(width).collect();
-        if pairs.is_empty() {
-            break;
-        }
-        for pair in pairs.iter_mut().filter(|pair| pair.covered) {
-            pair.covered = scheduled(dispatch.conditional.as_ref(), &memory, pair)?;
-        }
-        let covered = Mask::from_fn(pairs.len(), |lane| pairs[lane.index()].covered);
-        if covered.is_empty() {
-            continue;
-        }
-        let bound = Bound {
-            memory: std::mem::take(&mut memory),
-            inputs,
-            scatter_target,
-            uncached: dispatch.uncached,
-        };
-        let group = groups.run(&launch_of(&pairs), bound, covered, first_lane)?;
-        memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
+    let (plan, mut memory) = Plan::new(dispatch)?;
+    let mut totals = Totals::default();
+    let mut groups = Groups::new(setup, &plan.launch(&[]), options, plan.dispatch.uncached);
+    for number in 0..plan.groups() {
+        let Some(start) = plan.start(number, &memory)? else { continue };
+        let (bound, first_lane) = (plan.bound(memory), number * plan.width());
+        let group = groups.run(&start.launch, bound, start.covered, first_lane)?;
         totals.add_counts(group, first_lane);
-        for lane in covered.lanes() {
-            let output = LaneOutput::of(group, lane.index());
-            if !output.killed {
-                send(
-                    &dispatch.outputs,
-                    dispatch.conditional.as_ref(),
-                    &pairs[lane.index()],
-                    &output,
-                    &mut memory,
-                )?;
-            }
-        }
+        memory = plan.retire(&start, group)?;
     }
     let Totals { statistics, finding, .. } = totals;
     Ok(DispatchOutcome { memory, statistics, report: groups.finish(), finding })
+}
+
+/// A dispatch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
+/// interpreter's.
+#[derive(Clone)]
+pub struct Run {
+    setup: Arc<Setup>,
+    plan: Arc<Plan>,
+    options: Options,
+    /// The group that runs, with the memory, and its number; `None` at the end.
+    running: Option<(usize, Start, Group)>,
+    /// The memory at the end.
+    memory: Vec<u8>,
+    totals: Totals,
+}
+
+impl Run {
+    /// The dispatch before its first instruction.
+    ///
+    /// # Errors
+    /// See [`DispatchError`].
+    pub fn new(setup: &Arc<Setup>, dispatch: Dispatch, options: &Options) -> Result<Run, DispatchError> {
+        let (plan, memory) = Plan::new(dispatch)?;
+        let (setup, plan, totals) = (setup.clone(), Arc::new(plan), Totals::default());
+        let mut run = Run { setup, plan, options: *options, running: None, memory, totals };
+        run.go_on(0)?;
+        Ok(run)
+    }
+
+    /// Starts the first group from this one on that has a pair to run.
+    fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
+        for number in from..self.plan.groups() {
+            if let Some(start) = self.plan.start(number, &self.memory)? {
+                let lanes = Mask::first(start.launch.lanes);
+                let mut group = start.launch.group(&self.setup, &self.options, 0, lanes);
+                group.bind_memory(self.plan.bound(std::mem::take(&mut self.memory)), start.covered);
+                self.running = Some((number, start, group));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many groups the dispatch has.
+    pub fn groups(&self) -> usize {
+        self.plan.groups()
+    }
+
+    /// Lanes of a group.
+    pub fn width(&self) -> usize {
+        self.plan.width()
+    }
+
+    /// The group that runs, and its number; `None` after the end.
+    pub fn group(&self) -> Option<(usize, &Group)> {
+        self.running.as_ref().map(|(number, _, group)| (*number, group))
+    }
+
+    /// All memory, from address 0.
+    pub fn memory(&self) -> &[u8] {
+        let bound = self.running.as_ref().and_then(|(_, _, group)| group.memory.as_deref());
+        bound.map_or(&self.memory, |bound| &bound.memory)
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.totals.statistics;
+        if let Some((_, _, group)) = &self.running {
+            statistics.add(&group.statistics());
+        }
+        statistics
+    }
+
+    /// What is left; complete after the end.
+    pub fn outcome(&self) -> DispatchOutcome {
+        let Totals { statistics, report, finding } = self.totals.clone();
+        DispatchOutcome { memory: self.memory().to_vec(), statistics, report, finding }
+    }
+
+    /// Executes one instruction; does nothing after the end.
+    ///
+    /// # Errors
+    /// The program trapped, and the group stays at the instruction that did; or an output of a group that has ended
+    /// cannot be stored.
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, DispatchError> {
+        let width = self.plan.width();
+        let Some((number, start, group)) = &mut self.running else { return Ok(Step::Done) };
+        let first_lane = *number * width;
+        match group.step(observer).map_err(|trap| trapped(first_lane, trap))? {
+            Step::Running => return Ok(Step::Running),
+            Step::Done => {}
+        }
+        self.totals.add_group(group, first_lane);
+        self.memory = self.plan.retire(start, group)?;
+        let next = *number + 1;
+        self.running = None;
+        self.go_on(next)?;
+        Ok(if self.running.is_some() { Step::Running } else { Step::Done })
+    }
 }
 
 /// Groups one after another: what a later one reads may be what an earlier one wrote.
@@ -280,19 +413,20 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The pairs of a domain in quads: top left, top right, bottom left, bottom right. Made one by one, so that the size of the
-/// domain costs no memory.
-fn quads(domain: Domain) -> impl Iterator<Item = Pair> {
+/// Some quads of a domain, which follow each other row by row: top left, top right, bottom left, bottom right.
+fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     let Domain { i, j, width, height } = domain;
-    (0..height).step_by(2).flat_map(move |y| {
-        (0..width).step_by(2).flat_map(move |x| {
-            [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| Pair {
-                i: i + x + dx,
-                j: j + y + dy,
-                covered: x + dx < width && y + dy < height,
-            })
+    let (across, down) = (width.div_ceil(2) as usize, height.div_ceil(2) as usize);
+    let quads = quads.start..quads.end.min(across * down);
+    let pairs = quads.flat_map(|quad| {
+        let (x, y) = ((quad % across * 2) as u32, (quad / across * 2) as u32);
+        [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| Pair {
+            i: i + x + dx,
+            j: j + y + dy,
+            covered: x + dx < width && y + dy < height,
         })
-    })
+    });
+    pairs.collect()
 }
 
 /// Whether a pair runs at all: the test at the processor execution unit. (set_cond_loc = PE)

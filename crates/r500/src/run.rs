@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_simt::{Engine, Mask, Observer, Options, Silent};
+use reconverge_simt::{Engine, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap};
 
+use crate::cause::Cause;
 use crate::fast::parallel;
-use crate::group::OUTPUTS;
-use crate::launch::{Input, Launch, RunError, trapped};
+use crate::group::{Group, OUTPUTS};
+use crate::launch::{Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Finding, Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
@@ -120,4 +121,95 @@ pub fn run_observed<O: Observer>(
         all.put(&group, first_lane, lanes);
     }
     Ok(totals.with(outputs))
+}
+
+/// A launch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
+/// interpreter's.
+#[derive(Clone)]
+pub struct Run {
+    setup: Arc<Setup>,
+    launch: Arc<Launch>,
+    options: Options,
+    /// The group that runs, and its first lane; the last one at the end.
+    group: Group,
+    first_lane: usize,
+    done: bool,
+    totals: Totals,
+    /// What the groups that have ended left. Shared between copies until one of them adds to it.
+    outputs: Arc<Outputs>,
+}
+
+impl Run {
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
+        launch.check()?;
+        let group = launch.group(setup, options, 0, Run::lanes_of(&launch, 0));
+        let outputs = Arc::new(Outputs::new(launch.lanes, 0..OUTPUTS));
+        let (setup, done, launch) = (setup.clone(), launch.lanes == 0, Arc::new(launch));
+        let totals = Totals::default();
+        Ok(Run { setup, launch, options: *options, group, first_lane: 0, done, totals, outputs })
+    }
+
+    fn lanes_of(launch: &Launch, first_lane: usize) -> Mask {
+        Mask::first(launch.hardware.group_width.min(launch.lanes - first_lane))
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// The group that runs; after the end, the last.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The first lane of the group that runs; `None` after the end.
+    pub fn first_lane(&self) -> Option<usize> {
+        (!self.done).then_some(self.first_lane)
+    }
+
+    /// The trap with its place in the launch.
+    pub fn locate(&self, trap: Trap<Cause>) -> RunError {
+        trapped(self.first_lane, trap)
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.totals.statistics;
+        if !self.done {
+            statistics.add(&self.group.statistics());
+        }
+        statistics
+    }
+
+    /// What is left; complete once a step has returned [`Step::Done`].
+    pub fn outcome(&self) -> Outcome {
+        self.totals.clone().with(Outputs::clone(&self.outputs))
+    }
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped; the group stays at the instruction that did.
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done || self.group.step(observer)? == Step::Running {
+            return Ok(if self.done { Step::Done } else { Step::Running });
+        }
+        let lanes = Run::lanes_of(&self.launch, self.first_lane);
+        self.totals.add_group(&self.group, self.first_lane);
+        let outputs = Arc::make_mut(&mut self.outputs);
+        outputs.all().put(&self.group, self.first_lane, lanes.count() as usize);
+        let next = self.first_lane + self.launch.hardware.group_width;
+        if next >= self.launch.lanes {
+            self.done = true;
+            return Ok(Step::Done);
+        }
+        self.first_lane = next;
+        self.group = self.launch.group(&self.setup, &self.options, next, Run::lanes_of(&self.launch, next));
+        Ok(Step::Running)
+    }
 }

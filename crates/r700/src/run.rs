@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Step};
+use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap};
 
 use crate::cause::Cause;
 use crate::fast::{self, Fast};
 use crate::launch::{Input, Launch, LaunchError, MOST_LANES};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
-use crate::wave::Origin;
+use crate::wave::{Origin, Wave};
 
 /// Why a launch gives no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
@@ -138,5 +138,88 @@ impl Running {
     fn shared_to(self, mut outcome: Outcome) -> Outcome {
         (outcome.memory.scatter, outcome.memory.global) = (self.simd.scatter, self.simd.global);
         outcome
+    }
+}
+
+/// A launch as a machine: one instruction a step, wavefront after wavefront. A copy is a snapshot. All steps are the
+/// reference interpreter's.
+#[derive(Clone, Debug)]
+pub struct Run {
+    origin: Arc<Origin>,
+    /// The wavefront that runs; the last one at the end.
+    wave: Wave,
+    done: bool,
+    /// What the wavefronts that have ended left. Shared between copies until one of them adds to it.
+    outcome: Arc<Outcome>,
+}
+
+impl Run {
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn new(program: &Program, mut launch: Launch, options: &Options) -> Result<Run, LaunchError> {
+        launch.check()?;
+        let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
+        let origin = Arc::new(Origin::new(program, launch, options));
+        let mut wave = origin.wave(0, &[]);
+        wave.set_simd(Simd { scatter, global, ..Simd::default() });
+        let done = origin.launch.lanes == 0;
+        Ok(Run { origin, wave, done, outcome: Arc::default() })
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.origin.launch
+    }
+
+    /// The wavefront that runs; after the end, the last.
+    pub fn wave(&self) -> &Wave {
+        &self.wave
+    }
+
+    /// The place in the launch of the first lane of the wavefront that runs; `None` after the end.
+    pub fn place(&self) -> Option<usize> {
+        (!self.done).then_some(self.wave.place)
+    }
+
+    /// The trap with its place in the launch.
+    pub fn locate(&self, trap: Trap<Cause>) -> RunError {
+        self.wave.trapped(trap).into()
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.outcome.statistics;
+        if !self.done {
+            statistics.add(&self.wave.statistics());
+        }
+        statistics
+    }
+
+    /// What is left; complete once a step has returned [`Step::Done`].
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome::clone(&self.outcome);
+        let Simd { scatter, global, .. } = self.wave.simd();
+        (outcome.memory.scatter, outcome.memory.global) = (scatter.clone(), global.clone());
+        outcome
+    }
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped; the wavefront stays at the instruction that did.
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done || self.wave.step(observer)? == Step::Running {
+            return Ok(if self.done { Step::Done } else { Step::Running });
+        }
+        self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes);
+        let next = self.wave.place + self.origin.width();
+        if next >= self.origin.launch.lanes {
+            self.done = true;
+            return Ok(Step::Done);
+        }
+        self.wave.restart(next);
+        Ok(Step::Running)
     }
 }

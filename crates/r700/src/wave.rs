@@ -276,6 +276,11 @@ impl Wave {
         self.simd = simd;
     }
 
+    /// What all wavefronts share, as this one has it.
+    pub fn simd(&self) -> &Simd {
+        &self.simd
+    }
+
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow

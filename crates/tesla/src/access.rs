@@ -95,8 +95,8 @@ pub fn load<G: Store>(
 
 /// Stores the low bytes of `value` at an address that [`address`] gave.
 ///
-/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not say
-/// whose value stays).
+/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not
+/// say which value remains).
 ///
 /// # Errors
 /// Memory that is not there, or cannot be written.

@@ -9,7 +9,7 @@
 /// Barriers a block can have.
 pub const BARRIERS: usize = 16;
 
-/// The count operand that stands for all warps of the block, besides the `all` flag.
+/// The count operand that means all warps of the block, besides the `all` flag.
 pub const COUNT_ALL: u32 = 0xfff;
 
 /// How many warps a barrier waits for.

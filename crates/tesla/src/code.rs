@@ -16,7 +16,7 @@ pub struct Code {
 impl Code {
     /// Decodes `words`, of which the first stands at byte address `base`, from every word on.
     ///
-    /// What cannot be decoded is a trap when it is reached, not before: data may stand between instructions.
+    /// What cannot be decoded is a trap when it is reached, not before: data may lie between instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let slot = |place: usize| {
             let next = words.get(place + 1).copied();

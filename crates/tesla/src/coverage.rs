@@ -16,6 +16,7 @@ pub fn coverage() -> String {
          Generated from the tables of `reconverge-tesla`. \
          *Text* is an example with the lowest operands. *Fidelity*: exact equals models that were compared with the \
          chips; specified is as documented; recommended means that documents are silent or contradict each other. \
+         *Spare bits* of the first and second word belong to no part of the encoding; the machine ignores them. \
          Sections are those of docs/tesla.md.\n",
     );
     for (prefix, title) in [
@@ -26,7 +27,7 @@ pub fn coverage() -> String {
     ] {
         let _ = write!(
             text,
-            "\n## {title}\n\n| encoding | text | program types | chips | section | fidelity |\n|---|---|---|---|---|---|\n"
+            "\n## {title}\n\n| encoding | text | program types | chips | section | fidelity | spare bits |\n|---|---|---|---|---|---|---|\n"
         );
         for row in TABLE.rows().iter().filter(|row| row.id.starts_with(prefix)) {
             line(&mut text, row);
@@ -51,7 +52,12 @@ fn line(text: &mut String, row: &Row) {
     let chips = names(chips.len() == Chip::ALL.len(), chips.into_iter().map(Chip::name).collect());
     let stages = names(stages.len() == Stage::ALL.len(), stages.into_iter().map(Stage::name).collect());
     let Row { id, source, .. } = row;
-    let _ = writeln!(text, "| {id} | `{example}` | {stages} | {chips} | {source} | {grade} |");
+    let spare = match (row.unclaimed(), row.long) {
+        (0, _) => String::new(),
+        (bits, false) => format!("{bits:08x}"),
+        (bits, true) => format!("{:08x} {:08x}", bits as u32, bits >> 32),
+    };
+    let _ = writeln!(text, "| {id} | `{example}` | {stages} | {chips} | {source} | {grade} | {spare} |");
 }
 
 /// A text of the row and the grade of its operation, with the first value that exists in every field.
@@ -64,7 +70,7 @@ fn example(row: &Row, here: Scope) -> (String, &'static str) {
         let works = |word: &u64| TABLE.print(*word, here, None, &mut String::new()).is_ok();
         let found = candidates.into_iter().map(|bits| word | bits & !row.mask).find(works);
         word = found.unwrap_or(word);
-        // A row whose example cannot be printed would show as an empty text, which a test forbids.
+        // A row whose example cannot be printed has an empty text, which a test forbids.
         let _ = TABLE.print(word, here, None, &mut text);
     }
     let mut draft = Draft::default();

@@ -39,10 +39,10 @@ pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
 ///
 /// ```
 /// use reconverge_tesla::decode::decode;
-/// use reconverge_tesla::inst::{Chip, Dst, Op, Operand, Stage};
+/// use reconverge_tesla::inst::{Arith, Chip, Dst, Op, Operand, Stage};
 /// use reconverge_tesla::lane::Width;
 /// let mov = decode([0x1001_8005, 0x0000_0003], Chip::G80, Stage::Compute).unwrap();
-/// assert_eq!(mov.op, Op::Mov { width: Width::B32 });
+/// assert_eq!(mov.op, Op::Arith(Arith::Mov { width: Width::B32 }));
 /// assert_eq!((mov.dst, mov.src[0]), (Dst::R32(1), Operand::Imm(1)));
 /// ```
 #[inline]

@@ -1,8 +1,8 @@
-//! What the parts of a row leave behind while a word is decoded, before it has a meaning.
+//! The values that the parts of a row give while a word is decoded, before it has a meaning.
 
 use reconverge_isa::row;
 
-use crate::inst::{Access, Form, Inst, Op, Tex, TexOp};
+use crate::inst::{Access, Form, Idle, Inst, Op, Tex, TexOp};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::integer::{Addition, Logic};
 use crate::lane::quad::{QuadOp, QuadSource};
@@ -19,7 +19,7 @@ pub struct Draft {
     pub compare: Compare,
     /// and, or, xor, mov2.
     pub logic: Logic,
-    /// Types of the first and second source are signed; the first stands for both where there is one type.
+    /// Types of the first and second source are signed; the first holds for both where there is one type.
     pub signed: [bool; 2],
     /// Upper bits of a 24-bit product.
     pub high: bool,
@@ -56,7 +56,7 @@ pub struct Draft {
 impl Default for Draft {
     fn default() -> Self {
         Draft {
-            inst: Inst::new(Op::Nop, Form::Long),
+            inst: Inst::new(Op::Idle(Idle::Nop), Form::Long),
             addition: Addition::Add,
             compare: Compare::from_bits(0),
             logic: Logic::And,

@@ -1,6 +1,6 @@
 //! What an instruction does to the flow of lanes, in words.
 
-use crate::inst::{End, Inst, Op};
+use crate::inst::{Control, End, Group, Inst, Op};
 
 /// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
 /// every active lane executes and that goes on to the next. (tesla.md 9)
@@ -22,31 +22,43 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
 }
 
 fn of_op(op: &Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Bra { .. } => {
+    match op {
+        Op::Control(control) => Some(of_control(control)),
+        Op::Group(Group::Vote { .. }) => {
+            Some("compares the condition of all active lanes; all get the same flags")
+        }
+        Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => None,
+    }
+}
+
+fn of_control(control: &Control) -> &'static str {
+    match control {
+        Control::Bra { .. } => {
             "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry"
         }
-        Op::BraIndirect { .. } => "all active lanes go to the address in $a, which must be the same for all",
-        Op::Call { .. } => "pushes a CALL entry with the next address and goes to the target",
-        Op::Preret { .. } => "pushes a CALL entry with the target as return address and goes on",
-        Op::Ret => {
+        Control::BraIndirect { .. } => {
+            "all active lanes go to the address in $a, which must be the same for all"
+        }
+        Control::Call { .. } => "pushes a CALL entry with the next address and goes to the target",
+        Control::Preret { .. } => "pushes a CALL entry with the target as return address and goes on",
+        Control::Ret => {
             "lanes that take it wait for the innermost CALL entry; its address is next when all have returned"
         }
-        Op::Breakaddr { .. } => "pushes a BREAK entry with the target and goes on",
-        Op::Break => {
+        Control::Breakaddr { .. } => "pushes a BREAK entry with the target and goes on",
+        Control::Break => {
             "lanes that take it wait for the innermost BREAK entry; its address is next when all have left"
         }
-        Op::Joinat { .. } => {
+        Control::Joinat { .. } => {
             "pushes a JOINAT entry with the target: where paths that part from here on meet again"
         }
-        Op::Quadon => "pushes a QUADON entry and switches on every lane of a quad in which one is active",
-        Op::Quadpop => "pops the QUADON entry and restores its lanes",
-        Op::Discard => "lanes that take it are dead: they go on only as helpers and write nothing",
-        Op::Bar { .. } => "the warp waits until the barrier has the warps that it waits for",
-        Op::Trap => "stops the launch",
-        Op::Vote { .. } => "compares the condition of all active lanes; all get the same flags",
-        _ => return None,
-    })
+        Control::Quadon => {
+            "pushes a QUADON entry and switches on every lane of a quad in which one is active"
+        }
+        Control::Quadpop => "pops the QUADON entry and restores its lanes",
+        Control::Discard => "lanes that take it are dead: they go on only as helpers and write nothing",
+        Control::Bar { .. } => "the warp waits until the barrier has the warps that it waits for",
+        Control::Trap => "stops the launch",
+    }
 }
 
 #[cfg(test)]

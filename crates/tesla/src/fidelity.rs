@@ -2,107 +2,47 @@
 
 use reconverge_simt::Fidelity;
 
-use crate::inst::{Op, TexOp};
+use crate::inst::{Arith, Control, Group, Memory, Op, TexOp};
 use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
-/// Name and grade of an operation.
+/// Name and grade of an operation: those of its row in [`crate::inst`], unless its modifiers matter.
 ///
 /// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips; moves,
 /// memory and the common control flow are as documented; the rest follows recommended readings.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
-    use Fidelity::{Exact, Recommended, Specified};
     match op {
-        Op::Mov { .. } => ("mov", Specified),
-        Op::MovFromC => ("mov $r $c", Specified),
-        Op::MovToC => ("mov $c $r", Specified),
-        Op::MovFromA => ("mov $r $a", Specified),
-        Op::MovFromSpecial => ("mov $r $sr", Recommended),
-        Op::ShlA => ("shl $a", Specified),
-        Op::AddA => ("add $a", Specified),
-        Op::Ld => ("ld", Specified),
-        Op::St => ("st", Specified),
-        Op::LdLock => ("ld lock", Recommended),
-        Op::StUnlock => ("st unlock", Recommended),
-        Op::Add { .. } => ("add", Exact),
-        Op::Mul { .. } => ("mul", Exact),
-        Op::Mad { .. } => ("mad", Exact),
-        Op::Sad { .. } => ("sad", Exact),
-        Op::Min { .. } => ("min", Exact),
-        Op::Max { .. } => ("max", Exact),
-        Op::Set { .. } => ("set", Exact),
-        Op::Logic { .. } => ("and or xor mov2", Exact),
-        Op::Shl { .. } => ("shl", Exact),
-        Op::Shr { .. } => ("shr", Exact),
+        Op::Arith(op) => arith(op),
+        Op::Memory(Memory::Interp { position: Position::Flat }) => ("interp flat", Fidelity::Specified),
+        Op::Memory(op) => op.fidelity(),
+        Op::Group(Group::Tex(tex)) => (texture(tex.op), Fidelity::Recommended),
+        Op::Group(op) => op.fidelity(),
+        Op::Control(Control::Call { lim: true, .. }) => ("call lim", Fidelity::Recommended),
+        Op::Control(op) => op.fidelity(),
+        Op::Idle(op) => op.fidelity(),
+    }
+}
+
+const fn arith(op: &Arith) -> (&'static str, Fidelity) {
+    let (name, grade) = op.fidelity();
+    match op {
         // The two codes that hardware was never compared on, read as the other directions. (13.16)
-        Op::FAdd { rounding: Rounding::Down | Rounding::Up, .. } => ("add f32", Recommended),
-        Op::FMul { rounding: Rounding::Down | Rounding::Up, .. } => ("mul f32", Recommended),
-        Op::FAdd { .. } => ("add f32", Exact),
-        Op::FMul { .. } => ("mul f32", Exact),
-        Op::FMad { .. } => ("mad f32", Exact),
-        Op::FMin => ("min f32", Exact),
-        Op::FMax => ("max f32", Exact),
-        Op::FSet { .. } => ("set f32", Exact),
-        Op::Slct => ("slct", Exact),
-        Op::Quadop { .. } => ("quadop", Exact),
-        Op::I2I { .. } => ("cvt integer integer", Exact),
-        Op::I2F32 { .. } | Op::I64ToF32 { .. } => ("cvt f32 integer", Exact),
-        Op::I2F16 { .. } => ("cvt f16 integer", Exact),
-        Op::F2I { .. } | Op::F64ToI { .. } | Op::F32ToI64 { .. } => ("cvt integer float", Exact),
-        Op::F2F32 { .. } | Op::F64ToF32 { .. } => ("cvt f32 float", Exact),
-        Op::F2F16 { .. } => ("cvt f16 float", Exact),
-        Op::I2F64 { .. } => ("cvt f64 integer", Exact),
-        Op::F32ToF64 | Op::F64ToF64 { .. } => ("cvt f64 float", Exact),
-        Op::DAdd { .. } => ("add f64", Exact),
-        Op::DMul { .. } => ("mul f64", Exact),
-        Op::DFma { .. } => ("fma f64", Exact),
-        Op::DMin => ("min f64", Exact),
-        Op::DMax => ("max f64", Exact),
-        Op::DSet { .. } => ("set f64", Exact),
-        Op::Rcp => ("rcp", Exact),
-        Op::Rsqrt => ("rsqrt", Exact),
-        Op::Lg2 => ("lg2", Exact),
-        Op::Sin => ("sin", Exact),
-        Op::Cos => ("cos", Exact),
-        Op::Ex2 { .. } => ("ex2", Exact),
-        Op::PreSin => ("presin", Exact),
-        Op::PreEx2 => ("preex2", Exact),
-        Op::Interp { position: Position::Flat } => ("interp flat", Specified),
-        Op::Interp { position: Position::Centre | Position::Centroid } => ("interp", Recommended),
-        Op::Tex(tex) => (
-            match tex.op {
-                TexOp::Auto => "texauto",
-                TexOp::Bias => "texbias",
-                TexOp::Lod => "texlod",
-                TexOp::Fetch => "texfetch",
-                TexOp::Size => "texsize",
-                TexOp::Csaa => "texcsaa",
-                TexOp::Gather => "texgather",
-                TexOp::Prep => "texprep",
-                TexOp::QueryLod => "texquerylod",
-            },
-            Recommended,
-        ),
-        Op::Emit { .. } => ("emit restart", Specified),
-        Op::Atom { .. } | Op::Atom64 { .. } => ("atomic", Exact),
-        Op::Red { .. } | Op::Red64 { .. } => ("red", Exact),
-        Op::Nop => ("nop", Specified),
-        Op::PmEvent { .. } => ("pmevent", Specified),
-        Op::Vote { .. } => ("vote", Recommended),
-        Op::Discard => ("discard", Specified),
-        Op::Bra { .. } => ("bra", Specified),
-        Op::BraIndirect { .. } => ("bra c[]", Recommended),
-        Op::Call { lim: false, .. } => ("call", Specified),
-        Op::Call { lim: true, .. } => ("call lim", Recommended),
-        Op::Preret { .. } => ("preret", Recommended),
-        Op::Ret => ("ret", Specified),
-        Op::Breakaddr { .. } => ("breakaddr", Specified),
-        Op::Break => ("break", Specified),
-        Op::Joinat { .. } => ("joinat", Specified),
-        Op::Quadon => ("quadon", Specified),
-        Op::Quadpop => ("quadpop", Specified),
-        Op::Bar { .. } => ("bar", Recommended),
-        Op::Trap => ("trap", Specified),
-        Op::Brkpt => ("brkpt", Specified),
+        Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
+        | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
+        _ => (name, grade),
+    }
+}
+
+const fn texture(op: TexOp) -> &'static str {
+    match op {
+        TexOp::Auto => "texauto",
+        TexOp::Bias => "texbias",
+        TexOp::Lod => "texlod",
+        TexOp::Fetch => "texfetch",
+        TexOp::Size => "texsize",
+        TexOp::Csaa => "texcsaa",
+        TexOp::Gather => "texgather",
+        TexOp::Prep => "texprep",
+        TexOp::QueryLod => "texquerylod",
     }
 }

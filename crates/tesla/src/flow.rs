@@ -1,4 +1,4 @@
-//! How the lanes of a warp part and come together again: the token stack of one warp.
+//! How the lanes of a warp diverge and reconverge: the token stack of one warp.
 //!
 //! Follows docs/tesla.md, section 9: field layout and limits of the hardware stack \[mp.xml, compute.xml\],
 //! the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. Where those leave a gap
@@ -21,10 +21,10 @@ use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackR
 pub const WARP: usize = 32;
 
 /// **Open** (13.2): of a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in
-/// the patents' token algorithm. Programs without races cannot tell.
+/// the patents' token algorithm. Programs without races give the same either way.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): how deep a stack may grow when the launch does not say. 4096 is the
+/// **Open** (9.1): how deep a stack may grow when the launch does not specify it. 4096 is the
 /// largest memory that `STACK_SIZE_LOG` can express.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
@@ -38,7 +38,7 @@ pub enum TokenType {
     Branch,
     /// 2: pushed by `call` and `preret`.
     Call,
-    /// 3: the same under the call limit.
+    /// 3: pushed by `call lim` and `preret lim`.
     CallLim,
     /// 4: pushed by `breakaddr`.
     Break,
@@ -155,7 +155,7 @@ pub enum Decision {
 pub enum Join {
     /// The instruction runs, for the lanes that are active now.
     Run,
-    /// The warp went away to another path; the instruction is not executed now.
+    /// The warp goes to another path; the instruction is not executed now.
     Away,
 }
 
@@ -281,9 +281,9 @@ impl Flow {
         Ok(Decision::Divergent)
     }
 
-    /// What a `bra` that divides the active lanes and the arrival of its first side at a join leave together, if no
-    /// control flow lies between: the second side, `last`, stands at the join, and the BRANCH entry has come and gone.
-    /// `false`, and nothing has happened, where `bra` would be a fault.
+    /// The effect of a `bra` that divides the active lanes and of its first side's arrival at a join, if no control flow
+    /// lies between: the second side, `last`, is at the join, and the BRANCH entry is pushed and popped again. `false`,
+    /// and no effect, where `bra` would be a fault.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -311,7 +311,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `joinat`: where lanes that arrive at a join wait for each other.
+    /// `joinat`: where lanes wait for each other.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -323,7 +323,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `breakaddr`: where lanes go on that leave with `break`.
+    /// `breakaddr`: where lanes that `break` go on.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -391,7 +391,7 @@ impl Flow {
     /// `break`: `leaving` wait for the BREAK entry; the others go on at `next`.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    /// [`Fault::QuadonActive`]; if no lane goes on, what unwinding can meet.
     #[inline]
     pub fn break_<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -403,7 +403,7 @@ impl Flow {
     /// `ret`: `leaving` wait for the CALL entry; the others go on at `next`. Without a CALL entry it ends the lane.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; when nobody goes on, what unwinding can meet.
+    /// [`Fault::QuadonActive`]; if no lane goes on, what unwinding can meet.
     #[inline]
     pub fn ret<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -536,7 +536,7 @@ impl Flow {
     }
 
     /// **Open** (13.3): unwinding that meets a JOINAT entry for which lanes wait resumes at its address and leaves
-    /// the entry, because the instruction there carries the join that pops it. An entry nobody waits for goes.
+    /// the entry, because the instruction there carries the join that pops it. An entry for which no lane waits is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
         waiting.is_empty()
     }
@@ -573,7 +573,7 @@ impl Flow {
         Ok(decision)
     }
 
-    /// No lane is left on the current path: finds who runs next. (9.3)
+    /// No lane remains on the current path: finds the lanes that run next. (9.3)
     fn unwind<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         while let Some(&top) = self.stack.last() {
             match top.token {
@@ -613,7 +613,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Pushes, and tells nobody.
+    /// Pushes without announcing it.
     #[inline]
     fn add(&mut self, token: TokenType, pc: u32, mask: Mask) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
@@ -630,7 +630,7 @@ impl Flow {
         }
     }
 
-    /// Pops, and tells nobody.
+    /// Pops without announcing it.
     #[inline]
     fn remove(&mut self) -> Option<Token> {
         let top = self.stack.pop()?;
@@ -656,13 +656,13 @@ pub fn whole_quads(lanes: Mask) -> Mask {
     Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
 }
 
-/// Tells that an entry was pushed.
+/// Announces that an entry is pushed.
 #[inline(always)]
 pub(crate) fn announce_push<O: Observer>(o: &mut O, token: TokenType) {
     announce(o, Event::Push { kind: token.name() });
 }
 
-/// Tells that a `bra` has divided the active lanes: the entry for those that wait, and who goes where first.
+/// Announces that a `bra` divides the active lanes: the entry for those that wait, and where the others go.
 #[inline(always)]
 pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Mask, second: Mask) {
     announce_push(o, TokenType::Branch);
@@ -670,8 +670,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Tells of an arrival at a join: the entry that it takes, the way to that entry's address if it is a BRANCH, and who
-/// runs now.
+/// Announces an arrival at a join: the entry that it pops, the jump to that entry's address if it is a BRANCH, and the
+/// lanes that run now.
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(o: &mut O, token: TokenType, pc: u32, active: Mask) {
     announce(o, Event::Pop { kind: token.name() });

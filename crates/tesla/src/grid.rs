@@ -1,4 +1,4 @@
-//! The blocks of a launch: each before its first instruction, and what all leave together.
+//! The blocks of a launch: each before its first instruction, and the results of all.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
@@ -189,7 +189,7 @@ impl Grid {
         warp
     }
 
-    /// What the lanes of a graphics block that has ended leave.
+    /// The results of the lanes of a graphics block that has ended.
     fn results(&self, block: &Block) -> impl Iterator<Item = LaneResult> {
         let first = block.common.index[0] as usize * WARP;
         let lanes = self.launch.lanes().saturating_sub(first).min(WARP);
@@ -206,7 +206,7 @@ fn default_centre(lane: usize) -> [f32; 2] {
     [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
 }
 
-/// What blocks that have ended leave, besides memory.
+/// The results of blocks that have ended, besides memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
@@ -222,7 +222,7 @@ impl Totals {
         self.lanes.extend(grid.results(block));
     }
 
-    /// Adds what later blocks leave.
+    /// Adds the results of later blocks.
     pub(crate) fn add(&mut self, other: Totals) {
         self.count(&other.statistics, &other.issued);
         self.lanes.extend(other.lanes);
@@ -234,7 +234,7 @@ impl Totals {
         self.issued.iter_mut().zip(issued).for_each(|(total, times)| *total += times);
     }
 
-    /// What the launch leaves.
+    /// The results of the launch.
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
         let Totals { statistics, issued, lanes } = self;
         let mut outcome = Outcome { memory, lanes, statistics, ..Outcome::default() };

@@ -1,8 +1,8 @@
 //! The value that decode returns and that everything after it works with: one [`Inst`] an instruction.
 //!
 //! Execution starts from here and never looks at the table. Every modifier is a typed value, most of them inside the
-//! [`Op`] in the very types that the functions of [`crate::lane`] take, so that a meaning is a call:
-//! `Op::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
+//! [`Op`], in the very types that the functions of [`crate::lane`] take, so that a meaning is a call:
+//! `Arith::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
 //!
 //! Conventions, for all forms (short, immediate, long, control) alike:
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, wherever the encoding keeps them: the long
@@ -15,6 +15,8 @@
 //! Section numbers are those of the machine's description.
 
 use std::fmt;
+
+use reconverge_simt::Fidelity;
 
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{FloatSize, Integer};
@@ -375,7 +377,7 @@ pub struct Mem {
     pub base: Base,
     /// Post-increment.
     pub increment: bool,
-    /// Bytes. Signed where the encoding says so (post-increment of short and long operands).
+    /// Bytes. Signed where the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
@@ -457,7 +459,7 @@ pub enum Dst {
     R128(u8),
     /// `$a`, the low 16 bits.
     A(u8),
-    /// `$c`, always written whatever `Inst::cdst` says: `mov $c, $r` and `vote`.
+    /// `$c`, always written whatever `Inst::cdst` is: `mov $c, $r` and `vote`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -522,420 +524,500 @@ pub enum BarrierCount {
     All,
 }
 
-/// What an instruction does: one variant a meaning. The words in brackets are the mnemonics.
+/// A class of operations: each with its name in reports and the grade of its exactness.
+macro_rules! operations {
+    (
+        $(#[$docs:meta])*
+        $Class:ident { $(
+            $(#[$doc:meta])*
+            $Name:ident $(($inner:ty))? $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
+                => $name:literal, $grade:ident;
+        )* }
+    ) => {
+        $(#[$docs])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Class { $(
+            $(#[$doc])*
+            $Name $(($inner))? $({ $($(#[$field_doc])* $field: $type,)* })?,
+        )* }
+
+        impl $Class {
+            /// The name in reports, and how exact the operation is, whatever its modifiers.
+            pub const fn fidelity(&self) -> (&'static str, Fidelity) {
+                match self { $( $Class::$Name { .. } => ($name, Fidelity::$grade), )* }
+            }
+        }
+    };
+}
+
+/// What an instruction does, by what it takes to execute it.
 ///
-/// `dst`, `src`, `modifiers` and `cdst` are the fields of [`Inst`]. Sections in parentheses.
+/// `dst`, `src`, `modifiers`, `guard` and `cdst` in the descriptions are the fields of [`Inst`]. The words in brackets are
+/// the mnemonics; sections in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    // Data movement (4)
-    /// dst = src\[0\]. \[mov\]
-    Mov {
-        /// Of the operation.
-        width: Width,
-    },
-    /// dst = the flags of src\[0\], an [`Operand::C`]. \[mov $r, $c\]
-    MovFromC,
-    /// dst, a [`Dst::C`] = src\[0\], bits 0 to 3. \[mov $c, $r\]
-    MovToC,
-    /// dst = src\[0\], an [`Operand::A`]. \[mov $r, $a\]
-    MovFromA,
-    /// dst = src\[0\], an [`Operand::Special`]. \[mov $r, $sr\]
-    MovFromSpecial,
-    /// dst, a [`Dst::A`] = low 16 bits of src\[0\] << src\[1\], an immediate 0 to 15. \[shl $a\]
-    ShlA,
-    /// dst, a [`Dst::A`] = src\[0\], an [`Operand::A`], + src\[1\], a 16-bit immediate. \[add $a\]
-    AddA,
-    /// dst = src\[0\], memory of any space but o[]. \[ld\]
-    Ld,
-    /// src\[0\], memory = src\[1\]. \[st\]
-    St,
-    /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) tells whether it got it. \[ld lock\]
-    LdLock,
-    /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
-    StUnlock,
+    /// The sources of one lane give its result and flags.
+    Arith(Arith),
+    /// One lane reads or writes memory, or an input of its stage.
+    Memory(Memory),
+    /// Lanes together: a quad, the active lanes, or the warp's outputs.
+    Group(Group),
+    /// The flow of the warp, which sets the program counter.
+    Control(Control),
+    /// Nothing that a program can see.
+    Idle(Idle),
+}
 
-    // Integer (5)
-    /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
-    Add {
-        /// Which of the four.
-        addition: Addition,
-        /// Of the operation.
-        width: Width,
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::integer::mul`] \[mul\]
-    Mul {
-        /// Which product.
-        product: Product,
-    },
-    /// [`crate::lane::integer::mad`]; src\[2\] is added, carry in from `guard.c`. \[add ( mul )\]
-    Mad {
-        /// Which product.
-        product: Product,
-        /// Which addition.
-        addition: Addition,
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::integer::sad`] \[sad\]
-    Sad {
-        /// Of the difference.
-        width: Width,
-        /// Of the difference.
-        signed: bool,
-    },
-    /// [`crate::lane::integer::min`] \[min\]
-    Min {
-        /// Of the operation.
-        width: Width,
-        /// Of the comparison.
-        signed: bool,
-    },
-    /// [`crate::lane::integer::max`] \[max\]
-    Max {
-        /// Of the operation.
-        width: Width,
-        /// Of the comparison.
-        signed: bool,
-    },
-    /// [`crate::lane::integer::set`]: all ones or 0. \[set\]
-    Set {
-        /// The comparison.
-        compare: Compare,
-        /// Of the operation.
-        width: Width,
-        /// Of the comparison.
-        signed: bool,
-    },
-    /// [`crate::lane::integer::logic`] \[and or xor mov2\]
-    Logic {
-        /// Which of the four.
-        logic: Logic,
-        /// Of the operation.
-        width: Width,
-        /// Invert src\[0\].
-        not1: bool,
-        /// Invert src\[1\].
-        not2: bool,
-    },
-    /// [`crate::lane::integer::shl`]; src\[1\] is the count. \[shl\]
-    Shl {
-        /// Of the operation.
-        width: Width,
-    },
-    /// [`crate::lane::integer::shr`]; src\[1\] is the count. \[shr\]
-    Shr {
-        /// Of the operation.
-        width: Width,
-        /// Arithmetic.
-        signed: bool,
-    },
+operations! {
+    /// Arithmetic: one variant for each function of [`crate::lane`], called by [`crate::meaning`].
+    Arith {
+        // Data movement (4)
+        /// dst = src\[0\]. \[mov\]
+        Mov {
+            /// Of the operation.
+            width: Width,
+        } => "mov", Specified;
+        /// dst = the flags of src\[0\], an [`Operand::C`]. \[mov $r, $c\]
+        MovFromC => "mov $r $c", Specified;
+        /// dst, a [`Dst::C`] = src\[0\], bits 0 to 3. \[mov $c, $r\]
+        MovToC => "mov $c $r", Specified;
+        /// dst = src\[0\], an [`Operand::A`]. \[mov $r, $a\]
+        MovFromA => "mov $r $a", Specified;
+        /// dst = src\[0\], an [`Operand::Special`]. \[mov $r, $sr\]
+        MovFromSpecial => "mov $r $sr", Recommended;
+        /// dst, a [`Dst::A`] = low 16 bits of src\[0\] << src\[1\], an immediate 0 to 15. \[shl $a\]
+        ShlA => "shl $a", Specified;
+        /// dst, a [`Dst::A`] = src\[0\], an [`Operand::A`], + src\[1\], a 16-bit immediate. \[add $a\]
+        AddA => "add $a", Specified;
 
-    // f32 (6.2, 6.3). Sources as `modifiers` say, abs before neg.
-    /// [`crate::lane::float::add`] \[add f32\]
-    FAdd {
-        /// Nearest or zero; the description recommends to take the two invalid codes as the other directions.
-        rounding: Rounding,
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::float::mul`] \[mul f32\]
-    FMul {
-        /// As of [`Op::FAdd`].
-        rounding: Rounding,
-        /// Saturate; never set for chips that ignore the bit.
-        sat: bool,
-    },
-    /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, `modifiers[2].neg` src\[2\].
-    /// \[add f32 ( mul )\]
-    FMad {
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::float::min`] \[min f32\]
-    FMin,
-    /// [`crate::lane::float::max`] \[max f32\]
-    FMax,
-    /// [`crate::lane::float::set`]: all ones or 0. \[set f32\]
-    FSet {
-        /// The comparison.
-        compare: Compare,
-    },
-    /// [`crate::lane::float::slct`]; `modifiers[2].neg` negates src\[2\], which is compared with 0. \[slct\]
-    Slct,
-    /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the own src\[1\]. \[quadop\]
-    Quadop {
-        /// By lane of the quad, what it does.
-        ops: [QuadOp; 4],
-        /// Whose src\[0\].
-        from: QuadSource,
-    },
+        // Integer (5)
+        /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
+        Add {
+            /// Which of the four.
+            addition: Addition,
+            /// Of the operation.
+            width: Width,
+            /// Saturate.
+            sat: bool,
+        } => "add", Exact;
+        /// [`crate::lane::integer::mul`] \[mul\]
+        Mul {
+            /// Which product.
+            product: Product,
+        } => "mul", Exact;
+        /// [`crate::lane::integer::mad`]; src\[2\] is added, carry in from `guard.c`. \[add ( mul )\]
+        Mad {
+            /// Which product.
+            product: Product,
+            /// Which addition.
+            addition: Addition,
+            /// Saturate.
+            sat: bool,
+        } => "mad", Exact;
+        /// [`crate::lane::integer::sad`] \[sad\]
+        Sad {
+            /// Of the difference.
+            width: Width,
+            /// Of the difference.
+            signed: bool,
+        } => "sad", Exact;
+        /// [`crate::lane::integer::min`] \[min\]
+        Min {
+            /// Of the operation.
+            width: Width,
+            /// Of the comparison.
+            signed: bool,
+        } => "min", Exact;
+        /// [`crate::lane::integer::max`] \[max\]
+        Max {
+            /// Of the operation.
+            width: Width,
+            /// Of the comparison.
+            signed: bool,
+        } => "max", Exact;
+        /// [`crate::lane::integer::set`]: all ones or 0. \[set\]
+        Set {
+            /// The comparison.
+            compare: Compare,
+            /// Of the operation.
+            width: Width,
+            /// Of the comparison.
+            signed: bool,
+        } => "set", Exact;
+        /// [`crate::lane::integer::logic`] \[and or xor mov2\]
+        Logic {
+            /// Which of the four.
+            logic: Logic,
+            /// Of the operation.
+            width: Width,
+            /// Invert src\[0\].
+            not1: bool,
+            /// Invert src\[1\].
+            not2: bool,
+        } => "and or xor mov2", Exact;
+        /// [`crate::lane::integer::shl`]; src\[1\] is the count. \[shl\]
+        Shl {
+            /// Of the operation.
+            width: Width,
+        } => "shl", Exact;
+        /// [`crate::lane::integer::shr`]; src\[1\] is the count. \[shr\]
+        Shr {
+            /// Of the operation.
+            width: Width,
+            /// Arithmetic.
+            signed: bool,
+        } => "shr", Exact;
 
-    // Conversions (6.4, 6.5). Sources as `modifiers[0]` says.
-    /// [`crate::lane::convert::i2i`] \[cvt\]
-    I2I {
-        /// Destination type.
-        to: Integer,
-        /// Width of the destination register: that of a byte result.
-        register: Width,
-        /// Source type.
-        from: Integer,
-    },
-    /// [`crate::lane::convert::i2f`] \[cvt f32\]
-    I2F32 {
-        /// Source type.
-        from: Integer,
-        /// Rounding.
-        rounding: Rounding,
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::convert::i2f16`] \[cvt f16\]
-    I2F16 {
-        /// Source type.
-        from: Integer,
-        /// Rounding.
-        rounding: Rounding,
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::convert::f2i`] \[cvt\]
-    F2I {
-        /// Destination width.
-        to: Width,
-        /// Destination type is signed.
-        signed: bool,
-        /// To an integer.
-        rounding: Rounding,
-        /// Source type.
-        from: FloatSize,
-    },
-    /// [`crate::lane::convert::f2f32`] \[cvt f32\]
-    F2F32 {
-        /// Round to a whole number in that mode.
-        integral: Option<Rounding>,
-        /// Saturate.
-        sat: bool,
-        /// Source type.
-        from: FloatSize,
-    },
-    /// [`crate::lane::convert::f2f16`] \[cvt f16\]
-    F2F16 {
-        /// Round to a whole number first.
-        integral: bool,
-        /// Rounding.
-        rounding: Rounding,
-        /// Saturate.
-        sat: bool,
-        /// Source type.
-        from: FloatSize,
-    },
-    /// [`crate::lane::convert64::i2f64`] \[cvt f64\]
-    I2F64 {
-        /// Source type.
-        from: convert64::Integer,
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::convert64::i2f32`]: from 64 bits. \[cvt f32\]
-    I64ToF32 {
-        /// Source type.
-        from: convert64::Integer,
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::convert64::f64_to_i`] \[cvt\]
-    F64ToI {
-        /// Destination type.
-        to: convert64::Integer,
-        /// To an integer.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::convert64::f32_to_i`]: to 64 bits. \[cvt\]
-    F32ToI64 {
-        /// Destination type.
-        to: convert64::Integer,
-        /// To an integer.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::convert64::f64_to_f32`] \[cvt f32 f64\]
-    F64ToF32 {
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::convert64::f32_to_f64`] \[cvt f64 f32\]
-    F32ToF64,
-    /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
-    F64ToF64 {
-        /// Round to a whole number in that mode.
-        integral: Option<Rounding>,
-    },
+        // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.
+        /// [`crate::lane::float::add`] \[add f32\]
+        FAdd {
+            /// Nearest or zero; the description recommends to take the two invalid codes as the other directions.
+            rounding: Rounding,
+            /// Saturate.
+            sat: bool,
+        } => "add f32", Exact;
+        /// [`crate::lane::float::mul`] \[mul f32\]
+        FMul {
+            /// As of [`Arith::FAdd`].
+            rounding: Rounding,
+            /// Saturate; never set for chips that ignore the bit.
+            sat: bool,
+        } => "mul f32", Exact;
+        /// [`crate::lane::float::mad`]; `modifiers[0].neg` negates the product, `modifiers[2].neg` src\[2\].
+        /// \[add f32 ( mul )\]
+        FMad {
+            /// Saturate.
+            sat: bool,
+        } => "mad f32", Exact;
+        /// [`crate::lane::float::min`] \[min f32\]
+        FMin => "min f32", Exact;
+        /// [`crate::lane::float::max`] \[max f32\]
+        FMax => "max f32", Exact;
+        /// [`crate::lane::float::set`]: all ones or 0. \[set f32\]
+        FSet {
+            /// The comparison.
+            compare: Compare,
+        } => "set f32", Exact;
+        /// [`crate::lane::float::slct`]; `modifiers[2].neg` negates src\[2\], which is compared with 0. \[slct\]
+        Slct => "slct", Exact;
 
-    // f64 (6.5)
-    /// [`crate::lane::double::add`]; `modifiers[0].neg`, `modifiers[1].neg`. \[add f64\]
-    DAdd {
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::double::mul`]; `modifiers[0].neg`. \[mul f64\]
-    DMul {
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::double::fma`]; `modifiers[0].neg`, `modifiers[2].neg`. \[fma f64\]
-    DFma {
-        /// Rounding.
-        rounding: Rounding,
-    },
-    /// [`crate::lane::double::min`] \[min f64\]
-    DMin,
-    /// [`crate::lane::double::max`] \[max f64\]
-    DMax,
-    /// [`crate::lane::double::set`]: 32 bits, all ones or 0. \[set f64\]
-    DSet {
-        /// The comparison.
-        compare: Compare,
-    },
+        // Conversions (6.4, 6.5). Source with `modifiers[0]`.
+        /// [`crate::lane::convert::i2i`] \[cvt\]
+        I2I {
+            /// Destination type.
+            to: Integer,
+            /// Width of the destination register: that of a byte result.
+            register: Width,
+            /// Source type.
+            from: Integer,
+        } => "cvt integer integer", Exact;
+        /// [`crate::lane::convert::i2f`] \[cvt f32\]
+        I2F32 {
+            /// Source type.
+            from: Integer,
+            /// Rounding.
+            rounding: Rounding,
+            /// Saturate.
+            sat: bool,
+        } => "cvt f32 integer", Exact;
+        /// [`crate::lane::convert::i2f16`] \[cvt f16\]
+        I2F16 {
+            /// Source type.
+            from: Integer,
+            /// Rounding.
+            rounding: Rounding,
+            /// Saturate.
+            sat: bool,
+        } => "cvt f16 integer", Exact;
+        /// [`crate::lane::convert::f2i`] \[cvt\]
+        F2I {
+            /// Destination width.
+            to: Width,
+            /// Destination type is signed.
+            signed: bool,
+            /// To an integer.
+            rounding: Rounding,
+            /// Source type.
+            from: FloatSize,
+        } => "cvt integer float", Exact;
+        /// [`crate::lane::convert::f2f32`] \[cvt f32\]
+        F2F32 {
+            /// Round to a whole number in that mode.
+            integral: Option<Rounding>,
+            /// Saturate.
+            sat: bool,
+            /// Source type.
+            from: FloatSize,
+        } => "cvt f32 float", Exact;
+        /// [`crate::lane::convert::f2f16`] \[cvt f16\]
+        F2F16 {
+            /// Round to a whole number first.
+            integral: bool,
+            /// Rounding.
+            rounding: Rounding,
+            /// Saturate.
+            sat: bool,
+            /// Source type.
+            from: FloatSize,
+        } => "cvt f16 float", Exact;
+        /// [`crate::lane::convert64::i2f64`] \[cvt f64\]
+        I2F64 {
+            /// Source type.
+            from: convert64::Integer,
+            /// Rounding.
+            rounding: Rounding,
+        } => "cvt f64 integer", Exact;
+        /// [`crate::lane::convert64::i2f32`]: from 64 bits. \[cvt f32\]
+        I64ToF32 {
+            /// Source type.
+            from: convert64::Integer,
+            /// Rounding.
+            rounding: Rounding,
+        } => "cvt f32 integer", Exact;
+        /// [`crate::lane::convert64::f64_to_i`] \[cvt\]
+        F64ToI {
+            /// Destination type.
+            to: convert64::Integer,
+            /// To an integer.
+            rounding: Rounding,
+        } => "cvt integer float", Exact;
+        /// [`crate::lane::convert64::f32_to_i`]: to 64 bits. \[cvt\]
+        F32ToI64 {
+            /// Destination type.
+            to: convert64::Integer,
+            /// To an integer.
+            rounding: Rounding,
+        } => "cvt integer float", Exact;
+        /// [`crate::lane::convert64::f64_to_f32`] \[cvt f32 f64\]
+        F64ToF32 {
+            /// Rounding.
+            rounding: Rounding,
+        } => "cvt f32 float", Exact;
+        /// [`crate::lane::convert64::f32_to_f64`] \[cvt f64 f32\]
+        F32ToF64 => "cvt f64 float", Exact;
+        /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
+        F64ToF64 {
+            /// Round to a whole number in that mode.
+            integral: Option<Rounding>,
+        } => "cvt f64 float", Exact;
 
-    // Special functions (8). Sources as `modifiers[0]` says.
-    /// [`crate::lane::special::rcp`] \[rcp\]
-    Rcp,
-    /// [`crate::lane::special::rsqrt`] \[rsqrt\]
-    Rsqrt,
-    /// [`crate::lane::special::lg2`] \[lg2\]
-    Lg2,
-    /// [`crate::lane::special::sin`] \[sin\]
-    Sin,
-    /// [`crate::lane::special::cos`] \[cos\]
-    Cos,
-    /// [`crate::lane::special::ex2`] \[ex2\]
-    Ex2 {
-        /// Saturate.
-        sat: bool,
-    },
-    /// [`crate::lane::special::presin`] \[presin\]
-    PreSin,
-    /// [`crate::lane::special::preex2`] \[preex2\]
-    PreEx2,
+        // f64 (6.5)
+        /// [`crate::lane::double::add`]; `modifiers[0].neg`, `modifiers[1].neg`. \[add f64\]
+        DAdd {
+            /// Rounding.
+            rounding: Rounding,
+        } => "add f64", Exact;
+        /// [`crate::lane::double::mul`]; `modifiers[0].neg`. \[mul f64\]
+        DMul {
+            /// Rounding.
+            rounding: Rounding,
+        } => "mul f64", Exact;
+        /// [`crate::lane::double::fma`]; `modifiers[0].neg`, `modifiers[2].neg`. \[fma f64\]
+        DFma {
+            /// Rounding.
+            rounding: Rounding,
+        } => "fma f64", Exact;
+        /// [`crate::lane::double::min`] \[min f64\]
+        DMin => "min f64", Exact;
+        /// [`crate::lane::double::max`] \[max f64\]
+        DMax => "max f64", Exact;
+        /// [`crate::lane::double::set`]: 32 bits, all ones or 0. \[set f64\]
+        DSet {
+            /// The comparison.
+            compare: Compare,
+        } => "set f64", Exact;
 
-    // Graphics (6.7, 6.9, 6.10)
-    /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless that is none. \[interp\]
-    Interp {
-        /// Where it is evaluated.
-        position: Position,
-    },
-    /// A texture instruction. \[tex...\]
-    Tex(Tex),
-    /// Emits o[] as a vertex, ends the strip, or both in that order. \[emit restart\]
-    Emit {
-        /// Emit a vertex.
-        vertex: bool,
-        /// End the strip.
-        restart: bool,
-    },
+        // Special functions (8). Source with `modifiers[0]`.
+        /// [`crate::lane::special::rcp`] \[rcp\]
+        Rcp => "rcp", Exact;
+        /// [`crate::lane::special::rsqrt`] \[rsqrt\]
+        Rsqrt => "rsqrt", Exact;
+        /// [`crate::lane::special::lg2`] \[lg2\]
+        Lg2 => "lg2", Exact;
+        /// [`crate::lane::special::sin`] \[sin\]
+        Sin => "sin", Exact;
+        /// [`crate::lane::special::cos`] \[cos\]
+        Cos => "cos", Exact;
+        /// [`crate::lane::special::ex2`] \[ex2\]
+        Ex2 {
+            /// Saturate.
+            sat: bool,
+        } => "ex2", Exact;
+        /// [`crate::lane::special::presin`] \[presin\]
+        PreSin => "presin", Exact;
+        /// [`crate::lane::special::preex2`] \[preex2\]
+        PreEx2 => "preex2", Exact;
+    }
+}
 
-    // Global atomics (6.8)
-    /// dst = old word of src\[0\], g[]; [`crate::lane::atomic::atomic32`] with src\[1\], src\[2\]. \[ld add, exch, cas, ...\]
-    Atom {
-        /// Which operation.
-        atomic: Atomic,
-        /// s32 rather than u32.
-        signed: bool,
-    },
-    /// The same on 64 bits, [`crate::lane::atomic::atomic64`].
-    Atom64 {
-        /// Which operation.
-        atomic: Atomic64,
-    },
-    /// The same on 32 bits without a result: src\[1\] onto src\[0\]. \[red\]
-    Red {
-        /// Which operation.
-        atomic: Atomic,
-        /// s32 rather than u32.
-        signed: bool,
-    },
-    /// The same on 64 bits without a result.
-    Red64 {
-        /// Which operation.
-        atomic: Atomic64,
-    },
+operations! {
+    /// Memory, one lane at a time, lowest first.
+    Memory {
+        /// dst = src\[0\], memory of any space but o[]. \[ld\]
+        Ld => "ld", Specified;
+        /// src\[0\], memory = src\[1\]. \[st\]
+        St => "st", Specified;
+        /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) is S if it got it. \[ld lock\]
+        LdLock => "ld lock", Recommended;
+        /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
+        StUnlock => "st unlock", Recommended;
+        /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless that is none. \[interp\]
+        Interp {
+            /// Where it is evaluated.
+            position: Position,
+        } => "interp", Recommended;
+        /// dst = old word of src\[0\], g[]; [`crate::lane::atomic::atomic32`] with src\[1\], src\[2\]. \[ld add, exch, cas, ...\]
+        Atom {
+            /// Which operation.
+            atomic: Atomic,
+            /// s32 rather than u32.
+            signed: bool,
+        } => "atomic", Exact;
+        /// An atomic on 64 bits, [`crate::lane::atomic::atomic64`].
+        Atom64 {
+            /// Which operation.
+            atomic: Atomic64,
+        } => "atomic", Exact;
+        /// A reduction, an atomic without a result: src\[1\] onto src\[0\]. \[red\]
+        Red {
+            /// Which operation.
+            atomic: Atomic,
+            /// s32 rather than u32.
+            signed: bool,
+        } => "red", Exact;
+        /// A reduction on 64 bits.
+        Red64 {
+            /// Which operation.
+            atomic: Atomic64,
+        } => "red", Exact;
+    }
+}
 
-    // Other (6.10)
-    /// Nothing. \[nop\]
-    Nop,
-    /// Counts on a performance event. \[pmevent\]
-    PmEvent {
-        /// Its number, 0 to 15.
-        event: u8,
-    },
-    /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`, which is data here
-    /// and does not predicate. \[vote\]
-    Vote {
-        /// `all` rather than `any`.
-        all: bool,
-    },
+operations! {
+    /// What several lanes do together.
+    Group {
+        /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the own src\[1\]. \[quadop\]
+        Quadop {
+            /// By lane of the quad, what it does.
+            ops: [QuadOp; 4],
+            /// The lane of the quad whose src\[0\] is taken.
+            from: QuadSource,
+        } => "quadop", Exact;
+        /// A texture instruction. \[tex...\]
+        Tex(Tex) => "tex", Recommended;
+        /// Emits o[] as a vertex, ends the strip, or both in that order. \[emit restart\]
+        Emit {
+            /// Emit a vertex.
+            vertex: bool,
+            /// End the strip.
+            restart: bool,
+        } => "emit restart", Specified;
+        /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`, which is data here
+        /// and does not predicate. \[vote\]
+        Vote {
+            /// `all` rather than `any`.
+            all: bool,
+        } => "vote", Recommended;
+    }
+}
 
-    // Control flow (9). Only those marked P look at `guard`.
-    /// P: kills the lane's fragment. \[discard\]
-    Discard,
-    /// P: to a byte address. \[bra\]
-    Bra {
-        /// Byte address.
-        target: u32,
-    },
-    /// To the byte address in src\[0\], c[]. \[bra c[]\]
-    BraIndirect {
-        /// Limited.
-        lim: bool,
-    },
-    /// To a byte address, with return. \[call\]
-    Call {
-        /// Byte address.
-        target: u32,
-        /// Limited.
-        lim: bool,
-    },
-    /// Pushes a return address. \[preret\]
-    Preret {
-        /// Byte address.
-        target: u32,
-        /// Limited.
-        lim: bool,
-    },
-    /// P \[ret\]
-    Ret,
-    /// Pushes where `break` continues. \[breakaddr\]
-    Breakaddr {
-        /// Byte address.
-        target: u32,
-    },
-    /// P \[break\]
-    Break,
-    /// Pushes where lanes reconverge. \[joinat\]
-    Joinat {
-        /// Byte address.
-        target: u32,
-    },
-    /// Wakes whole quads. \[quadon\]
-    Quadon,
-    /// Ends `quadon`. \[quadpop\]
-    Quadpop,
-    /// A barrier of the block. \[bar\]
-    Bar {
-        /// Count this warp.
-        inc: bool,
-        /// Wait until the barrier is complete.
-        wait: bool,
-        /// Barrier number, 0 to 15.
-        barrier: u8,
-        /// How many warps complete it.
-        count: BarrierCount,
-    },
-    /// Error TRAP_INSTRUCTION. \[trap\]
-    Trap,
-    /// P in the long form: breakpoint. \[brkpt\]
-    Brkpt,
+operations! {
+    /// Control flow. (9) Only the variants marked P look at `guard`.
+    Control {
+        /// P: kills the lane's fragment. \[discard\]
+        Discard => "discard", Specified;
+        /// P: to a byte address. \[bra\]
+        Bra {
+            /// Byte address.
+            target: u32,
+        } => "bra", Specified;
+        /// To the byte address in src\[0\], c[]. \[bra c[]\]
+        BraIndirect {
+            /// Limited.
+            lim: bool,
+        } => "bra c[]", Recommended;
+        /// To a byte address, with return. \[call\]
+        Call {
+            /// Byte address.
+            target: u32,
+            /// Limited.
+            lim: bool,
+        } => "call", Specified;
+        /// Pushes a return address. \[preret\]
+        Preret {
+            /// Byte address.
+            target: u32,
+            /// Limited.
+            lim: bool,
+        } => "preret", Recommended;
+        /// P \[ret\]
+        Ret => "ret", Specified;
+        /// Pushes where `break` continues. \[breakaddr\]
+        Breakaddr {
+            /// Byte address.
+            target: u32,
+        } => "breakaddr", Specified;
+        /// P \[break\]
+        Break => "break", Specified;
+        /// Pushes where lanes reconverge. \[joinat\]
+        Joinat {
+            /// Byte address.
+            target: u32,
+        } => "joinat", Specified;
+        /// Wakes whole quads. \[quadon\]
+        Quadon => "quadon", Specified;
+        /// Ends `quadon`. \[quadpop\]
+        Quadpop => "quadpop", Specified;
+        /// A barrier of the block. \[bar\]
+        Bar {
+            /// Count this warp.
+            inc: bool,
+            /// Wait until the barrier is complete.
+            wait: bool,
+            /// Barrier number, 0 to 15.
+            barrier: u8,
+            /// How many warps complete it.
+            count: BarrierCount,
+        } => "bar", Recommended;
+        /// Error TRAP_INSTRUCTION. \[trap\]
+        Trap => "trap", Specified;
+    }
+}
+
+impl Control {
+    /// The code address in the instruction, if there is one.
+    pub const fn target(self) -> Option<u32> {
+        match self {
+            Control::Bra { target }
+            | Control::Call { target, .. }
+            | Control::Preret { target, .. }
+            | Control::Breakaddr { target }
+            | Control::Joinat { target } => Some(target),
+            Control::Discard
+            | Control::BraIndirect { .. }
+            | Control::Ret
+            | Control::Break
+            | Control::Quadon
+            | Control::Quadpop
+            | Control::Bar { .. }
+            | Control::Trap => None,
+        }
+    }
+}
+
+operations! {
+    /// Instructions without effect. (6.10)
+    Idle {
+        /// Nothing. \[nop\]
+        Nop => "nop", Specified;
+        /// Counts on a performance event. \[pmevent\]
+        PmEvent {
+            /// Its number, 0 to 15.
+            event: u8,
+        } => "pmevent", Specified;
+        /// P in the long form: breakpoint. \[brkpt\]
+        Brkpt => "brkpt", Specified;
+    }
 }
 
 /// One instruction. (2)
@@ -988,9 +1070,11 @@ impl Inst {
             Dst::None | Dst::Discard | Dst::A(_) | Dst::C(_) | Dst::Out32(_) | Dst::Out16(_) => {}
         }
         let in_destination_field = match (self.op, self.src[0]) {
-            (Op::Red { .. } | Op::Red64 { .. }, _) => true,
-            (Op::St, Operand::Mem(mem)) => matches!(mem.space, Space::Local | Space::Global(_)),
-            (Op::Tex(tex), _) => return Some(tex.base),
+            (Op::Memory(Memory::Red { .. } | Memory::Red64 { .. }), _) => true,
+            (Op::Memory(Memory::St), Operand::Mem(mem)) => {
+                matches!(mem.space, Space::Local | Space::Global(_))
+            }
+            (Op::Group(Group::Tex(tex)), _) => return Some(tex.base),
             _ => false,
         };
         match self.src[1] {

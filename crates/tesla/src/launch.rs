@@ -1,4 +1,4 @@
-//! What a launch is: what is true before the first instruction, and what comes out after the last.
+//! What a launch is: the state before the first instruction, and the results after the last.
 //!
 //! A launch is described by [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`], each with a [`Setup`] of what
 //! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. See tesla.md 1.3 (warps),
@@ -38,6 +38,9 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 /// The most threads of a block: 64 · 1024 · 65536 would be expressible, hardware allows 512 (CUDA); larger blocks run
 /// here all the same.
 pub const MOST_THREADS: u32 = 1 << 16;
+
+/// The most lanes of a graphics stage.
+pub const MOST_LANES: usize = 1 << 24;
 
 /// The most l[] of all threads of a block together. With [`MOST_THREADS`] it bounds the host's memory that a launch
 /// takes; 512 threads with all the l[] that hardware allows need an eighth of it.
@@ -79,7 +82,7 @@ impl Setup {
         }
     }
 
-    /// What the container of `program` tells: registers, local memory, constants.
+    /// The setup that the container of `program` specifies: registers, local memory, constants.
     ///
     /// # Errors
     /// A constant block lies outside the sixteen banks of 64 KiB.
@@ -130,7 +133,7 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// One block of one thread without parameters or memory, with what the container of `program` tells.
+    /// One block of one thread without parameters or memory, with what the container of `program` specifies.
     ///
     /// # Errors
     /// See [`Setup::of`].
@@ -198,7 +201,7 @@ impl Compute {
 /// One interpolant word of a fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
-    /// By fragment: the word that interpolation gives, wherever it looks and flat as well. For a perspective
+    /// By fragment: the word that interpolation gives at every position, flat included. For a perspective
     /// attribute that is the attribute divided by w; the program multiplies by w itself. (6.7)
     Lanes(Vec<u32>),
     /// A plane, evaluated at the fragment's position; of a perspective attribute, the plane of attribute / w.
@@ -334,6 +337,9 @@ impl Launch {
         if setup.registers as usize > MOST_REGISTERS {
             return Err(LaunchError::Registers(setup.registers));
         }
+        if self.lanes() > MOST_LANES {
+            return Err(LaunchError::Lanes(self.lanes()));
+        }
         self.check_lanes()?;
         let end = u64::from(setup.code_base) + 4 * words as u64;
         if !setup.code_base.is_multiple_of(8) || end > 1 << 24 {
@@ -399,6 +405,9 @@ pub enum LaunchError {
     /// A block without threads, or with too many.
     #[error("block {0:?}: 1 to 65535 threads a side, at most 64 in z, at most {MOST_THREADS} in all")]
     Block([u32; 3]),
+    /// More lanes of a graphics stage than this machine runs.
+    #[error("{0} lanes: at most {MOST_LANES}")]
+    Lanes(usize),
     /// More shared memory than there is.
     #[error("{0} bytes of shared memory: at most {MOST_SHARED}")]
     SharedBytes(u64),
@@ -445,7 +454,7 @@ pub enum LaunchError {
 /// Why there is no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// What the last instruction leaves.
+/// The results of a launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Global memory, for compute.

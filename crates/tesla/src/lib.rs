@@ -10,7 +10,7 @@
 //! | [`mod@reference`], [`access`] | the clear interpreter: one instruction of one warp; its memory operands |
 //! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`run`] | runs launches |
-//! | [`trap`], [`fidelity`], [`mod@coverage`] | what stops a program; how exact each operation is; the list of all |
+//! | [`trap`], [`fidelity`], [`mod@coverage`], [`open`] | what stops a program; how exact each operation is; the list of all; open questions |
 
 pub mod access;
 pub mod barrier;
@@ -29,6 +29,7 @@ pub mod inst;
 pub mod lane;
 pub mod launch;
 pub mod meaning;
+pub mod open;
 mod parts;
 pub mod reference;
 pub mod run;

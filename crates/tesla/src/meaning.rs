@@ -1,9 +1,9 @@
-//! Which function of [`crate::lane`] each arithmetic [`Op`] is: the one list that engines share.
+//! Which function of [`crate::lane`] each [`Arith`] operation is: the one list that engines share.
 //!
 //! Pure: operand values in, result and flags out. Values are 64 bits wide; a narrower one is zero-extended, an
-//! f32 or f64 is its bits. What needs memory, other lanes or control flow is not here and gives `None`.
+//! f32 or f64 is its bits.
 
-use crate::inst::{Chip, Op};
+use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
@@ -47,9 +47,9 @@ pub struct Operands {
 
 /// **Open**: what `cvt neg s32 s32` and `cvt abs s32 s32` make of -2^31, whose negation is no s32.
 ///
-/// The hardware model saturates it to 2^31 - 1, and so say the arithmetic vectors, every one of which writes a flag
+/// The hardware model saturates it to 2^31 - 1, and so do the arithmetic vectors, every one of which writes a flag
 /// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are
-/// expected to wrap to -2^31 as their language says. Both hold when the saturation belongs to the form that writes
+/// expected to wrap to -2^31 as their language defines. Both hold when the saturation belongs to the form that writes
 /// flags, which is what is done here; a card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000 would settle it.
 fn negated(
     to: Integer,
@@ -65,9 +65,9 @@ fn negated(
     if wraps { (x, Flags::S) } else { saturated }
 }
 
-/// Result and flags of an arithmetic operation; `None` for all others.
+/// Result and flags of an arithmetic operation.
 #[inline]
-pub fn value(op: &Op, operands: &Operands, chip: Chip, modes: Modes) -> Option<(u64, Flags)> {
+pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     let [x, y, z] = operands.src;
     let (a, b, c) = (x as u32, y as u32, z as u32);
     let [mod_a, mod_b, mod_c] = operands.modifiers;
@@ -76,107 +76,77 @@ pub fn value(op: &Op, operands: &Operands, chip: Chip, modes: Modes) -> Option<(
     let sat = |sat: bool| modes.saturate(chip, sat);
     let word = |(word, flags): (u32, Flags)| (u64::from(word), flags);
     let bare = |word: u32| (u64::from(word), Flags::NONE);
-    Some(match *op {
-        Op::Mov { .. } => bare(a),
-        Op::MovFromC | Op::MovFromA | Op::MovFromSpecial | Op::MovToC => bare(a),
+    match *op {
+        Arith::Mov { .. } => bare(a),
+        Arith::MovFromC | Arith::MovFromA | Arith::MovFromSpecial | Arith::MovToC => bare(a),
         // Section 4: the low 16 bits of the shifted 32-bit value.
-        Op::ShlA => bare(a << (b & 15) & 0xffff),
-        Op::AddA => bare(a.wrapping_add(b) & 0xffff),
+        Arith::ShlA => bare(a << (b & 15) & 0xffff),
+        Arith::AddA => bare(a.wrapping_add(b) & 0xffff),
 
-        Op::Add { addition, width, sat } => word(integer::add(addition, width, sat, a, b, carry)),
-        Op::Mul { product } => word(integer::mul(product, a, b)),
-        Op::Mad { product, addition, sat } => word(integer::mad(product, addition, sat, a, b, c, carry)),
-        Op::Sad { width, signed } => word(integer::sad(width, signed, a, b, c)),
-        Op::Min { width, signed } => word(integer::min(width, signed, a, b)),
-        Op::Max { width, signed } => word(integer::max(width, signed, a, b)),
-        Op::Set { compare, width, signed } => word(integer::set(compare, width, signed, a, b)),
-        Op::Logic { logic, width, not1, not2 } => word(integer::logic(logic, width, not1, not2, a, b)),
-        Op::Shl { width } => word(integer::shl(width, a, b)),
-        Op::Shr { width, signed } => word(integer::shr(width, signed, a, b)),
+        Arith::Add { addition, width, sat } => word(integer::add(addition, width, sat, a, b, carry)),
+        Arith::Mul { product } => word(integer::mul(product, a, b)),
+        Arith::Mad { product, addition, sat } => word(integer::mad(product, addition, sat, a, b, c, carry)),
+        Arith::Sad { width, signed } => word(integer::sad(width, signed, a, b, c)),
+        Arith::Min { width, signed } => word(integer::min(width, signed, a, b)),
+        Arith::Max { width, signed } => word(integer::max(width, signed, a, b)),
+        Arith::Set { compare, width, signed } => word(integer::set(compare, width, signed, a, b)),
+        Arith::Logic { logic, width, not1, not2 } => word(integer::logic(logic, width, not1, not2, a, b)),
+        Arith::Shl { width } => word(integer::shl(width, a, b)),
+        Arith::Shr { width, signed } => word(integer::shr(width, signed, a, b)),
 
-        Op::FAdd { rounding, sat: saturate } => word(float::add(fa, fb, rounding, sat(saturate))),
-        Op::FMul { rounding, sat: saturate } => {
+        Arith::FAdd { rounding, sat: saturate } => word(float::add(fa, fb, rounding, sat(saturate))),
+        Arith::FMul { rounding, sat: saturate } => {
             word(float::mul(fa, fb, rounding, sat(saturate), modes.mul_zero_wins))
         }
-        Op::FMad { sat: saturate } => {
+        Arith::FMad { sat: saturate } => {
             word(float::mad(a, b, fc, mod_a.neg, sat(saturate), modes.mul_zero_wins))
         }
-        Op::FMin => word(float::min(fa, fb)),
-        Op::FMax => word(float::max(fa, fb)),
-        Op::FSet { compare } => word(float::set(compare, fa, fb)),
-        Op::Slct => word(float::slct(a, b, fc)),
+        Arith::FMin => word(float::min(fa, fb)),
+        Arith::FMax => word(float::max(fa, fb)),
+        Arith::FSet { compare } => word(float::set(compare, fa, fb)),
+        Arith::Slct => word(float::slct(a, b, fc)),
 
-        Op::I2I { to, register, from } => {
+        Arith::I2I { to, register, from } => {
             let saturated = convert::i2i(to, register, from, mod_a, a);
             word(negated(to, from, mod_a, a, operands.writes_flags, saturated))
         }
-        Op::I2F32 { from, rounding, sat: saturate } => {
+        Arith::I2F32 { from, rounding, sat: saturate } => {
             word(convert::i2f(rounding, sat(saturate), from, mod_a, a))
         }
-        Op::I2F16 { from, rounding, sat: saturate } => {
+        Arith::I2F16 { from, rounding, sat: saturate } => {
             word(convert::i2f16(rounding, sat(saturate), from, mod_a, a))
         }
-        Op::F2I { to, signed, rounding, from } => word(convert::f2i(to, signed, rounding, from, mod_a, a)),
-        Op::F2F32 { integral, sat: saturate, from } => {
+        Arith::F2I { to, signed, rounding, from } => word(convert::f2i(to, signed, rounding, from, mod_a, a)),
+        Arith::F2F32 { integral, sat: saturate, from } => {
             word(convert::f2f32(integral, sat(saturate), from, mod_a, a))
         }
-        Op::F2F16 { integral, rounding, sat: saturate, from } => {
+        Arith::F2F16 { integral, rounding, sat: saturate, from } => {
             word(convert::f2f16(integral, rounding, sat(saturate), from, mod_a, a))
         }
-        Op::I2F64 { from, rounding } => convert64::i2f64(rounding, from, mod_a, x),
-        Op::I64ToF32 { from, rounding } => word(convert64::i2f32(rounding, from, mod_a, x)),
-        Op::F64ToI { to, rounding } => convert64::f64_to_i(to, rounding, mod_a, x),
-        Op::F32ToI64 { to, rounding } => convert64::f32_to_i(to, rounding, mod_a, a),
-        Op::F64ToF32 { rounding } => word(convert64::f64_to_f32(rounding, mod_a, x)),
-        Op::F32ToF64 => convert64::f32_to_f64(mod_a, a),
-        Op::F64ToF64 { integral } => convert64::f64_to_f64(integral, mod_a, x),
+        Arith::I2F64 { from, rounding } => convert64::i2f64(rounding, from, mod_a, x),
+        Arith::I64ToF32 { from, rounding } => word(convert64::i2f32(rounding, from, mod_a, x)),
+        Arith::F64ToI { to, rounding } => convert64::f64_to_i(to, rounding, mod_a, x),
+        Arith::F32ToI64 { to, rounding } => convert64::f32_to_i(to, rounding, mod_a, a),
+        Arith::F64ToF32 { rounding } => word(convert64::f64_to_f32(rounding, mod_a, x)),
+        Arith::F32ToF64 => convert64::f32_to_f64(mod_a, a),
+        Arith::F64ToF64 { integral } => convert64::f64_to_f64(integral, mod_a, x),
 
-        Op::DAdd { rounding } => double::add(rounding, mod_a.neg, mod_b.neg, x, y),
-        Op::DMul { rounding } => double::mul(rounding, mod_a.neg, x, y),
-        Op::DFma { rounding } => double::fma(rounding, mod_a.neg, mod_c.neg, x, y, z),
-        Op::DMin => double::min(mod_a, mod_b, x, y),
-        Op::DMax => double::max(mod_a, mod_b, x, y),
-        Op::DSet { compare } => word(double::set(compare, mod_a, mod_b, x, y)),
+        Arith::DAdd { rounding } => double::add(rounding, mod_a.neg, mod_b.neg, x, y),
+        Arith::DMul { rounding } => double::mul(rounding, mod_a.neg, x, y),
+        Arith::DFma { rounding } => double::fma(rounding, mod_a.neg, mod_c.neg, x, y, z),
+        Arith::DMin => double::min(mod_a, mod_b, x, y),
+        Arith::DMax => double::max(mod_a, mod_b, x, y),
+        Arith::DSet { compare } => word(double::set(compare, mod_a, mod_b, x, y)),
 
-        Op::Rcp => bare(special::rcp(fa)),
-        Op::Rsqrt => bare(special::rsqrt(fa)),
-        Op::Lg2 => bare(special::lg2(fa)),
-        Op::Sin => bare(special::sin(fa)),
-        Op::Cos => bare(special::cos(fa)),
-        Op::Ex2 { sat: saturate } => bare(special::ex2(fa, sat(saturate))),
-        Op::PreSin => bare(special::presin(fa)),
-        Op::PreEx2 => bare(special::preex2(fa)),
-
-        Op::Ld
-        | Op::St
-        | Op::LdLock
-        | Op::StUnlock
-        | Op::Quadop { .. }
-        | Op::Interp { .. }
-        | Op::Tex(_)
-        | Op::Emit { .. }
-        | Op::Atom { .. }
-        | Op::Atom64 { .. }
-        | Op::Red { .. }
-        | Op::Red64 { .. }
-        | Op::Nop
-        | Op::PmEvent { .. }
-        | Op::Vote { .. }
-        | Op::Discard
-        | Op::Bra { .. }
-        | Op::BraIndirect { .. }
-        | Op::Call { .. }
-        | Op::Preret { .. }
-        | Op::Ret
-        | Op::Breakaddr { .. }
-        | Op::Break
-        | Op::Joinat { .. }
-        | Op::Quadon
-        | Op::Quadpop
-        | Op::Bar { .. }
-        | Op::Trap
-        | Op::Brkpt => return None,
-    })
+        Arith::Rcp => bare(special::rcp(fa)),
+        Arith::Rsqrt => bare(special::rsqrt(fa)),
+        Arith::Lg2 => bare(special::lg2(fa)),
+        Arith::Sin => bare(special::sin(fa)),
+        Arith::Cos => bare(special::cos(fa)),
+        Arith::Ex2 { sat: saturate } => bare(special::ex2(fa, sat(saturate))),
+        Arith::PreSin => bare(special::presin(fa)),
+        Arith::PreEx2 => bare(special::preex2(fa)),
+    }
 }
 
 #[cfg(test)]
@@ -185,10 +155,10 @@ mod tests {
 
     fn negation(x: u32, writes_flags: bool) -> u32 {
         let s32 = Integer { size: Size::B32, signed: true };
-        let op = Op::I2I { to: s32, register: crate::lane::Width::B32, from: s32 };
+        let op = Arith::I2I { to: s32, register: crate::lane::Width::B32, from: s32 };
         let modifiers = [Modifiers::NEG, Modifiers::NONE, Modifiers::NONE];
         let operands = Operands { src: [x.into(), 0, 0], modifiers, carry: Flags::NONE, writes_flags };
-        value(&op, &operands, Chip::G80, Modes::default()).map(|(value, _)| value as u32).unwrap()
+        value(&op, &operands, Chip::G80, Modes::default()).0 as u32
     }
 
     #[test]

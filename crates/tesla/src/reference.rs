@@ -1,7 +1,7 @@
 //! The clear interpreter: one instruction of one warp, written to be read beside the manual.
 //!
 //! The order is that of the step function in chapter 9.3: fetch, the join modifier, the predicate, the instruction
-//! for each active lane whose predicate holds, the exit modifier. Which lane function an operation is stands in
+//! for each active lane whose predicate holds, the exit modifier. The lane function of an operation is in
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
@@ -12,8 +12,13 @@ use crate::barrier::{BARRIERS, Count};
 use crate::block::{Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{Decision, Join, WARP, whole_quads};
-use crate::inst::{BarrierCount, Chip, Dst, End, Guard, Inst, Mem, Op, Operand, Special, Stage, Tex, TexOp};
-use crate::lane::{Flags, atomic, interpolate, quad};
+use crate::inst::{
+    Arith, BarrierCount, Chip, Control, Dst, End, Group, Guard, Idle, Inst, Mem, Memory, Op, Operand,
+    Special, Stage, Tex, TexOp,
+};
+use crate::lane::atomic::{Atomic, atomic32, atomic64};
+use crate::lane::interpolate::{self, Position};
+use crate::lane::{Flags, quad};
 use crate::meaning::{self, Operands};
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
 use crate::texture::{self, Read, Request};
@@ -113,7 +118,9 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         // 1.4: the destination field selects a register beyond the declared ones: the instruction vanishes.
         if inst.gate().is_some_and(|register| !self.warp.has_register(register)) {
             self.warp.flow.advance(next);
-        } else if !self.control(inst, executing, next)? {
+        } else if let Op::Control(control) = inst.op {
+            self.control(control, inst, executing, next)?;
+        } else {
             self.execute(inst, executing)?;
             self.warp.flow.advance(next);
         }
@@ -143,107 +150,46 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         active.lanes().filter(holds).fold(Mask::NONE, |all, lane| all | Mask::only(lane))
     }
 
-    /// Chapter 9. Whether the instruction was one of control flow, which sets the program counter itself.
-    fn control(&mut self, inst: &Inst, executing: Mask, next: u32) -> Result<bool, Failure> {
+    /// Chapter 9: control flow, which sets the program counter.
+    fn control(&mut self, control: Control, inst: &Inst, executing: Mask, next: u32) -> Result<(), Failure> {
         let observer = &mut *self.observer;
         let flow = &mut self.warp.flow;
         let mut decision = Decision::Uniform;
-        match inst.op {
+        match control {
             // Predicated. (9.2)
-            Op::Bra { target } => decision = flow.bra(target, next, executing, observer).map_err(everyone)?,
-            Op::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
-            Op::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
-            Op::Discard => flow.discard(executing, next),
+            Control::Bra { target } => {
+                decision = flow.bra(target, next, executing, observer).map_err(everyone)?;
+            }
+            Control::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
+            Control::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
+            Control::Discard => flow.discard(executing, next),
             // Not predicated: for all active lanes.
-            Op::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
-            Op::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
-            Op::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
-            Op::Call { target, lim: true } => flow.call_lim(target, next, observer).map_err(everyone)?,
-            Op::Preret { target, lim: false } => flow.preret(target, next, observer).map_err(everyone)?,
-            Op::Preret { target, lim: true } => flow.preret_lim(target, next, observer).map_err(everyone)?,
-            Op::Quadon => {
+            Control::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
+            Control::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
+            Control::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
+            Control::Call { target, lim: true } => flow.call_lim(target, next, observer).map_err(everyone)?,
+            Control::Preret { target, lim: false } => {
+                flow.preret(target, next, observer).map_err(everyone)?
+            }
+            Control::Preret { target, lim: true } => {
+                flow.preret_lim(target, next, observer).map_err(everyone)?;
+            }
+            Control::Quadon => {
                 let woken = whole_quads(flow.active());
                 self.warp.finalise(woken);
                 self.warp.flow.quadon(next, observer).map_err(everyone)?;
             }
-            Op::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
+            Control::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
             // Open (9.9): what `lim` means here is unknown; it changes nothing.
-            Op::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
-            Op::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
+            Control::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
+            Control::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
             // 6.10: ignores predicates.
-            Op::Trap => return Err(everyone(Cause::TrapInstruction)),
-            Op::Mov { .. }
-            | Op::MovFromC
-            | Op::MovToC
-            | Op::MovFromA
-            | Op::MovFromSpecial
-            | Op::ShlA
-            | Op::AddA
-            | Op::Ld
-            | Op::St
-            | Op::LdLock
-            | Op::StUnlock
-            | Op::Add { .. }
-            | Op::Mul { .. }
-            | Op::Mad { .. }
-            | Op::Sad { .. }
-            | Op::Min { .. }
-            | Op::Max { .. }
-            | Op::Set { .. }
-            | Op::Logic { .. }
-            | Op::Shl { .. }
-            | Op::Shr { .. }
-            | Op::FAdd { .. }
-            | Op::FMul { .. }
-            | Op::FMad { .. }
-            | Op::FMin
-            | Op::FMax
-            | Op::FSet { .. }
-            | Op::Slct
-            | Op::Quadop { .. }
-            | Op::I2I { .. }
-            | Op::I2F32 { .. }
-            | Op::I2F16 { .. }
-            | Op::F2I { .. }
-            | Op::F2F32 { .. }
-            | Op::F2F16 { .. }
-            | Op::I2F64 { .. }
-            | Op::I64ToF32 { .. }
-            | Op::F64ToI { .. }
-            | Op::F32ToI64 { .. }
-            | Op::F64ToF32 { .. }
-            | Op::F32ToF64
-            | Op::F64ToF64 { .. }
-            | Op::DAdd { .. }
-            | Op::DMul { .. }
-            | Op::DFma { .. }
-            | Op::DMin
-            | Op::DMax
-            | Op::DSet { .. }
-            | Op::Rcp
-            | Op::Rsqrt
-            | Op::Lg2
-            | Op::Sin
-            | Op::Cos
-            | Op::Ex2 { .. }
-            | Op::PreSin
-            | Op::PreEx2
-            | Op::Interp { .. }
-            | Op::Tex(_)
-            | Op::Emit { .. }
-            | Op::Atom { .. }
-            | Op::Atom64 { .. }
-            | Op::Red { .. }
-            | Op::Red64 { .. }
-            | Op::Nop
-            | Op::PmEvent { .. }
-            | Op::Vote { .. }
-            | Op::Brkpt => return Ok(false),
+            Control::Trap => return Err(everyone(Cause::TrapInstruction)),
         }
         if decision == Decision::Divergent {
             self.common.statistics.divergent_branches += 1;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// 9.9: the word at the c[] operand, which all active lanes must agree on.
@@ -284,34 +230,27 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
 
     /// Everything that is not control flow, for each lane that executes.
     fn execute(&mut self, inst: &Inst, executing: Mask) -> Result<(), Failure> {
-        match inst.op {
-            Op::Ld => self.for_each(inst, executing, Self::load),
-            Op::St => self.for_each(inst, executing, Self::store),
-            Op::LdLock => self.for_each(inst, executing, Self::load_lock),
-            Op::StUnlock => self.for_each(inst, executing, Self::store_unlock),
-            Op::Interp { .. } => self.for_each(inst, executing, Self::interp),
-            Op::Atom { .. } | Op::Atom64 { .. } | Op::Red { .. } | Op::Red64 { .. } => {
-                self.for_each(inst, executing, Self::atomic)
-            }
-            Op::Quadop { ops, from } => self.quadop(inst, executing, ops, from),
-            Op::Tex(tex) => self.texture(&tex, executing),
-            Op::Vote { all } => {
-                self.vote(inst, executing, all);
+        match &inst.op {
+            Op::Arith(op) => self.for_each(inst, executing, |step, lane| step.arithmetic(op, inst, lane)),
+            Op::Memory(op) => self.for_each(inst, executing, |step, lane| step.memory(op, inst, lane)),
+            Op::Group(Group::Quadop { ops, from }) => self.quadop(inst, executing, *ops, *from),
+            Op::Group(Group::Tex(tex)) => self.texture(tex, executing),
+            Op::Group(Group::Vote { all }) => {
+                self.vote(inst, executing, *all);
                 Ok(())
             }
-            Op::Emit { vertex, restart } => {
+            Op::Group(Group::Emit { vertex, restart }) => {
                 // Open (6.10): both together are a vertex and then the end of the strip.
-                if vertex {
+                if *vertex {
                     self.warp.emit(executing);
                 }
-                if restart {
+                if *restart {
                     self.warp.restart(executing);
                 }
                 Ok(())
             }
-            // 6.10: `brkpt` does nothing unless debugging is enabled.
-            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Ok(()),
-            _ => self.for_each(inst, executing, Self::arithmetic),
+            // Control flow is not executed here. 6.10: `brkpt` does nothing unless debugging is enabled.
+            Op::Control(_) | Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => Ok(()),
         }
     }
 
@@ -320,12 +259,12 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         &mut self,
         inst: &Inst,
         lanes: Mask,
-        act: fn(&mut Self, &Inst, Lane) -> Result<(), Failure>,
+        act: impl Fn(&mut Self, Lane) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let increments = inst.src.iter().filter_map(memory).any(|mem| mem.increment);
+        let increments = inst.src.iter().filter_map(mem_of).any(|mem| mem.increment);
         // 3.4: the lane prefix of `mov` and `ld a[]`.
         for lane in lanes.lanes().filter(|lane| inst.lanes >> (lane.0 & 3) & 1 != 0) {
-            act(self, inst, lane)?;
+            act(self, lane)?;
             if increments {
                 self.increment(inst, Mask::only(lane));
             }
@@ -334,23 +273,44 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 
     fn increment(&mut self, inst: &Inst, lanes: Mask) {
-        for mem in inst.src.iter().filter_map(memory).filter(|mem| mem.increment) {
+        for mem in inst.src.iter().filter_map(mem_of).filter(|mem| mem.increment) {
             for lane in lanes.lanes() {
                 access::increment(self.warp, lane, mem);
             }
         }
     }
 
-    fn arithmetic(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+    fn arithmetic(&mut self, op: &Arith, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let src = [self.source(inst, 0, lane)?, self.source(inst, 1, lane)?, self.source(inst, 2, lane)?];
         let carry = Flags::from_bits(self.warp.c(lane, inst.guard.c));
         let writes_flags = inst.cdst.is_some();
         let operands = Operands { src, modifiers: inst.modifiers, carry, writes_flags };
-        let (value, flags) = meaning::value(&inst.op, &operands, self.context.chip, self.context.modes)
-            .expect("whatever is not arithmetic has been handled before");
+        let (value, flags) = meaning::value(op, &operands, self.context.chip, self.context.modes);
         self.result(inst, lane, value.into());
         self.flags(inst, lane, flags);
         Ok(())
+    }
+
+    fn memory(&mut self, op: &Memory, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+        match *op {
+            Memory::Ld => self.load(inst, lane),
+            Memory::St => self.store_to(inst, lane).map(|_| ()),
+            Memory::LdLock => self.load_lock(inst, lane),
+            Memory::StUnlock => self.store_unlock(inst, lane),
+            Memory::Interp { position } => self.interp(inst, position, lane),
+            Memory::Atom { atomic, signed } => {
+                self.atomic(inst, lane, Access::Atom, self.atomic32(atomic, signed))
+            }
+            Memory::Red { atomic, signed } => {
+                self.atomic(inst, lane, Access::Red, self.atomic32(atomic, signed))
+            }
+            Memory::Atom64 { atomic } => {
+                self.atomic(inst, lane, Access::Atom, |old, x, y| atomic64(atomic, old, x, y))
+            }
+            Memory::Red64 { atomic } => {
+                self.atomic(inst, lane, Access::Red, |old, x, y| atomic64(atomic, old, x, y))
+            }
+        }
     }
 
     fn load(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
@@ -370,10 +330,6 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    fn store(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
-        self.store_to(inst, lane).map(|_| ())
-    }
-
     /// src\[0\] = src\[1\]; gives the address.
     fn store_to(&mut self, inst: &Inst, lane: Lane) -> Result<u32, Failure> {
         let mem = place(inst).map_err(everyone)?;
@@ -386,7 +342,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: a free word is loaded and locked, and the flags say so. The lowest lane wins; the value is
+    /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins; the value is
     /// written even when the lock was not to be had.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let (address, value) = self.load_from(inst, lane)?;
@@ -403,26 +359,26 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
+    /// The new word of an atomic operation on 32 bits, from the old one and two sources.
+    fn atomic32(&self, atomic: Atomic, signed: bool) -> impl Fn(u64, u64, u64) -> u64 + use<G, O> {
+        let before_g200 = matches!(self.context.chip, Chip::G80 | Chip::G84);
+        move |old, x, y| atomic32(atomic, signed, before_g200, old as u32, x as u32, y as u32).into()
+    }
+
     /// 6.8: a read and a write that nothing comes between; reductions give no result.
-    fn atomic(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
+    fn atomic(
+        &mut self,
+        inst: &Inst,
+        lane: Lane,
+        kind: Access,
+        new: impl Fn(u64, u64, u64) -> u64,
+    ) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (src2, src3) = (self.source(inst, 1, lane)?, self.source(inst, 2, lane)?);
-        let before_g200 = matches!(self.context.chip, Chip::G80 | Chip::G84);
-        let kind = match inst.op {
-            Op::Red { .. } | Op::Red64 { .. } => Access::Red,
-            _ => Access::Atom,
-        };
-        let new = |old: u64| match inst.op {
-            Op::Atom { atomic, signed } | Op::Red { atomic, signed } => {
-                u64::from(atomic::atomic32(atomic, signed, before_g200, old as u32, src2 as u32, src3 as u32))
-            }
-            Op::Atom64 { atomic } | Op::Red64 { atomic } => atomic::atomic64(atomic, old, src2, src3),
-            _ => old,
-        };
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let mut stored = 0;
         let keep = |old| {
-            stored = new(old);
+            stored = new(old, src2, src3);
             stored
         };
         let old = access::atomic(self.context, self.global, mem, address, kind, keep).map_err(only(lane))?;
@@ -433,8 +389,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 
     /// 6.7
-    fn interp(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
-        let Op::Interp { position } = inst.op else { return Ok(()) };
+    fn interp(&mut self, inst: &Inst, position: Position, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let value = access::input(self.context, self.warp, lane, trap::Space::Varying, address, position)
@@ -649,7 +604,7 @@ pub fn truth(yes: bool) -> Flags {
     if yes { Flags::S } else { Flags::Z }
 }
 
-fn memory(operand: &Operand) -> Option<&Mem> {
+fn mem_of(operand: &Operand) -> Option<&Mem> {
     match operand {
         Operand::Mem(mem) => Some(mem),
         Operand::None
@@ -666,5 +621,5 @@ fn memory(operand: &Operand) -> Option<&Mem> {
 
 /// The memory operand that a load or store is about.
 fn place(inst: &Inst) -> Result<&Mem, Cause> {
-    memory(&inst.src[0]).ok_or(Cause::Undocumented("a load or store without a memory operand"))
+    mem_of(&inst.src[0]).ok_or(Cause::Undocumented("a load or store without a memory operand"))
 }

@@ -200,7 +200,7 @@ impl Run {
         statistics
     }
 
-    /// What the launch leaves; complete once a step has returned [`Step::Done`].
+    /// The results; complete once a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
     }

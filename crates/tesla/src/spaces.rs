@@ -71,7 +71,7 @@ impl Shared {
         Shared { bytes: vec![0; bytes], locks: BTreeMap::new() }
     }
 
-    /// What [`Shared::new`] gives, in the memory that is here.
+    /// Becomes what [`Shared::new`] gives, in the same allocation.
     pub fn begin(&mut self, bytes: usize) {
         self.bytes.clear();
         self.bytes.resize(bytes, 0);
@@ -83,7 +83,7 @@ impl Shared {
         &self.bytes
     }
 
-    /// The same for writing.
+    /// All bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
@@ -124,7 +124,7 @@ impl Shared {
         true
     }
 
-    /// `st unlock`: releases the word at `address`, whoever holds it (**Open**: documents only show the holder
+    /// `st unlock`: releases the word at `address`, whichever thread holds it (**Open**: documents only show the holder
     /// unlocking).
     pub fn unlock(&mut self, address: u32) {
         self.locks.remove(&address);

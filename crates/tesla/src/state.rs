@@ -37,7 +37,7 @@ pub enum Emitted {
     Restart,
 }
 
-/// What one thread of a graphics stage leaves.
+/// The results of one thread of a graphics stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResult {
     /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
@@ -62,7 +62,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The same word wherever one looks.
+    /// One word for every position.
     pub fn same(row: Row<WARP>) -> Self {
         Input { centre: row, centroid: row, flat: row }
     }
@@ -71,7 +71,7 @@ impl Input {
 /// The registers and private memory of one warp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warp {
-    /// Where it is, and for whom.
+    /// Its program counter, active lanes and token stack.
     pub flow: Flow,
     /// Its number in the block, or in the launch for graphics stages.
     pub number: u32,
@@ -90,10 +90,10 @@ pub struct Warp {
     finalised: BTreeMap<Lane, LaneResult>,
 }
 
-/// What a warp owns, piece by piece, for engines that work on whole rows.
+/// The parts of a warp, each borrowed apart, for engines that work on whole rows.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// Where it is, and for whom.
+    /// Its program counter, active lanes and token stack.
     pub flow: &'a mut Flow,
     /// The general registers and behind them what [`Warp::add_room`] added.
     pub rows: &'a mut [Row<WARP>],
@@ -120,7 +120,7 @@ impl Local<'_> {
     }
 }
 
-/// Where the bytes of a lane's l[] stand, of which each has `each` bytes.
+/// The bytes of a lane's l[] within that of the warp; each lane has `each` bytes.
 #[inline]
 fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
     if address.checked_add(count)? > each {
@@ -151,7 +151,7 @@ impl Warp {
     }
 
     /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
-    /// sizes. Its number stays, and so does an engine's own room.
+    /// sizes. Its number and the engine's room stay.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted, finalised } =
             self;
@@ -165,12 +165,12 @@ impl Warp {
         finalised.clear();
     }
 
-    /// The general registers as a lane-major file, for engines that work on whole rows.
+    /// The general registers as a lane-major file.
     pub fn file(&self) -> &Registers<WARP> {
         &self.r
     }
 
-    /// The same for writing.
+    /// The general registers, for writing whole rows.
     pub fn file_mut(&mut self) -> &mut Registers<WARP> {
         &mut self.r
     }
@@ -180,7 +180,7 @@ impl Warp {
         self.r.add_room(rows);
     }
 
-    /// What whole-row engines work on, each apart from the others.
+    /// The parts of the warp.
     pub fn parts(&mut self) -> Parts<'_> {
         Parts {
             flow: &mut self.flow,
@@ -288,7 +288,7 @@ impl Warp {
         &self.c[usize::from(register) % CONDITION_REGISTERS]
     }
 
-    /// The same for writing; only the low four bits of each may be set.
+    /// The flags of `$c<register>` for all lanes, for writing; only the low four bits of each may be set.
     pub fn c_row_mut(&mut self, register: u8) -> &mut [u8; WARP] {
         &mut self.c[usize::from(register) % CONDITION_REGISTERS]
     }
@@ -309,7 +309,7 @@ impl Warp {
         self.local.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// The same for writing.
+    /// The bytes of the lane's l[], for writing; `None` when they reach beyond its size.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
@@ -367,7 +367,7 @@ impl Warp {
         }
     }
 
-    /// What a lane leaves, as of now or of its end.
+    /// The results of a lane, as of now or of its end.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

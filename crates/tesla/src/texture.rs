@@ -2,7 +2,7 @@
 //!
 //! Reading and filtering texels is [`reconverge_simt::texture`]; here is which register means what, where the level
 //! of detail comes from, and what comes back. Textures and samplers are bound apart, by their numbers in the
-//! instruction. The documents tell the order of the sources; the readings that they leave open are named.
+//! instruction. The documents give the order of the sources; open readings are marked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Textures {
 pub enum Read {
     /// `texauto`: level of detail from the quad.
     Auto,
-    /// `texbias`: the same, plus the last source.
+    /// `texbias`: the level of `texauto` plus the last source.
     Bias,
     /// `texlod`: level of detail from the last source.
     Lod,

@@ -80,7 +80,7 @@ pub enum Cause {
     /// UNALIGNED_LONG_INSTRUCTION.
     #[error("UNALIGNED_LONG_INSTRUCTION: a two-word instruction at an odd word")]
     UnalignedLongInstruction,
-    /// The program counter left the code.
+    /// The program counter is outside the code.
     #[error("no code at this address")]
     OutsideCode,
     /// ILLEGAL_POSTINCR.
@@ -124,7 +124,7 @@ pub enum Cause {
     /// A sampler the launch does not provide.
     #[error("sampler {0} is not bound")]
     NoSampler(u8),
-    /// Something about textures that the documents do not tell.
+    /// Something that the documents do not describe.
     #[error("{0}: not documented, so it cannot be executed")]
     Undocumented(&'static str),
     /// An atomic operation code that traps.

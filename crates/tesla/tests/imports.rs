@@ -5,37 +5,18 @@ use std::path::Path;
 use reconverge_testkit::climbing_imports;
 
 /// Each module imports only those before it.
+#[rustfmt::skip]
 const ORDER: &[&str] = &[
     // What an instruction is.
-    "lane",
-    "inst",
-    "draft",
-    "parts",
-    "table",
-    "decode",
-    "explain",
-    "meaning",
-    "fidelity",
-    "coverage",
+    "lane", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
     // What can happen.
-    "flow",
-    "barrier",
-    "trap",
-    "code",
+    "flow", "barrier", "trap", "code", "open",
     // State.
-    "spaces",
-    "texture",
-    "state",
-    "context",
-    "access",
+    "spaces", "texture", "state", "context", "access",
     // A launch and its blocks.
-    "launch",
-    "block",
-    "grid",
+    "launch", "block", "grid",
     // Engines.
-    "reference",
-    "fast",
-    "run",
+    "reference", "fast", "run",
     "text",
 ];
 

@@ -5,7 +5,7 @@ use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
 use reconverge_tesla::decode::decode;
-use reconverge_tesla::inst::{Chip, Inst, Op, Stage};
+use reconverge_tesla::inst::{Chip, Control, Inst, Op, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup, Varying};
 use reconverge_tesla::run::Run;
 use reconverge_tesla::table::TABLE;
@@ -152,7 +152,7 @@ fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option
         if row.long && random.below(2) == 0 {
             bits = bits & !(0x1f << 39) | 0xf << 39;
         }
-        let word = row.fixed | bits & !row.mask & !row.spare;
+        let word = row.fixed | bits & !row.mask & !row.unclaimed();
         let words = [word as u32, (word >> 32) as u32];
         if let Ok(inst) = decode(words, chip, stage) {
             // A short one stands beside another.
@@ -173,7 +173,7 @@ fn sweep(mode: Mode, rounds: u32, mut seed: u64) {
             let stage = random.one_of(&[Stage::Compute, Stage::Compute, Stage::Fragment]);
             let Some((words, inst)) = words_of(row, chip, stage, &mut random) else { continue };
             // A branch to itself is no interesting thing to wait for.
-            let steps = if matches!(inst.op, Op::Bar { .. }) { 1 } else { 2 };
+            let steps = if matches!(inst.op, Op::Control(Control::Bar { .. })) { 1 } else { 2 };
             for level in Level::available() {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 compare(&words, chip, stage, mode, level, seed | 1, steps);

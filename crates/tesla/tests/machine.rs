@@ -588,9 +588,16 @@ fn launches_that_cannot_be_are_refused() {
     assert_eq!(refused(|compute| compute.block = [0xffff, 2, 1]), LaunchError::Block([0xffff, 2, 1]));
     assert_eq!(refused(|compute| compute.setup.registers = 129), LaunchError::Registers(129));
     assert_eq!(refused(|compute| compute.setup.local_bytes = 0x1_0001), LaunchError::LocalBytes(0x1_0001));
+    let local =
+        |compute: &mut Compute| (compute.block, compute.setup.local_bytes) = ([0x8000, 2, 1], 0x1_0000);
+    assert_eq!(refused(local), LaunchError::LocalOfBlock(1 << 32));
     let shared = refused(|compute| (compute.shared_bytes, compute.dynamic_shared) = (Some(0x4000), 1));
     assert_eq!(shared, LaunchError::SharedBytes(0x4040));
     assert!(matches!(refused(|compute| compute.setup.code_base = 4), LaunchError::CodeBase { base: 4, .. }));
+    let lanes = 1 << 63;
+    let vertex = Vertex { setup: Setup::new(CHIP), lanes, inputs: Default::default() };
+    let refused = run(Launch::Vertex(vertex), &program, &strict()).unwrap_err();
+    assert_eq!(refused, RunError::Launch(LaunchError::Lanes(lanes)));
 }
 
 // 11.1: `consts` and `reloc` of a text cubin.

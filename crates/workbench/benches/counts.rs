@@ -10,9 +10,10 @@ use std::hint::black_box;
 
 use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::Engine;
-use reconverge_workbench::kernels::{Left, Prepared, find};
-use reconverge_workbench::text::{Listing, Target, assemble, disassemble, malformed};
+use reconverge_simt::{Engine, Options};
+use reconverge_workbench::kernels::find;
+use reconverge_workbench::machine::assemble;
+use reconverge_workbench::{Outcome, Session, Style, Target};
 
 /// Lanes of a run: eight blocks of Tesla.
 const LANES: u32 = 1 << 11;
@@ -35,7 +36,7 @@ fn program(isa: Isa) -> (Target, Program) {
     (target, assembly.programs.remove(0))
 }
 
-fn prepared(isa: Isa, name: &str, engine: Engine) -> (Prepared, Engine) {
+fn prepared(isa: Isa, name: &str, engine: Engine) -> (Session, Engine) {
     let kernel = find(isa, name).expect("the kernel is there");
     (kernel.prepare(LANES).expect("it can be laid out"), engine)
 }
@@ -53,14 +54,15 @@ fn parse_and_encode((target, source): (Target, String)) -> usize {
 #[bench::r700(program(Isa::R700))]
 #[bench::tesla(program(Isa::Tesla))]
 fn decode_and_print((target, program): (Target, Program)) -> usize {
-    black_box(disassemble(&target, &program, Listing::default())).map_or(0, |text| text.len())
+    black_box(target.machine().disassemble(&target, &program, Style::default()))
+        .map_or(0, |listing| listing.text.len())
 }
 
 #[library_benchmark]
 #[bench::r700(program(Isa::R700))]
 #[bench::tesla(program(Isa::Tesla))]
 fn decode((target, program): (Target, Program)) -> usize {
-    black_box(malformed(&target, &program)).map_or(0, |found| found.len())
+    black_box(target.machine().faults(&target, &program)).map_or(0, |found| found.len())
 }
 
 #[library_benchmark]
@@ -74,8 +76,8 @@ fn decode((target, program): (Target, Program)) -> usize {
 #[bench::tesla_mandel_reference(prepared(Isa::Tesla, "mandel", Engine::Reference))]
 #[bench::tesla_collatz_fast(prepared(Isa::Tesla, "collatz", Engine::Fast))]
 #[bench::tesla_collatz_reference(prepared(Isa::Tesla, "collatz", Engine::Reference))]
-fn execute((prepared, engine): (Prepared, Engine)) -> Left {
-    black_box(prepared.run(engine.into())).expect("our own kernel runs")
+fn execute((session, engine): (Session, Engine)) -> Box<dyn Outcome> {
+    black_box(session.run(&Options { engine, ..Options::default() })).expect("our own kernel runs")
 }
 
 library_benchmark_group!(name = text, benchmarks = [parse_and_encode, decode_and_print, decode]);

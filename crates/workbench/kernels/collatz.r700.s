@@ -5,7 +5,7 @@
 ;     while n != 1 and steps < 255:  n = n odd ? 3 * n + 1 : n / 2,  steps += 1        (32 bits, wrapping)
 ;
 ; The if works on the mask stack, as compilers write it: ALU_PUSH_BEFORE saves the active lanes and its PRED_SET
-; narrows them; JUMP skips a side that nobody takes; ELSE changes to the other lanes, within those that were saved;
+; narrows them; JUMP skips a side that no lane takes; ELSE changes to the other lanes, within those that were saved;
 ; ALU_POP_AFTER brings all of them back behind its clause.
 ;
 ; In:  R0.xy, the position of the pixel's centre (x + 0.5, y + 0.5).

@@ -3,8 +3,8 @@
 ;     n = gid + 1
 ;     while n != 1 and steps < 255:  n = n odd ? 3 * n + 1 : n / 2,  steps += 1        (32 bits, wrapping)
 ;
-; The loop is left with breakaddr and break, which needs no join: lanes that break are set aside, whoever is left
-; goes on, and when nobody is the warp unwinds to the BREAK token and all continue at its address. The two sides of
+; The loop is left with breakaddr and break, which needs no join: lanes that break are parked, the others
+; go on, and when none is left the warp unwinds to the BREAK token and all continue at its address. The two sides of
 ; the if meet with joinat and join.
 ;
 ; Launch: blocks of 256 threads in x; one parameter, the address of an array of u32.

@@ -5,7 +5,7 @@
 ;     while steps < 255 and zx^2 + zy^2 <= 4:  z = z^2 + c,  steps += 1
 ;
 ; The loop is one of DX10: it has no count and ends when its last lane has left. ALU_BREAK is the way out: lanes
-; whose PRED_SET fails become inactive until the LOOP_END that nobody wants to repeat.
+; whose PRED_SET fails become inactive until the LOOP_END that no lane repeats.
 ;
 ; In:  R0.xy, the position of the pixel's centre (x + 0.5, y + 0.5).
 ; Out: pixel 0, red: the steps as u32 (a target of format 32, number type UINT).

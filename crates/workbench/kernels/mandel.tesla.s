@@ -48,7 +48,7 @@ step:
     add rn f32 $r11 $r5 $r6
     set $c0 # le f32 $r11 $r10          ; within radius 2?
     (e $c0) bra done
-    ; Multiplications and additions stand apart: a mad of this generation truncates its product.
+    ; Multiplications and additions are separate: a mad of this generation truncates its product.
     add rn f32 $r3 $r3 $r3              ; zy = 2 * zx * zy + cy; doubling is exact
     mul rn f32 $r4 $r3 $r4
     add rn f32 $r4 $r4 $r2

@@ -180,6 +180,11 @@ enum Element {
 }
 
 impl Array {
+    /// Bytes, one after the other.
+    pub fn from_bytes(bytes: Vec<u8>) -> Array {
+        Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
@@ -201,7 +206,7 @@ impl Array {
         self.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word))
     }
 
-    /// The same numbers as another type.
+    /// Converts the numbers to another type.
     ///
     /// # Errors
     /// The first element that the type cannot hold exactly. To `f32`, numbers round as in any program; NaN stays.
@@ -325,7 +330,7 @@ impl Array {
         Array::from_json_value(&value)
     }
 
-    /// The same from a value.
+    /// Nested lists of numbers that are already parsed.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -358,7 +363,7 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Reads what may stand on a command line instead of a file: a list `1,2.5,-3`, a range `0..64` or
+    /// Reads what a command line may have instead of a file: a list `1,2.5,-3`, a range `0..64` or
     /// `0..1..0.125` (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
     ///
     /// # Errors

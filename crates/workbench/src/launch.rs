@@ -1,32 +1,97 @@
-//! Launch files, whatever the machine: parsed, asked, run.
+//! Launch files: what all machines have in common ([`Common`]), and a machine's own part ([`MachineLaunch`]).
 
-use reconverge_isa::program::UnknownIsa;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use reconverge_isa::program::{Stage, UnknownIsa};
 use reconverge_isa::{Image, Isa, Program};
+use reconverge_simt::{Mode, Options};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use crate::request::{Error, How};
-use crate::result::RunResult;
+use crate::machine::{isa_of_chip, machine};
+use crate::request::{Error, TextureValues, choose};
+use crate::result::{Expected, RunResult};
+use crate::session::Session;
 use crate::values::Files;
-use crate::{r500, r700, tesla};
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    if text.trim_start().starts_with('{') {
-        serde_json::from_str(text).map_err(|error| error.to_string())
-    } else {
-        toml::from_str(text).map_err(|error| error.to_string())
+/// What launches of all machines have.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Common {
+    /// The program's file.
+    pub program: Option<String>,
+    /// The program of this name, where the file has several.
+    pub kernel: Option<String>,
+    /// The chip, where the program's file does not state it.
+    pub chip: Option<String>,
+    /// The program type, where the program's file does not state it.
+    pub stage: Option<String>,
+    /// How many lanes; taken from the longest input when absent.
+    pub lanes: Option<usize>,
+    /// `strict` or `lenient`.
+    pub mode: Option<String>,
+    /// Instructions that a group may issue.
+    pub watchdog: Option<u64>,
+    /// Textures.
+    #[serde(default)]
+    pub texture: Vec<TextureValues>,
+    /// What must come out.
+    #[serde(default)]
+    pub expect: Vec<Expected>,
+    /// Part of the message of the trap that the program must end with, for `check`.
+    pub trap: Option<String>,
+}
+
+/// The fields of [`Common`]; the others of a launch file are the machine's.
+const COMMON: [&str; 10] =
+    ["program", "kernel", "chip", "stage", "lanes", "mode", "watchdog", "texture", "expect", "trap"];
+
+/// What a launch is made for.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// What all launches have.
+    pub common: &'a Common,
+    /// The file of the program.
+    pub image: &'a Image,
+    /// The program.
+    pub program: &'a Program,
+    /// Reads the files that the launch names.
+    pub files: &'a dyn Files,
+}
+
+impl Request<'_> {
+    /// The chip that the launch states, or the file of the program.
+    pub fn chip(&self) -> Option<&str> {
+        self.common.chip.as_deref().or(self.image.chip.as_deref())
     }
+}
+
+/// A machine's own part of a launch.
+pub trait MachineLaunch: Debug + Send + Sync {
+    /// The launch, ready.
+    ///
+    /// # Errors
+    /// A launch that does not fit the program or the machine.
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
+
+    /// Takes one option of the command line, by its name without the dashes, and its value.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
+    fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
+
+    /// Another one, as this one is.
+    fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
 /// A launch of one of the machines.
 #[derive(Clone, Debug)]
-pub enum LaunchFile {
-    /// On R500.
-    R500(r500::LaunchFile),
-    /// On R700.
-    R700(Box<r700::LaunchFile>),
-    /// On Tesla.
-    Tesla(tesla::LaunchFile),
+pub struct LaunchFile {
+    /// The machine.
+    pub isa: Isa,
+    /// What all launches have.
+    pub common: Common,
+    /// The machine's own part.
+    pub machine: Arc<dyn MachineLaunch>,
 }
 
 impl LaunchFile {
@@ -35,136 +100,158 @@ impl LaunchFile {
     /// # Errors
     /// What is wrong with the text, for people.
     pub fn parse(text: &str) -> Result<LaunchFile, String> {
-        #[derive(Deserialize)]
-        struct Header {
-            isa: Option<String>,
-        }
-        let header: Header = read(text)?;
-        let missing = || "the launch file names no machine: add a line such as isa = \"r500\"".to_owned();
-        let isa: Isa =
-            header.isa.ok_or_else(missing)?.parse().map_err(|unknown: UnknownIsa| unknown.to_string())?;
-        Ok(match isa {
-            Isa::R500 => LaunchFile::R500(read(text)?),
-            Isa::R700 => LaunchFile::R700(Box::new(read(text)?)),
-            Isa::Tesla => LaunchFile::Tesla(read(text)?),
+        let mut table: toml::Table = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| error.to_string())?
+        } else {
+            toml::from_str(text).map_err(|error| error.to_string())?
+        };
+        let isa = match table.remove("isa") {
+            Some(toml::Value::String(name)) => {
+                name.parse().map_err(|unknown: UnknownIsa| unknown.to_string())?
+            }
+            _ => return Err("the launch file names no machine: add a line such as isa = \"r500\"".to_owned()),
+        };
+        let (common, own): (toml::Table, toml::Table) =
+            table.into_iter().partition(|(name, _)| COMMON.contains(&name.as_str()));
+        let wrong = |error: toml::de::Error| error.to_string().trim_end().to_owned();
+        Ok(LaunchFile {
+            isa,
+            common: common.try_into().map_err(wrong)?,
+            machine: machine(isa).launch(own).map_err(wrong)?,
         })
     }
 
-    /// The machine.
-    pub const fn isa(&self) -> Isa {
-        match self {
-            LaunchFile::R500(_) => Isa::R500,
-            LaunchFile::R700(_) => Isa::R700,
-            LaunchFile::Tesla(_) => Isa::Tesla,
-        }
+    /// A launch that states nothing.
+    pub fn empty(isa: Isa) -> LaunchFile {
+        let machine = machine(isa).launch(toml::Table::new());
+        let machine = machine.unwrap_or_else(|error| unreachable!("no field is required: {error}"));
+        LaunchFile { isa, common: Common::default(), machine }
     }
 
-    /// The program's file.
-    pub fn program(&self) -> Option<&str> {
-        match self {
-            LaunchFile::R500(file) => file.program.as_deref(),
-            LaunchFile::R700(file) => file.program.as_deref(),
-            LaunchFile::Tesla(file) => file.program.as_deref(),
+    /// Takes one option of the command line, by its name without the dashes, and its value.
+    ///
+    /// # Errors
+    /// An option that the machine does not have, or a malformed value.
+    pub fn set(&mut self, option: &str, value: &str) -> Result<(), Error> {
+        if option == "texture" {
+            self.common.texture.push(TextureValues::of_argument(value)?);
+            return Ok(());
         }
-    }
-
-    /// The program's name in its file.
-    pub fn kernel(&self) -> Option<&str> {
-        match self {
-            LaunchFile::R500(_) => None,
-            LaunchFile::R700(file) => file.kernel.as_deref(),
-            LaunchFile::Tesla(file) => file.kernel.as_deref(),
-        }
+        let mut machine = self.machine.copy();
+        let own = Arc::get_mut(&mut machine).unwrap_or_else(|| unreachable!("it has just been made"));
+        own.set(option, value)?;
+        self.machine = machine;
+        Ok(())
     }
 
     /// The program type that the launch states.
-    pub fn stage(&self) -> Option<&str> {
-        match self {
-            LaunchFile::R500(_) => None,
-            LaunchFile::R700(file) => file.stage.as_deref(),
-            LaunchFile::Tesla(file) => file.stage.as_deref(),
-        }
+    ///
+    /// # Errors
+    /// A name of none.
+    pub fn stage(&self) -> Result<Option<Stage>, Error> {
+        let names = Stage::ALL.map(|stage| (stage.name(), stage));
+        self.common.stage.as_deref().map(|name| choose("stage", name, &names)).transpose()
     }
 
-    /// The chip.
-    pub fn chip(&self) -> Option<&str> {
-        match self {
-            LaunchFile::R500(file) => file.chip.as_deref(),
-            LaunchFile::R700(file) => file.chip.as_deref(),
-            LaunchFile::Tesla(file) => file.chip.as_deref(),
-        }
+    /// The mode that the launch states.
+    ///
+    /// # Errors
+    /// A name of none.
+    pub fn mode(&self) -> Result<Option<Mode>, Error> {
+        let names = Mode::ALL.map(|mode| (mode.name(), mode));
+        self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// The chip, for changing.
-    pub fn chip_mut(&mut self) -> &mut Option<String> {
-        match self {
-            LaunchFile::R500(file) => &mut file.chip,
-            LaunchFile::R700(file) => &mut file.chip,
-            LaunchFile::Tesla(file) => &mut file.chip,
-        }
-    }
-
-    /// `strict` or `lenient`, for changing.
-    pub fn mode_mut(&mut self) -> &mut Option<String> {
-        match self {
-            LaunchFile::R500(file) => &mut file.mode,
-            LaunchFile::R700(file) => &mut file.mode,
-            LaunchFile::Tesla(file) => &mut file.mode,
-        }
-    }
-
-    /// The instructions that may be issued, for changing.
-    pub fn watchdog_mut(&mut self) -> &mut Option<u64> {
-        match self {
-            LaunchFile::R500(file) => &mut file.watchdog,
-            LaunchFile::R700(file) => &mut file.watchdog,
-            LaunchFile::Tesla(file) => &mut file.watchdog,
-        }
-    }
-
-    /// The files that the launch names, besides its program.
-    pub fn files(&self) -> Vec<String> {
-        match self {
-            LaunchFile::R500(file) => file.files(),
-            LaunchFile::R700(file) => file.files(),
-            LaunchFile::Tesla(file) => file.files(),
-        }
-    }
-
-    /// Part of the message of the trap that the program must end with.
-    pub fn trap(&self) -> Option<&str> {
-        match self {
-            LaunchFile::R500(file) => file.trap.as_deref(),
-            LaunchFile::R700(file) => file.trap.as_deref(),
-            LaunchFile::Tesla(file) => file.trap.as_deref(),
-        }
+    /// `options` with what the launch states itself.
+    ///
+    /// # Errors
+    /// An unknown mode.
+    pub fn options(&self, options: &Options) -> Result<Options, Error> {
+        let mode = self.mode()?.unwrap_or(options.mode);
+        Ok(Options { mode, watchdog: self.common.watchdog.unwrap_or(options.watchdog), ..*options })
     }
 
     /// Whether it says what must come out.
     pub fn expects_something(&self) -> bool {
-        let outputs = match self {
-            LaunchFile::R500(file) => file.expect.len(),
-            LaunchFile::R700(file) => file.expect.len(),
-            LaunchFile::Tesla(file) => file.expect.len(),
-        };
-        outputs > 0 || self.trap().is_some()
+        !self.common.expect.is_empty() || self.common.trap.is_some()
     }
 
-    /// Runs the launch of `program`, which stands in `image`.
+    /// The launch of `program`, which `image` contains, ready.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, the others are the request's.
+    /// A launch that does not fit the program or the machine.
+    pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
+        let known = self.common.chip.as_deref().is_none_or(|chip| isa_of_chip(chip) == Some(self.isa));
+        if !known {
+            let target = crate::Target::new(self.isa, self.common.chip.as_deref());
+            target.checked().map_err(|error| Error::Machine(error.to_string()))?;
+        }
+        self.stage()?;
+        self.machine.prepare(&Request { common: &self.common, image, program, files })
+    }
+
+    /// Runs the launch of `program` and compares what it leaves with what must come out.
+    ///
+    /// # Errors
+    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
     pub fn run(
         &self,
         image: &Image,
         program: &Program,
-        how: How,
+        options: &Options,
         files: &dyn Files,
     ) -> Result<RunResult, Error> {
-        match self {
-            LaunchFile::R500(file) => r500::run(file, program, how, files),
-            LaunchFile::R700(file) => r700::run(file, program, how, files),
-            LaunchFile::Tesla(file) => tesla::run(file, image, program, how, files),
+        let options = self.options(options)?;
+        let outcome = self.prepare(image, program, files)?.run(&options)?;
+        let mut result = RunResult::of(&*outcome);
+        for expected in &self.common.expect {
+            result.compare(expected, files)?;
+        }
+        Ok(result)
+    }
+}
+
+/// The program of a name, or the only one.
+///
+/// # Errors
+/// No program, no such program, or several without a name to choose by.
+pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a Program, Error> {
+    let programs = &image.programs;
+    let names =
+        || programs.iter().filter_map(|program| program.name.as_deref()).collect::<Vec<_>>().join(", ");
+    match (kernel, &programs[..]) {
+        (_, []) => Err(Error::Machine("there is no program in this file".to_owned())),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Error::Machine(format!("several programs; choose one with --kernel: {}", names()))),
+        (Some(kernel), _) => programs
+            .iter()
+            .find(|program| program.name.as_deref() == Some(kernel))
+            .ok_or_else(|| Error::Machine(format!("no program `{kernel}`; there is {}", names()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_are_refused_with_their_path() {
+        let wrong = |text: &str| LaunchFile::parse(text).unwrap_err();
+        assert!(wrong("isa = \"r500\"\nnonsense = 1\n").contains("unknown field `nonsense`"));
+        let nested = wrong("isa = \"r500\"\n[ctm]\ndomain = [1]\nnonsense = 1\n");
+        assert!(nested.contains("unknown field `nonsense`") && nested.contains("in `ctm`"), "{nested}");
+        let typed = wrong("isa = \"tesla\"\nlanes = \"many\"\n");
+        assert!(typed.contains("in `lanes`"), "{typed}");
+        // What only another machine has is unknown as well.
+        assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown field `grid`"));
+    }
+
+    #[test]
+    fn every_common_field_is_listed() {
+        for name in COMMON {
+            let table: toml::Table = format!("{name} = 1").parse().unwrap();
+            let known = table.try_into::<Common>().is_err() || matches!(name, "lanes" | "watchdog");
+            assert!(known, "{name} is no field");
         }
     }
 }

@@ -1,10 +1,11 @@
-//! The one interface behind every front end: programs from files, text, runs, results.
+//! The one interface behind every front end: machines, programs from files, launches, runs.
 //!
+//! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
 //! * [`open()`]: a file's bytes to programs with their machine.
-//! * [`text`]: disassemble, assemble, explain, for whichever machine.
-//! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: what each
-//!   machine's launch says, and runs.
-//! * [`kernels`]: the two divergent kernels that `bench` runs, for every machine.
+//! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
+//!   machines, each with its own part of a launch.
+//! * [`session`]: a launch that is ready, and what a run leaves.
+//! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
@@ -12,15 +13,20 @@
 pub mod array;
 pub mod kernels;
 pub mod launch;
+pub mod listing;
+pub mod machine;
 pub mod manifest;
 pub mod open;
 pub mod r500;
 pub mod r700;
 pub mod request;
 pub mod result;
+pub mod session;
 pub mod tesla;
-pub mod text;
+pub mod trace;
 pub mod values;
 
+pub use listing::{Listing, Style};
+pub use machine::{Machine, Target, machine, round_trip};
 pub use open::{Known, Opened, open};
-pub use text::{Listing, Target, round_trip};
+pub use session::{Outcome, Session};

@@ -2,19 +2,17 @@
 //! that must be left.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use reconverge_isa::{Image, Program};
-use reconverge_simt::Options;
-use reconverge_simt::Statistics;
-use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Compute, Launch, LaunchError};
+use reconverge_isa::{Image, Isa};
+use reconverge_simt::{Options, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::request::{Error, How, mode};
+use crate::launch::{Common, LaunchFile, choose_program};
+use crate::request::Error;
 use crate::result::{RunResult, difference};
-use crate::tesla::{chip, finished, impossible};
+use crate::tesla::launch::{BufferValues, ConstantValues, Launch, ParamValue};
 use crate::values::Files;
 
 /// A run manifest.
@@ -122,57 +120,34 @@ impl Manifest {
         Some(serde_json::from_value(value).map_err(|error| error.to_string()))
     }
 
-    /// The files with the contents of buffers, relative to the manifest.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        let inits = self.buffers.iter().filter_map(|buffer| buffer.init_file.as_deref());
-        inits.chain(self.expect.iter().map(|expect| expect.file.as_str()))
-    }
-
     /// Runs the launches on the programs of `image` and compares what they leave. The outputs are the buffers.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, the others are the manifest's.
-    pub fn run(
-        &self,
-        image: &Image,
-        mode_name: Option<&str>,
-        how: How,
-        files: &dyn Files,
-    ) -> Result<RunResult, Error> {
-        let (mode, engine, level) = (mode(mode_name)?, how.engine(), how.level);
-        let options = Options { mode, engine, level, ..Options::default() };
-        let chip = chip(Some(&self.arch))?;
-        let mut memory = self.memory(files)?;
+    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the manifest's.
+    pub fn run(&self, image: &Image, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
+        let mut buffers = self.memory(files)?;
         let mut result = RunResult::default();
         for launch in &self.launches {
-            let program = self.program(image, launch)?;
-            let compute = self.compute(launch, image, program, chip, memory)?;
-            let outcome = finished(reconverge_tesla::run::run(Launch::Compute(compute), program, &options))?;
-            result.statistics.add(&outcome.statistics);
-            result.report.add(&outcome.report);
-            memory = outcome.memory;
+            let program = match &launch.kernel {
+                None => image.programs.first(),
+                Some(_) => Some(choose_program(image, launch.kernel.as_deref())?),
+            };
+            let program = program.ok_or_else(|| Error::Machine("the file has no program".to_owned()))?;
+            let left = self.launch(launch, &buffers)?.run(image, program, options, files)?;
+            result.statistics.add(&left.statistics);
+            result.report.add(&left.report);
+            result.shares.add(&left.shares);
+            result.findings.extend(left.findings);
+            for (buffer, (_, array)) in buffers.iter_mut().zip(left.outputs) {
+                buffer.values = array.into();
+            }
         }
-        self.compare(&memory, &mut result, files)?;
+        self.compare(&buffers, &mut result, files)?;
         Ok(result)
     }
 
-    fn program<'a>(&self, image: &'a Image, launch: &LaunchEntry) -> Result<&'a Program, Error> {
-        let found = match &launch.kernel {
-            None => image.programs.first(),
-            Some(name) => image.programs.iter().find(|program| program.name.as_deref() == Some(name)),
-        };
-        found.ok_or_else(|| Error::Name {
-            place: "kernel".to_owned(),
-            found: launch.kernel.clone().unwrap_or_default(),
-            help: {
-                let names: Vec<&str> =
-                    image.programs.iter().filter_map(|program| program.name.as_deref()).collect();
-                format!("the file has {}", names.join(", "))
-            },
-        })
-    }
-
-    fn memory(&self, files: &dyn Files) -> Result<Memory, Error> {
+    /// The first contents of memory.
+    fn memory(&self, files: &dyn Files) -> Result<Vec<BufferValues>, Error> {
         let buffers = self.buffers.iter().map(|buffer| {
             let wrong = |why: String| Error::Machine(format!("buffer {}: {why}", buffer.name));
             if buffer.bytes > BUFFER_LIMIT {
@@ -184,48 +159,37 @@ impl Manifest {
                 (None, Some(other)) => return Err(wrong(format!("init `{other}`; only `zero` is known"))),
             };
             bytes.resize(buffer.bytes, 0);
-            Ok(Buffer { address: buffer.address, bytes })
+            let (name, address) = (buffer.name.clone(), buffer.address);
+            Ok(BufferValues { name, address, values: Array::from_bytes(bytes).into() })
         });
-        let buffers = buffers.collect::<Result<_, Error>>()?;
-        Memory::new(buffers).map_err(|error| impossible(LaunchError::Memory(error)))
+        buffers.collect()
     }
 
-    fn compute(
-        &self,
-        launch: &LaunchEntry,
-        image: &Image,
-        program: &Program,
-        chip: Chip,
-        memory: Memory,
-    ) -> Result<Compute, Error> {
-        let mut compute = Compute::of(program, chip).map_err(impossible)?;
-        let constants = &mut compute.setup.constants;
-        for block in image.constants_of(program) {
-            if !constants.place(block.bank as usize, block.offset as usize, &block.bytes) {
-                return Err(impossible(LaunchError::Constants { bank: block.bank, offset: block.offset }));
-            }
-        }
+    /// One of the launches, on memory as it is before it.
+    fn launch(&self, entry: &LaunchEntry, buffers: &[BufferValues]) -> Result<LaunchFile, Error> {
+        let mut constant = Vec::new();
         for (bank, digits) in self.constants.iter().chain(&self.user_constants) {
             let number = bank.strip_prefix('c').and_then(|digits| digits.parse().ok());
-            let placed =
-                number.zip(hex_bytes(digits)).is_some_and(|(bank, bytes)| constants.place(bank, 0, &bytes));
-            if !placed {
-                return Err(Error::Machine(format!(
-                    "constants {bank}: not a bank c0 to c15 with hexadecimal bytes"
-                )));
-            }
+            let (bank, bytes) = number.zip(hex_bytes(digits)).ok_or_else(|| {
+                Error::Machine(format!("constants {bank}: not a bank c0 to c15 with hexadecimal bytes"))
+            })?;
+            constant.push(ConstantValues { bank, offset: 0, values: Array::from_bytes(bytes).into() });
         }
-        let side = |sizes: &[u32], axis: usize| sizes.get(axis).copied().unwrap_or(1);
-        compute.grid = [0, 1].map(|axis| side(&launch.grid, axis));
-        compute.block = [0, 1, 2].map(|axis| side(&launch.block, axis));
-        compute.dynamic_shared = launch.dynamic_shared_bytes;
-        compute.params = self.parameters(launch)?;
-        compute.memory = memory;
-        Ok(compute)
+        let own = Launch {
+            grid: entry.grid.clone(),
+            block: entry.block.clone(),
+            shared: Some(entry.dynamic_shared_bytes),
+            param: self.parameters(entry)?,
+            buffer: buffers.to_vec(),
+            constant,
+            ..Launch::default()
+        };
+        let common = Common { chip: Some(self.arch.clone()), ..Common::default() };
+        Ok(LaunchFile { isa: Isa::Tesla, common, machine: Arc::new(own) })
     }
 
-    fn parameters(&self, launch: &LaunchEntry) -> Result<Vec<u8>, Error> {
-        let mut area = Vec::new();
+    fn parameters(&self, launch: &LaunchEntry) -> Result<Vec<ParamValue>, Error> {
+        let mut params = Vec::new();
         for param in &launch.params {
             let wrong = |why: &str| Error::Machine(format!("parameter {}: {why}", param.name));
             let number = param.value.as_ref();
@@ -243,18 +207,26 @@ impl Manifest {
                 ParamKind::U32 | ParamKind::S32 | ParamKind::U64 | ParamKind::S64 => integer(),
             };
             let value = value.ok_or_else(|| wrong("it has no value of its kind"))?;
-            let end = param.offset.saturating_add(param.bytes);
-            if !(1..=8).contains(&param.bytes) || end > reconverge_tesla::launch::MOST_SHARED as usize {
-                return Err(wrong("it does not lie in the parameter area"));
-            }
-            area.resize(area.len().max(end), 0);
-            area[param.offset..end].copy_from_slice(&value.to_le_bytes()[..param.bytes]);
+            let offset = u32::try_from(param.offset).ok().filter(|_| (1..=8).contains(&param.bytes));
+            let offset = offset.ok_or_else(|| wrong("it does not lie in the parameter area"))?;
+            let bytes = value.to_le_bytes()[..param.bytes].to_vec();
+            params.push(ParamValue {
+                name: param.name.clone(),
+                value: Some(Array::from_bytes(bytes).into()),
+                offset: Some(offset),
+                ..ParamValue::default()
+            });
         }
-        Ok(area)
+        Ok(params)
     }
 
-    fn compare(&self, memory: &Memory, result: &mut RunResult, files: &dyn Files) -> Result<(), Error> {
-        for buffer in &self.buffers {
+    fn compare(
+        &self,
+        memory: &[BufferValues],
+        result: &mut RunResult,
+        files: &dyn Files,
+    ) -> Result<(), Error> {
+        for (buffer, left) in self.buffers.iter().zip(memory) {
             let elem = self
                 .expect
                 .iter()
@@ -262,7 +234,7 @@ impl Manifest {
                 .map(|expect| expect.elem.as_str());
             let dtype = elem.and_then(element).filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes()));
             let dtype = dtype.unwrap_or(Dtype::U8);
-            let bytes = memory.bytes(buffer.address, buffer.bytes).unwrap_or_default().to_vec();
+            let bytes = left.values.load(&buffer.name, files)?.bytes;
             let shape = vec![bytes.len() / dtype.bytes()];
             result.outputs.push((buffer.name.clone(), Array { dtype, shape, bytes }));
         }
@@ -271,14 +243,12 @@ impl Manifest {
             let wrong = |why: String| Error::Machine(format!("{place}: {why}"));
             let dtype =
                 element(&expect.elem).ok_or_else(|| wrong(format!("element type `{}`", expect.elem)))?;
-            let buffer = self.buffers.iter().find(|buffer| buffer.name == expect.buffer);
-            let buffer = buffer.ok_or_else(|| wrong("there is no such buffer".to_owned()))?;
+            let found = result.outputs.iter().find(|(name, _)| *name == expect.buffer);
+            let (_, found) = found.ok_or_else(|| wrong("there is no such buffer".to_owned()))?;
             let end = expect.offset.saturating_add(expect.bytes);
-            if end > buffer.bytes {
-                return Err(wrong(format!("it ends at byte {end} of {}", buffer.bytes)));
-            }
+            let found = found.bytes.get(expect.offset..end);
             let found =
-                memory.bytes(buffer.address, buffer.bytes).unwrap_or_default()[expect.offset..end].to_vec();
+                found.ok_or_else(|| wrong(format!("it ends at byte {end}, beyond the buffer")))?.to_vec();
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;

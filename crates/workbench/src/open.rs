@@ -6,14 +6,14 @@ use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Image, Isa};
 use thiserror::Error;
 
-use crate::text::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
+use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
 
 /// A file that has been read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     /// The machine and chip.
     pub target: Target,
-    /// Its programs and what their container told.
+    /// Its programs and what their container states.
     pub image: Image,
     /// Warnings of the assembler, for sources.
     pub warnings: Vec<Diagnostic>,
@@ -36,13 +36,13 @@ pub enum OpenError {
     /// The container is damaged or unknown.
     #[error(transparent)]
     Container(#[from] reconverge_container::Error),
-    /// Nothing tells the machine, or another one was asked for.
+    /// The machine is unknown, or the target cannot be.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The file is for another machine than asked for.
     #[error("this is a program for {found}, not for {asked}: leave --isa out, or say --isa {found}")]
     OtherMachine {
-        /// The machine that the container tells.
+        /// The machine that the container names.
         found: Isa,
         /// The machine asked for.
         asked: Isa,

@@ -1,9 +1,10 @@
-//! What launches of all machines have in common: errors, textures, names to choose from.
+//! Parts of launches that all machines share: errors, textures, numbers by lane, values of options.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
+use reconverge_isa::Isa;
 use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
-use reconverge_simt::{Engine, Level as SimdLevel, Mode};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -43,49 +44,40 @@ pub enum Error {
     /// A name that is not one of a list.
     #[error("{place}: unknown value `{found}`: {help}")]
     Name {
-        /// Where it stands.
+        /// The place that has it.
         place: String,
-        /// What stands there.
+        /// The name.
         found: String,
         /// What would fit.
         help: String,
     },
-    /// The engines that were to run in lockstep disagree: a mistake of this program, not of the one that runs.
+    /// The program does not assemble, or cannot be loaded.
+    #[error("{0}")]
+    Program(String),
+    /// An option of the command line that the machine does not have.
+    #[error("--{option} is not for {isa} programs")]
+    Option {
+        /// Its name.
+        option: String,
+        /// The machine.
+        isa: Isa,
+    },
+    /// The engines that run in lockstep differ: a defect of one of them, not of the program.
     #[error("{0}")]
     Differ(String),
-    /// The program did what is forbidden or undefined.
+    /// The program does what is forbidden or undefined.
     #[error("{0}")]
     Trap(String),
-}
-
-/// How to run, besides what a launch says itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct How {
-    /// Which engine runs; the fast one when absent. Results do not depend on it.
-    pub engine: Option<Engine>,
-    /// What the fast engine computes with; the most that the processor has when absent. Results do not depend on it.
-    pub level: Option<SimdLevel>,
-}
-
-impl How {
-    /// The engine that runs.
-    pub fn engine(self) -> Engine {
-        self.engine.unwrap_or(Engine::Fast)
-    }
-}
-
-impl From<Engine> for How {
-    fn from(engine: Engine) -> How {
-        How { engine: Some(engine), level: None }
-    }
 }
 
 /// A texture of one level.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
-    /// 0 to 15.
+    /// 0 to 15; on R700 the number of the resource.
     pub unit: u8,
+    /// The number of the sampler, where it is not that of the resource (R700).
+    pub sampler: Option<u8>,
     /// Width; width and height; or width, height and depth.
     pub size: Vec<u32>,
     /// Six square faces.
@@ -100,6 +92,17 @@ pub struct TextureValues {
 }
 
 impl TextureValues {
+    /// `UNIT=VALUES:8x8`, as the command line has it.
+    pub(crate) fn of_argument(text: &str) -> Result<TextureValues, Error> {
+        let (name, rest) = assignment("texture", text)?;
+        let wrong = |why: String| Error::Machine(format!("--texture {text}: {why}"));
+        let unit = name.parse().map_err(|_| wrong(format!("`{name}` is not a unit; 0 to 15 fits here")))?;
+        let (values, size) =
+            rest.rsplit_once(':').ok_or_else(|| wrong("UNIT=VALUES:8x8 is the form".to_owned()))?;
+        let (texels, size) = (Values::Text(values.to_owned()), sizes(size)?);
+        Ok(TextureValues { unit, sampler: None, size, cube: false, texels, filter: None, wrap: None })
+    }
+
     /// The image, and a sampler for all three coordinates alike.
     ///
     /// # Errors
@@ -165,15 +168,56 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// `strict` when nothing is said.
+/// One to four numbers a lane, or one to four for all lanes.
 ///
 /// # Errors
-/// Another name.
-pub(crate) fn mode(name: Option<&str>) -> Result<Mode, Error> {
-    match name {
-        None => Ok(Mode::Strict),
-        Some(name) => choose("mode", name, &[("strict", Mode::Strict), ("lenient", Mode::Lenient)]),
+/// Another number of them, or elements that are not of 32 bits.
+pub(crate) fn per_lane(place: &str, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
+    let words: Vec<u32> = array.words().collect();
+    let count = words.len();
+    if array.dtype.bytes() == 4 {
+        if lanes > 0 && count.is_multiple_of(lanes) && (1..=4).contains(&(count / lanes)) {
+            return Ok(words.chunks(count / lanes).map(|lane| channels(lane.iter().copied())).collect());
+        }
+        if (1..=4).contains(&count) {
+            return Ok(vec![channels(words.into_iter()); lanes]);
+        }
     }
+    let wanted = format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes, of 32 bits each,");
+    Err(Error::Count { place: place.to_owned(), found: count, wanted })
+}
+
+/// The output that says which lanes were killed, if any was.
+pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
+    let bytes: Vec<u8> = lanes.map(u8::from).collect();
+    let shape = vec![bytes.len()];
+    bytes.contains(&1).then(|| ("killed".to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
+}
+
+/// `NAME=VALUE`, the form of an option's value.
+///
+/// # Errors
+/// There is no `=`.
+pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Error> {
+    let form = || Error::Machine(format!("--{option} {text}: NAME=VALUE is the form"));
+    text.split_once('=').ok_or_else(form)
+}
+
+/// `8x8`, the form of a size.
+///
+/// # Errors
+/// Another form.
+pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
+    let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
+    sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; 64 or 8x8 fits here")))
+}
+
+/// A number that an option gives.
+///
+/// # Errors
+/// Text that is no such number.
+pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: a number fits here")))
 }
 
 /// Up to four words as r, g, b, a; the rest 0.

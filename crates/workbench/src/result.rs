@@ -1,10 +1,11 @@
 //! What a run gives back, whatever the machine.
 
-use reconverge_simt::Statistics;
 use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
+use crate::session::Outcome;
 use crate::values::{Files, Values, ValuesError};
 
 /// What must come out of a run.
@@ -24,7 +25,7 @@ pub struct Expected {
 }
 
 /// What a run gives.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// Arrays by name.
     pub outputs: Vec<(String, Array)>,
@@ -32,11 +33,29 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// The fast engine's instructions by path, after a run in lockstep.
+    pub shares: Shares,
+    /// What strict mode objects to in how the program ended.
+    pub findings: Vec<String>,
     /// Expectations that were not met, in words.
     pub mismatches: Vec<String>,
 }
 
 impl RunResult {
+    /// What a run leaves, before anything is compared.
+    pub fn of(outcome: &dyn Outcome) -> RunResult {
+        let (statistics, report) = (outcome.statistics(), outcome.report().clone());
+        let findings = outcome.finding().into_iter().collect();
+        RunResult {
+            outputs: outcome.outputs(),
+            statistics,
+            report,
+            shares: outcome.shares(),
+            findings,
+            mismatches: Vec::new(),
+        }
+    }
+
     /// Compares an output with what must come out; a difference is added to the mismatches.
     ///
     /// # Errors

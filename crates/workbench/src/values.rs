@@ -1,5 +1,7 @@
 //! Where the numbers of an input come from: a file, or what is written in place.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -14,6 +16,15 @@ pub enum Values {
     Text(String),
     /// Nested lists of numbers.
     Lists(serde_json::Value),
+    /// Numbers with their type, which no file states: what is lowered to a launch has them.
+    #[serde(skip)]
+    Array(Arc<Array>),
+}
+
+impl From<Array> for Values {
+    fn from(array: Array) -> Values {
+        Values::Array(Arc::new(array))
+    }
 }
 
 /// Files that a request names; the front end reads them.
@@ -23,6 +34,16 @@ pub trait Files {
     /// # Errors
     /// A message for people, without the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
+}
+
+/// No files: a launch that names none needs none.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err("no such file".to_owned())
+    }
 }
 
 /// Numbers that cannot be had.
@@ -53,15 +74,11 @@ pub enum ValuesError {
 }
 
 impl Values {
-    /// The file that is named, if one is.
-    pub fn file(&self) -> Option<&str> {
+    /// What names the numbers in messages.
+    fn what(&self) -> &str {
         match self {
-            Values::Lists(_) => None,
-            Values::Text(text) => match file_kind(text)? {
-                FileKind::Npy | FileKind::Json => Some(text),
-                FileKind::Bin(file, _) => Some(file),
-                FileKind::Literal(..) => None,
-            },
+            Values::Text(text) => text,
+            Values::Lists(_) | Values::Array(_) => "the list",
         }
     }
 
@@ -70,9 +87,10 @@ impl Values {
     /// # Errors
     /// See [`ValuesError`].
     pub fn load(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
-        let (what, result) = match self {
-            Values::Lists(lists) => ("the list".to_owned(), Array::from_json_value(lists)),
-            Values::Text(text) => (text.clone(), {
+        let result = match self {
+            Values::Array(array) => Ok(Array::clone(array)),
+            Values::Lists(lists) => Array::from_json_value(lists),
+            Values::Text(text) => {
                 let read = |file: &str| {
                     files.read(file).map_err(|why| ValuesError::File {
                         place: place.to_owned(),
@@ -89,26 +107,27 @@ impl Values {
                     }
                     None => Array::from_literal(text),
                 }
-            }),
+            }
         };
-        result.map_err(|error| ValuesError::Content { place: place.to_owned(), what, error })
+        result.map_err(|error| self.wrong(place, error))
     }
 
-    /// The same numbers as `dtype`.
+    fn wrong(&self, place: &str, error: ArrayError) -> ValuesError {
+        ValuesError::Content { place: place.to_owned(), what: self.what().to_owned(), error }
+    }
+
+    /// The numbers, converted to `dtype`.
     ///
     /// # Errors
     /// See [`ValuesError`]; also the first number that the type cannot hold.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
-        let what = match self {
-            Values::Text(text) => text.clone(),
-            Values::Lists(_) => "the list".to_owned(),
-        };
         let array = self.load(place, files)?;
-        array.convert(dtype).map_err(|error| ValuesError::Content { place: place.to_owned(), what, error })
+        if array.dtype == dtype {
+            return Ok(array);
+        }
+        array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
-}
 
-impl Values {
     /// The numbers as a program's memory holds them: of the type that is stated (by the file, or behind `:`), and
     /// otherwise 32 bits wide, `i32`, `u32` or `f32`.
     ///
@@ -117,6 +136,7 @@ impl Values {
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let array = self.load(place, files)?;
         let stated = match self {
+            Values::Array(_) => true,
             Values::Lists(_) => false,
             Values::Text(text) => match file_kind(text) {
                 Some(FileKind::Npy | FileKind::Bin(..) | FileKind::Literal(..)) => true,

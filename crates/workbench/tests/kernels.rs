@@ -1,8 +1,10 @@
 //! The bundled kernels: every lane against a direct evaluation, all lanes against the golden hashes.
 
 use reconverge_isa::Isa;
-use reconverge_simt::{Engine, Mode};
-use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, LANES, Prepared, find, hash};
+use reconverge_simt::{Engine, Options};
+use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, LANES, find, hash};
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::trace::Streamed;
 
 fn mandel(lane: u32) -> u32 {
     let cx = (lane % 1024) as f32 * (3.0 / 1024.0) - 2.0;
@@ -31,17 +33,21 @@ fn evaluation(kernel: &Kernel) -> fn(u32) -> u32 {
     match kernel.name {
         "mandel" => mandel,
         "collatz" => collatz,
-        other => panic!("nobody knows what {other} computes"),
+        other => panic!("there is no evaluation of {other}"),
     }
+}
+
+fn on(engine: Engine) -> Options {
+    Options { engine, ..Options::default() }
 }
 
 /// The first lanes of a kernel against the evaluation; gives their counts.
 #[track_caller]
-fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
+fn evaluated(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
     let prepared = kernel.prepare(lanes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let left = prepared.run(Engine::Reference.into()).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let (counts, statistics) = (left.counts().expect("counts"), left.statistics());
+    let outcome = prepared.run(&on(Engine::Reference)).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (counts, statistics) = (kernel.counts(&*outcome).expect("counts"), outcome.statistics());
     let lane = evaluation(kernel);
     let wrong = (0..lanes).find(|&at| counts[at as usize] != lane(at));
     assert_eq!(wrong.map(|at| (at, counts[at as usize], lane(at))), None, "{what}: lane, found, expected");
@@ -53,7 +59,7 @@ fn judge(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
 fn every_kernel_equals_a_direct_evaluation_of_each_lane() {
     for kernel in &KERNELS {
         // The first rows of the picture are nearly uniform.
-        judge(kernel, 1 << 14, if kernel.name == "mandel" { 10 } else { 10_000 });
+        evaluated(kernel, 1 << 14, if kernel.name == "mandel" { 10 } else { 10_000 });
     }
 }
 
@@ -62,7 +68,7 @@ fn every_kernel_equals_a_direct_evaluation_of_each_lane() {
 #[test]
 fn a_quarter_of_the_picture_equals_a_direct_evaluation_of_each_lane() {
     for kernel in KERNELS.iter().filter(|kernel| kernel.name == "mandel") {
-        assert!(judge(kernel, 1 << 18, 5_000).contains(&255));
+        assert!(evaluated(kernel, 1 << 18, 5_000).contains(&255));
     }
 }
 
@@ -78,13 +84,16 @@ fn the_evaluations_give_the_golden_hashes() {
 fn a_trace_is_the_same_on_both_engines_and_changes_nothing() {
     for kernel in &KERNELS {
         let prepared = kernel.prepare(1 << 12).unwrap();
-        let untraced = prepared.clone().run(Engine::Fast.into()).unwrap();
-        let [fast, reference] = [Engine::Fast, Engine::Reference]
-            .map(|engine| prepared.clone().run_traced(engine.into()).unwrap());
+        let untraced = RunResult::of(&*prepared.copy().run(&on(Engine::Fast)).unwrap());
+        let traced = [Engine::Fast, Engine::Reference].map(|engine| {
+            let mut trace = Streamed::default();
+            let outcome = prepared.copy().run_traced(&on(engine), &mut trace).unwrap();
+            (RunResult::of(&*outcome), trace.steps())
+        });
         let what = format!("{} on {}", kernel.name, kernel.isa);
-        assert!(fast.0 == untraced && reference.0 == untraced, "{what}");
-        assert_eq!(fast.1, reference.1, "{what}");
-        assert!(fast.1 > 500, "{what}: {}", fast.1);
+        assert!(traced.iter().all(|(result, _)| *result == untraced), "{what}");
+        assert_eq!(traced[0].1, traced[1].1, "{what}");
+        assert!(traced[0].1 > 500, "{what}: {}", traced[0].1);
     }
 }
 
@@ -97,22 +106,16 @@ fn what_is_no_launch_is_refused() {
     }
     let tesla = find(Isa::Tesla, "mandel").unwrap();
     assert!(matches!(tesla.prepare(255), Err(KernelError::Lanes(255))));
-    assert_eq!(find(Isa::R500, "collatz"), None);
+    assert!(find(Isa::R500, "collatz").is_none());
 }
 
 #[test]
 fn no_kernel_breaks_a_rule_of_its_machine() {
     for kernel in &KERNELS {
-        match kernel.prepare(256).unwrap() {
-            Prepared::R500 { setup, .. } => {
-                assert!(setup.slots().all(|(_, slot)| slot.violations.is_empty()), "{}", kernel.name);
-            }
-            Prepared::R700 { program, launch, .. } => {
-                let findings = reconverge_r700::lint::lint(&program.words, launch.chip);
-                assert!(findings.is_empty(), "{}: {findings:?}", kernel.name);
-            }
-            // What Tesla forbids traps in strict mode, in which the kernels run.
-            Prepared::Tesla { options, .. } => assert_eq!(options.mode, Mode::Strict),
+        let opened = kernel.open().unwrap();
+        for program in &opened.image.programs {
+            let findings = opened.target.machine().lint(&opened.target, program).unwrap();
+            assert!(findings.is_empty(), "{} on {}: {findings:?}", kernel.name, kernel.isa);
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use reconverge_simt::{Engine, Level, Mode};
+use reconverge_simt::{Engine, Level, Options};
 use reconverge_testkit::shared;
-use reconverge_workbench::request::How;
 use reconverge_workbench::result::RunResult;
 
 use super::cases;
@@ -29,8 +28,8 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     for case in files.iter().flat_map(|file| cases(file)) {
         count += 1;
         for (engine, level) in ways.iter().copied() {
-            let how = How { engine: Some(engine), level };
-            let verdict = case.judge(&Settings { how, ..Settings::default() });
+            let options = Options { engine, level, ..Options::default() };
+            let verdict = case.judge(&Settings { options, ..Settings::default() });
             if verdict != Verdict::PASSED {
                 wrong.push(format!("{} ({engine}): {verdict:?}", case.name));
             }
@@ -51,10 +50,9 @@ fn run_manifests_leave_the_same_on_every_engine() {
             panic!("{}: not a run manifest", file.display())
         };
         let on = |engine, level| {
-            let how = How { engine: Some(engine), level };
-            let result =
-                case.run(Mode::Strict, how).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-            let RunResult { outputs, statistics, report, mismatches } = result;
+            let options = Options { engine, level, ..Options::default() };
+            let result = case.run(&options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let RunResult { outputs, statistics, report, mismatches, .. } = result;
             assert!(mismatches.is_empty(), "{}: {}", file.display(), mismatches[0]);
             (outputs, statistics, report)
         };

@@ -1,17 +1,21 @@
 //! Lanes do not depend on each other: any of them leave alone, or with some of the others, what they leave all together,
-//! on every engine. They then diverge elsewhere, and stand at other places of their group.
+//! on every engine. They then diverge elsewhere, and have other places in their group.
 
+use std::any::Any;
 use std::fmt::Debug;
-use std::sync::Arc;
 
+use reconverge_isa::Isa;
 use reconverge_r500::outputs::LaneOutput;
-use reconverge_r500::setup::Setup;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::Stage;
 use reconverge_r700::outcome::Outcome;
-use reconverge_simt::{Mode, Options};
+use reconverge_simt::{Mode, Options, Shares};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{EventLog, everywhere, shared};
+use reconverge_workbench::r500::launch::{Pixels, PixelsOutcome};
+use reconverge_workbench::r700::launch::{Waves, WavesOutcome};
+use reconverge_workbench::tesla::launch::Grid;
+use reconverge_workbench::{Session, Target};
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -28,7 +32,7 @@ trait Lanes: Sized {
 
     fn count(&self) -> usize;
 
-    /// The same with these lanes only.
+    /// The case with these lanes only.
     fn only(&self, lanes: &[usize]) -> Self;
 
     /// What the lanes leave, those of one run behind those of another, after seeing that it is the same
@@ -68,11 +72,11 @@ impl Lanes for R500Case {
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
         use reconverge_r500::run::{run, run_observed};
-        let setup = Arc::new(Setup::new(&self.program.program()).map_err(|error| error.to_string())?);
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
+            let Pixels { setup, launch } = prepared(self.prepare(&image, case_run));
             let on = |engine, level, log: Option<&mut EventLog>| {
-                let launch = self.launch(case_run).map_err(Trouble::say)?;
                 let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
                 let outcome = match log {
                     Some(log) => run_observed(&setup, &launch, &options, log),
@@ -81,11 +85,18 @@ impl Lanes for R500Case {
                 outcome.map_err(|error| error.to_string())
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name))?;
+            let outcome = PixelsOutcome { outcome, shares: Shares::default() };
             self.compare(case_run, &outcome)?;
-            left.extend(outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
+            left.extend(outcome.outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
         }
         Ok(left)
     }
+}
+
+/// The machine's own session in what was prepared.
+fn prepared<S: 'static>(session: Result<Session, Trouble>) -> S {
+    let session: Box<dyn Any> = session.expect("a launch that can be").into_ready();
+    *session.downcast().expect("the machine's own session")
 }
 
 impl Lanes for TeslaCase {
@@ -100,24 +111,22 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_simt::Options;
-        use reconverge_tesla::launch::Launch;
         use reconverge_tesla::run::{run, run_observed};
-        let program = self.program()?;
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
-            let launch = Launch::Fragment(self.fragment(case_run).map_err(Trouble::say)?);
+            let grid: Grid = prepared(self.prepare(&image, case_run));
             let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, ..Options::default() };
                 match log {
-                    Some(log) => run_observed(launch.clone(), &program, &options, log),
-                    None => run(launch.clone(), &program, &options),
+                    Some(log) => run_observed(grid.launch.clone(), &grid.program, &options, log),
+                    None => run(grid.launch.clone(), &grid.program, &options),
                 }
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name));
-            let outcome = outcome.map_err(|error| error.to_string())?;
+            let outcome = grid.left(outcome.map_err(|error| error.to_string())?);
             self.compare(case_run, &outcome)?;
-            left.extend(outcome.lanes);
+            left.extend(outcome.outcome.lanes);
         }
         Ok(left)
     }
@@ -135,12 +144,9 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
 }
 
 /// An R700 program on every engine, in strict mode.
-fn run_r700(
-    name: &str,
-    program: &reconverge_isa::Program,
-    launch: &reconverge_r700::launch::Launch,
-) -> Result<Outcome, String> {
+fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
     use reconverge_r700::run::{run, run_observed};
+    let Waves { program, launch, .. } = waves;
     let on = |engine, level, log: Option<&mut EventLog>| {
         let options = Options { engine, level, ..Options::default() };
         match log {
@@ -148,7 +154,8 @@ fn run_r700(
             None => run(program, launch, &options),
         }
     };
-    everywhere(on, |result| format!("{name}: {result:?}")).map_err(|trap| trap.to_string())
+    let outcome = everywhere(on, |result| format!("{name}: {result:?}"));
+    Ok(waves.left(outcome.map_err(|error| error.to_string())?))
 }
 
 impl Lanes for R700Case {
@@ -163,14 +170,14 @@ impl Lanes for R700Case {
     }
 
     fn left(&self) -> Result<Vec<Exports>, String> {
-        let program = self.program();
+        let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
-            let launch = self.launch(case_run).map_err(Trouble::say)?;
-            assert_eq!(launch.stage, Stage::Pixel);
-            let outcome = run_r700(&self.name, &program, &launch)?;
+            let waves: Waves = prepared(self.prepare(&image, case_run));
+            assert_eq!(waves.launch.stage, Stage::Pixel);
+            let outcome = run_r700(&self.name, &waves)?;
             self.compare(case_run, &outcome)?;
-            left.extend(exports(&outcome));
+            left.extend(exports(&outcome.outcome));
         }
         Ok(left)
     }
@@ -197,14 +204,16 @@ impl Lanes for LlvmCase {
     }
 
     fn left(&self) -> Result<Vec<Exports>, String> {
-        let launch = self.launch().map_err(Trouble::say)?;
-        let outcome = run_r700(&self.id, &self.program(), &launch)?;
+        let image = self.image();
+        let target = Target::new(Isa::R700, Some("rv770"));
+        let waves: Waves = prepared(self.prepare(&target, &image).map_err(Trouble::Wrong));
+        let outcome = run_r700(&self.id, &waves)?;
         self.compare(&outcome)?;
-        Ok(exports(&outcome))
+        Ok(exports(&outcome.outcome))
     }
 }
 
-/// Judges all lanes, then each set of them that `sets` gives for that many.
+/// Runs all lanes, then each set of them that `sets` gives for that many.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {

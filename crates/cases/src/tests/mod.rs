@@ -3,13 +3,15 @@
 mod engines;
 mod lanes;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{Case, Folder, read};
 
-struct Disk<'a>(&'a Path);
+#[derive(Debug)]
+struct Disk(PathBuf);
 
-impl Folder for Disk<'_> {
+impl Folder for Disk {
     fn read(&self, relative: &str) -> Option<Vec<u8>> {
         std::fs::read(self.0.parent()?.join(relative)).ok()
     }
@@ -20,6 +22,7 @@ impl Folder for Disk<'_> {
 }
 
 fn cases(path: &Path) -> Vec<Case> {
+    let folder: Arc<dyn Folder> = Arc::new(Disk(path.to_owned()));
     let bytes = std::fs::read(path).expect("the file is there");
-    read(&path.display().to_string(), &bytes, &Disk(path), None).expect("a file of cases")
+    read(&path.display().to_string(), &bytes, &folder, None).expect("a file of cases")
 }

@@ -110,7 +110,8 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let tables = lanes.tables;
-        let GeneralOperands { inst, src_high, dst_high } = &tables.generals[operation.number as usize];
+        let &GeneralOperands { ref op, modifiers, writes_flags, src_high, dst_high } =
+            &tables.generals[operation.number as usize];
         let low = operands::<true, false>(lanes, operation);
         let high = src_high.map(|place| lanes.row(place));
         let carry = *lanes.c(operation.c);
@@ -121,10 +122,8 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
             let src = [0, 1, 2]
                 .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
             let carry = Flags::from_bits(carry[lane]);
-            let writes_flags = inst.cdst.is_some();
-            let operands = Operands { src, modifiers: inst.modifiers, carry, writes_flags };
-            let (value, flag) = meaning::value(&inst.op, &operands, tables.chip, tables.modes)
-                .expect("only arithmetic is lowered to this");
+            let operands = Operands { src, modifiers, carry, writes_flags };
+            let (value, flag) = meaning::value(op, &operands, tables.chip, tables.modes);
             result[lane] = value as u32;
             result_high[lane] = (value >> 32) as u32;
             flags[lane] = flag.bits();
@@ -132,7 +131,7 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         let old = lanes.row(operation.dst);
         let low = inserted(old, result, operation.dst_shift, operation.dst_narrow);
         lanes.write(operation.dst, operation.set, low);
-        lanes.write(*dst_high, operation.set, result_high);
+        lanes.write(dst_high, operation.set, result_high);
         if FLAGS {
             lanes.write_c(operation.cdst, operation.set_number, flags);
         }

@@ -6,17 +6,17 @@
 
 use reconverge_simt::Level;
 
+use super::host_float;
 use super::lanes::{Handler, Kernel, Lanewise, handler};
-use super::usual;
 use crate::flow::WARP;
-use crate::inst::Op;
+use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::integer::{Addition, Logic as LogicOp, Product};
 use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer};
 use crate::meaning::Modes;
 
-/// What an instruction's operands ask of its code.
+/// The operands that an instruction's code has to handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// It writes a row; what does not writes a `$c`.
@@ -32,7 +32,7 @@ pub(super) struct Shape {
 macro_rules! kernels {
     ($(
         $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
-        $(, usually $usually:expr)?;
+        $(, by_host $by_host:expr)?;
     )*) => { $(
         struct $Name<$(const $parameter: $type),*>;
         impl<$(const $parameter: $type),*> Kernel for $Name<$($parameter),*> {
@@ -42,8 +42,8 @@ macro_rules! kernels {
             }
             $(
                 #[inline(always)]
-                fn usually(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
-                    ($usually)(src)
+                fn by_host(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                    ($by_host)(src)
                 }
             )?
         }
@@ -135,9 +135,9 @@ kernels! {
     Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
     FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT)),
-        usually if MODE == NEAREST && !SAT { usual::add } else { usual::none };
+        by_host if MODE == NEAREST && !SAT { host_float::add } else { host_float::none };
     FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false),
-        usually if MODE == NEAREST && !SAT { usual::mul } else { usual::none };
+        by_host if MODE == NEAREST && !SAT { host_float::mul } else { host_float::none };
     FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false);
     FMin<>(a, b, _c, _carry) float::min(a, b);
     FMax<>(a, b, _c, _carry) float::max(a, b);
@@ -187,13 +187,13 @@ fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// The code of an operation whose modifiers it does not know: those go into the operands of [`Lanewise`] (`not` as
+/// The code of an operation without its modifiers: those go into the operands of [`Lanewise`] (`not` as
 /// well). `None` when there is no code of its own.
-pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
+pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     match *op {
-        Op::Mov { .. } if shape.halves => half::<Mov>(shape, level),
-        Op::Mov { .. } => word::<Mov>(shape, level),
-        Op::Add { addition, width, sat: false } => match (addition_code(addition), width) {
+        Arith::Mov { .. } if shape.halves => half::<Mov>(shape, level),
+        Arith::Mov { .. } => word::<Mov>(shape, level),
+        Arith::Add { addition, width, sat: false } => match (addition_code(addition), width) {
             (0, Width::B32) => word::<Add<0, true>>(shape, level),
             (1, Width::B32) => word::<Add<1, true>>(shape, level),
             (2, Width::B32) => word::<Add<2, true>>(shape, level),
@@ -202,7 +202,7 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             (1, Width::B16) => half::<Add<1, false>>(shape, level),
             _ => None,
         },
-        Op::Mul { product } => match product {
+        Arith::Mul { product } => match product {
             Product::Bits16 { signed1: false, signed2: false } => {
                 half::<Mul<false, false, false>>(shape, level)
             }
@@ -218,7 +218,7 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             Product::Bits24 { signed: true, high: false } => word::<Mul<true, true, false>>(shape, level),
             Product::Bits24 { signed: true, high: true } => word::<Mul<true, true, true>>(shape, level),
         },
-        Op::Mad { product, addition: Addition::Add, sat: false } => match product {
+        Arith::Mad { product, addition: Addition::Add, sat: false } => match product {
             Product::Bits16 { signed1: false, signed2: false } => {
                 half::<Mad<false, false, false>>(shape, level)
             }
@@ -227,22 +227,22 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             Product::Bits24 { signed: true, high: false } => word::<Mad<true, true, false>>(shape, level),
             _ => None,
         },
-        Op::Sad { width, signed } => match (width, signed) {
+        Arith::Sad { width, signed } => match (width, signed) {
             (Width::B32, false) => word::<Sad<true, false>>(shape, level),
             (Width::B32, true) => word::<Sad<true, true>>(shape, level),
             (Width::B16, _) => None,
         },
-        Op::Min { width, signed } => match (width, signed) {
+        Arith::Min { width, signed } => match (width, signed) {
             (Width::B32, false) => word::<Min<true, false>>(shape, level),
             (Width::B32, true) => word::<Min<true, true>>(shape, level),
             (Width::B16, _) => None,
         },
-        Op::Max { width, signed } => match (width, signed) {
+        Arith::Max { width, signed } => match (width, signed) {
             (Width::B32, false) => word::<Max<true, false>>(shape, level),
             (Width::B32, true) => word::<Max<true, true>>(shape, level),
             (Width::B16, _) => None,
         },
-        Op::Set { compare, width: Width::B32, signed } => match (compare.bits(), signed) {
+        Arith::Set { compare, width: Width::B32, signed } => match (compare.bits(), signed) {
             (1, false) => word::<Set<1, false>>(shape, level),
             (2, _) => word::<Set<2, false>>(shape, level),
             (3, false) => word::<Set<3, false>>(shape, level),
@@ -255,7 +255,7 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             (6, true) => word::<Set<6, true>>(shape, level),
             _ => None,
         },
-        Op::Logic { logic, width, .. } => match (logic, width) {
+        Arith::Logic { logic, width, .. } => match (logic, width) {
             (LogicOp::And, Width::B32) => modified::<And<true>>(shape, level),
             (LogicOp::Or, Width::B32) => modified::<Or<true>>(shape, level),
             (LogicOp::Xor, Width::B32) => modified::<Xor<true>>(shape, level),
@@ -265,11 +265,11 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             (LogicOp::Xor, Width::B16) => half::<Xor<false>>(shape, level),
             (LogicOp::Mov2, Width::B16) => half::<Mov2<false>>(shape, level),
         },
-        Op::Shl { width } => match width {
+        Arith::Shl { width } => match width {
             Width::B32 => word::<Shl<true>>(shape, level),
             Width::B16 => half::<Shl<false>>(shape, level),
         },
-        Op::Shr { width, signed } => match (width, signed) {
+        Arith::Shr { width, signed } => match (width, signed) {
             (Width::B32, false) => word::<Shr<true, false>>(shape, level),
             (Width::B32, true) => word::<Shr<true, true>>(shape, level),
             (Width::B16, false) => half::<Shr<false, false>>(shape, level),
@@ -277,31 +277,33 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
         },
 
         // Saturation of NaN by the mode is rare, and so are the two directions that no hardware was seen to take.
-        Op::FAdd { sat: true, .. } | Op::FMul { sat: true, .. } | Op::FMad { sat: true } if modes.sat_nan => {
+        Arith::FAdd { sat: true, .. } | Arith::FMul { sat: true, .. } | Arith::FMad { sat: true }
+            if modes.sat_nan =>
+        {
             None
         }
-        Op::FMul { .. } | Op::FMad { .. } if modes.mul_zero_wins => None,
-        Op::FAdd { rounding, sat } => match (rounding, sat) {
+        Arith::FMul { .. } | Arith::FMad { .. } if modes.mul_zero_wins => None,
+        Arith::FAdd { rounding, sat } => match (rounding, sat) {
             (Rounding::Nearest, false) => modified::<FAdd<0, false>>(shape, level),
             (Rounding::Nearest, true) => modified::<FAdd<0, true>>(shape, level),
             (Rounding::Zero, false) => modified::<FAdd<3, false>>(shape, level),
             (Rounding::Zero, true) => modified::<FAdd<3, true>>(shape, level),
             (Rounding::Down | Rounding::Up, _) => None,
         },
-        Op::FMul { rounding, sat } => match (rounding, sat) {
+        Arith::FMul { rounding, sat } => match (rounding, sat) {
             (Rounding::Nearest, false) => modified::<FMul<0, false>>(shape, level),
             (Rounding::Nearest, true) => modified::<FMul<0, true>>(shape, level),
             (Rounding::Zero, false) => modified::<FMul<3, false>>(shape, level),
             (Rounding::Zero, true) => modified::<FMul<3, true>>(shape, level),
             (Rounding::Down | Rounding::Up, _) => None,
         },
-        Op::FMad { sat } => match sat {
+        Arith::FMad { sat } => match sat {
             false => modified::<FMad<false>>(shape, level),
             true => modified::<FMad<true>>(shape, level),
         },
-        Op::FMin => modified::<FMin>(shape, level),
-        Op::FMax => modified::<FMax>(shape, level),
-        Op::FSet { compare } => match compare.bits() {
+        Arith::FMin => modified::<FMin>(shape, level),
+        Arith::FMax => modified::<FMax>(shape, level),
+        Arith::FSet { compare } => match compare.bits() {
             1 => modified::<FSet<1>>(shape, level),
             2 => modified::<FSet<2>>(shape, level),
             3 => modified::<FSet<3>>(shape, level),
@@ -315,20 +317,20 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
             14 => modified::<FSet<14>>(shape, level),
             _ => None,
         },
-        Op::Slct => modified::<Slct>(shape, level),
+        Arith::Slct => modified::<Slct>(shape, level),
 
-        Op::I2I { to: Integer { size: Size::B32, signed: to }, from: Integer { size, signed }, .. } => {
-            match (to, size, signed) {
-                (false, Size::B8, false) => half::<I2I<false, 8, false>>(shape, level),
-                (false, Size::B16, false) => half::<I2I<false, 16, false>>(shape, level),
-                (false, Size::B32, false) => word::<I2I<false, 32, false>>(shape, level),
-                (true, Size::B8, true) => half::<I2I<true, 8, true>>(shape, level),
-                (true, Size::B16, true) => half::<I2I<true, 16, true>>(shape, level),
-                (true, Size::B32, true) => word::<I2I<true, 32, true>>(shape, level),
-                _ => None,
-            }
-        }
-        Op::I2F32 { from: Integer { size, signed }, rounding: Rounding::Nearest, sat: false } => {
+        Arith::I2I {
+            to: Integer { size: Size::B32, signed: to }, from: Integer { size, signed }, ..
+        } => match (to, size, signed) {
+            (false, Size::B8, false) => half::<I2I<false, 8, false>>(shape, level),
+            (false, Size::B16, false) => half::<I2I<false, 16, false>>(shape, level),
+            (false, Size::B32, false) => word::<I2I<false, 32, false>>(shape, level),
+            (true, Size::B8, true) => half::<I2I<true, 8, true>>(shape, level),
+            (true, Size::B16, true) => half::<I2I<true, 16, true>>(shape, level),
+            (true, Size::B32, true) => word::<I2I<true, 32, true>>(shape, level),
+            _ => None,
+        },
+        Arith::I2F32 { from: Integer { size, signed }, rounding: Rounding::Nearest, sat: false } => {
             match (size, signed) {
                 (Size::B8, false) => half::<I2F<8, false>>(shape, level),
                 (Size::B8, true) => half::<I2F<8, true>>(shape, level),
@@ -338,7 +340,7 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
                 (Size::B32, true) => word::<I2F<32, true>>(shape, level),
             }
         }
-        Op::F2I { to: Width::B32, signed, rounding, from: FloatSize::F32 } => {
+        Arith::F2I { to: Width::B32, signed, rounding, from: FloatSize::F32 } => {
             match (rounding_code(rounding), signed) {
                 (0, false) => modified::<F2I<0, false>>(shape, level),
                 (0, true) => modified::<F2I<0, true>>(shape, level),
@@ -350,7 +352,7 @@ pub(super) fn choose(op: &Op, shape: Shape, modes: Modes, level: Level) -> Optio
                 (_, true) => modified::<F2I<3, true>>(shape, level),
             }
         }
-        Op::F2F32 { integral, sat, from: FloatSize::F32 } if !(sat && modes.sat_nan) => {
+        Arith::F2F32 { integral, sat, from: FloatSize::F32 } if !(sat && modes.sat_nan) => {
             match (integral.map_or(AS_IT_IS, rounding_code), sat) {
                 (AS_IT_IS, false) => modified::<F2F<AS_IT_IS, false>>(shape, level),
                 (AS_IT_IS, true) => modified::<F2F<AS_IT_IS, true>>(shape, level),

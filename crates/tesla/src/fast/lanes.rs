@@ -3,7 +3,7 @@
 //! A [`Body`] is written once, as loops over all lanes without branches, and blends its result under the mask. A
 //! [`handler`] is that body compiled for a [`Level`]. Which rows an operation reads and writes was decided when it
 //! was lowered: rows 0 to n - 1 are the registers, those behind them the [room](reconverge_simt::registers) with
-//! constants and intermediate results, so that a handler does not ask where an operand comes from.
+//! constants and intermediate results, so that a handler does not depend on where an operand comes from.
 
 use std::marker::PhantomData;
 
@@ -13,8 +13,8 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 
 use crate::flow::WARP;
-use crate::inst::{Chip, Inst};
-use crate::lane::Flags;
+use crate::inst::{Arith, Chip};
+use crate::lane::{Flags, Modifiers};
 use crate::meaning::Modes;
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
@@ -22,7 +22,7 @@ use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
 /// All active lanes, among the [`Lanes::sets`].
 pub(super) const ACTIVE: usize = 0;
 
-/// The lanes that the latest predicate left.
+/// The lanes for which the latest predicate holds.
 pub(super) const PREDICATED: usize = 1;
 
 /// A row: registers come first, then the room.
@@ -166,7 +166,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Operands of an operation. Which of them count is the body's matter.
+/// Operands of an operation. The body defines which of them count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// Sources.
@@ -183,7 +183,7 @@ pub(super) struct Operation {
     /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],
-    /// The same of the result: how far it is moved up.
+    /// Half of the result: how far it is moved up.
     pub(super) dst_shift: u8,
     pub(super) dst_narrow: bool,
     /// A number of the body's own: an instruction, an address.
@@ -193,10 +193,12 @@ pub(super) struct Operation {
     pub(super) flip: [u32; 3],
 }
 
-/// What [`Operation`] has no place for.
+/// Operands that do not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct GeneralOperands {
-    pub(super) inst: Inst,
+    pub(super) op: Arith,
+    pub(super) modifiers: [Modifiers; 3],
+    pub(super) writes_flags: bool,
     /// The upper rows of 64-bit sources.
     pub(super) src_high: [Place; 3],
     /// The upper row of a 64-bit result.
@@ -222,12 +224,12 @@ handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
 /// A lane function with its modifiers fixed, for [`Lanewise`].
 pub(super) trait Kernel {
-    /// Result and flags of one lane; flags that nobody looks at cost nothing.
+    /// Result and flags of one lane; flags that are not used cost nothing.
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
 
-    /// All lanes in a quicker way, when none of them is an exception to it.
+    /// All lanes by the host's operation alone, if none of them is an exception to it.
     #[inline(always)]
-    fn usually(_src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    fn by_host(_src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
         None
     }
 }
@@ -244,7 +246,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
-        if let Some((result, flags)) = K::usually(&sources) {
+        if let Some((result, flags)) = K::by_host(&sources) {
             if DST {
                 lanes.write(operation.dst, operation.set, result);
             }
@@ -257,8 +259,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         let mut result = [0; WARP];
         let mut flags = [0; WARP];
         for lane in 0..WARP {
-            let (value, flag) =
-                K::lane([0, 1, 2].map(|number: usize| sources[number][lane]), Flags::from_bits(carry[lane]));
+            let src = [sources[0][lane], sources[1][lane], sources[2][lane]];
+            let (value, flag) = K::lane(src, Flags::from_bits(carry[lane]));
             result[lane] = value;
             flags[lane] = flag.bits();
         }
@@ -281,7 +283,8 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     operation: &Operation,
 ) -> [[u32; WARP]; 3] {
     let Operation { src, shift, narrow, keep, flip, .. } = *operation;
-    let mut sources = src.map(|place| lanes.row(place));
+    // Written out: `array::map` is not always inlined.
+    let mut sources = [lanes.row(src[0]), lanes.row(src[1]), lanes.row(src[2])];
     for number in 0..3 {
         for lane in 0..WARP {
             let word = &mut sources[number][lane];

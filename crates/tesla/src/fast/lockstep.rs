@@ -32,14 +32,8 @@ pub(crate) fn run(
     shares: &mut Shares,
 ) -> Result<(Block, Footprint), RunError> {
     let context = grid.context();
-    let make = || Pair {
-        context,
-        fast,
-        reference: Side::new(grid.block(&Reference, number, None), memory),
-        twin: Side::new(grid.block(fast, number, None), memory),
-    };
     let seed = lockstep::seed(context.code.words(), number as u64);
-    match lockstep::run(make, seed, shares) {
+    match lockstep::run(|| Pair::new(grid, fast, number, memory), seed, shares) {
         Ok(Pair { reference: Side { block, global }, .. }) => Ok((block, global.memory.finish())),
         Err(Failure::Trap(group, trap)) => {
             Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
@@ -75,6 +69,14 @@ struct Pair<'a> {
     fast: &'a Fast,
     reference: Side<'a>,
     twin: Side<'a>,
+}
+
+impl<'a> Pair<'a> {
+    fn new(grid: &'a Grid, fast: &'a Fast, number: usize, memory: &'a Memory) -> Self {
+        let reference = Side::new(grid.block(&Reference, number, None), memory);
+        let twin = Side::new(grid.block(fast, number, None), memory);
+        Pair { context: grid.context(), fast, reference, twin }
+    }
 }
 
 impl Twin for Pair<'_> {
@@ -153,5 +155,30 @@ impl Store for Logged<'_> {
             self.written.extend((address..).zip(bytes.iter().copied()));
         }
         stored
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::Program;
+    use reconverge_simt::{Lane, Options};
+
+    use super::*;
+    use crate::inst::Chip;
+    use crate::launch::{Launch, Setup, Vertex};
+
+    #[test]
+    fn a_difference_names_the_register_and_the_lane() {
+        let program = Program::from_words(vec![0xf000_0001, 0xe000_0781]);
+        let setup = Setup::new(Chip::G80);
+        let launch = Launch::Vertex(Vertex { setup, lanes: 4, inputs: Default::default() });
+        let options = Options::default();
+        let (grid, memory) = Grid::new(launch, &program, &options).unwrap();
+        let fast = Fast::of(&grid, options.level());
+        let mut pair = Pair::new(&grid, &fast, 0, &memory);
+        assert_eq!(pair.compare(&Ok(Step::Running)), Ok(()));
+        pair.twin.block.warps[0].set_r(Lane(2), 5, 7);
+        let Differs { what, reference, fast } = pair.compare(&Ok(Step::Running)).unwrap_err();
+        assert_eq!([what, reference, fast], ["$r5 of lane 2", "0x0", "0x7"]);
     }
 }

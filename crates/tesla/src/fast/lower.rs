@@ -1,8 +1,8 @@
 //! From instructions to blocks of operations, once a program.
 //!
 //! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
-//! end that may. Everything that is known before the program runs is settled here: which registers there are, what
-//! stands in constants, which function with which modifiers. An instruction that nothing here knows ends its block
+//! end that may. Everything that is known before the program runs is decided here: which registers there are, the
+//! contents of constants, which function with which modifiers. An instruction without an operation ends its block
 //! and is executed by the reference interpreter, so that every program runs.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use super::memory::Transfer;
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Base, Dst, End, Guard, Inst, Mem, Op, Operand, Space, Special};
+use crate::inst::{Arith, Base, Control, Dst, End, Guard, Inst, Mem, Memory, Op, Operand, Space, Special};
 use crate::lane::Width;
 use crate::spaces::aligned;
 
@@ -84,7 +84,7 @@ impl Test {
     }
 }
 
-/// Instructions that run together: what is looked at every time.
+/// Instructions that run together: what every run reads.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
@@ -93,7 +93,8 @@ pub(super) struct Block {
     pub(super) end: u32,
     /// Instructions, the last one included.
     pub(super) size: u32,
-    /// The same where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and flow.
+    /// [`Block::size`] where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and
+    /// flow.
     pub(super) chained: u32,
     /// Byte address of what follows.
     pub(super) next: u32,
@@ -104,13 +105,12 @@ pub(super) struct Block {
     /// All active lanes end behind it.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// The block that follows, and the one that a branch goes to, if it can be entered without further ado: it does
-    /// not join. Else [`NONE`].
+    /// The block that follows, and the one that a branch goes to, if it has no join; else [`NONE`].
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
 
-/// What is looked at when only some of a block's instructions run.
+/// What a block needs when only some of its instructions run.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     /// For each instruction but [`Block::last`], where its operations end.
@@ -145,7 +145,7 @@ pub(super) struct Side {
 /// What follows a `joinat`: a block with a branch at its end, two sides that meet, the join that takes the entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
-    /// The block with the branch, and who takes it.
+    /// The block with the branch, and its predicate.
     pub(super) branch: u32,
     pub(super) guard: Test,
     pub(super) diamond: Diamond,
@@ -172,25 +172,25 @@ pub(super) struct Lowered {
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, the block and the number of the instruction in it that stands there.
+    /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WARP>>,
 }
 
-/// The room begins with a row of zeros, which absent registers and operands read;
+/// Row of the room: zeros, which absent registers and operands read.
 const ZERO: usize = 0;
-/// a row that nobody reads;
+/// Row of the room: receives unused results.
 const SINK: usize = 1;
-/// the words of the two sets;
+/// First row of the room for the words of the two sets of lanes.
 const SETS: usize = 2;
-/// intermediate rows, one for each source and one for a result on its way;
+/// First of four rows of the room: one for each source, one for an intermediate result.
 const TEMPORARIES: usize = 4;
-/// and then the constants.
+/// Rows of the room before the constants.
 const FIXED: usize = 8;
 
-/// More rows than this have no place.
+/// The most rows of a program.
 const MOST_ROWS: usize = 1 << 20;
 
 /// What an instruction becomes.
@@ -239,7 +239,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         let mut inside = Inside { ends: Vec::new(), places: Vec::new(), addresses: Vec::new() };
         loop {
             let Some(Ok(inst)) = slots.get(place) else {
-                // Whoever comes here is the reference interpreter's: it traps.
+                // The reference interpreter handles this address and traps.
                 place += 1;
                 break;
             };
@@ -315,10 +315,10 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     }
 }
 
-/// Lets blocks know their neighbours. Between `quadon` and `quadpop` control flow is a fault, which the stack has to
-/// be asked about every time: programs with them have no neighbours.
+/// Gives blocks the numbers of their neighbours. Between `quadon` and `quadpop` control flow is a fault, which only the
+/// stack shows: the blocks of programs with them have no neighbours.
 fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
-    let quads = |inst: &Inst| matches!(inst.op, Op::Quadon | Op::Quadpop);
+    let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().iter().flatten().any(quads) {
         return;
     }
@@ -380,22 +380,15 @@ fn conditional(
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// By word: whether a block begins there whatever stands before. Jumps elsewhere enter a block in its middle.
+/// By word: whether a block begins there whatever precedes it. Jumps elsewhere enter a block in its middle.
 fn leaders(context: &Context) -> Vec<bool> {
     let slots = context.code.slots();
     let mut leaders = vec![false; slots.len()];
     for (place, inst) in slots.iter().enumerate() {
         let Ok(inst) = inst else { continue };
         leaders[place] |= inst.end == End::Join;
-        let target = match inst.op {
-            Op::Bra { target }
-            | Op::Call { target, .. }
-            | Op::Preret { target, .. }
-            | Op::Breakaddr { target }
-            | Op::Joinat { target } => target,
-            _ => continue,
-        };
-        if let Some(target) = context.code.place(target) {
+        let Op::Control(control) = inst.op else { continue };
+        if let Some(target) = control.target().and_then(|target| context.code.place(target)) {
             leaders[target] = true;
         }
     }
@@ -489,106 +482,44 @@ impl Lower<'_> {
         self.operations.push((handler, operation));
     }
 
-    /// `None`: the reference interpreter's.
+    /// `None`: the reference interpreter executes it.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
-        let guard = Test::of(inst.guard);
-        let control = match inst.op {
-            Op::Bra { target } => Last::Bra { target, guard },
-            Op::Joinat { target } => Last::Joinat { target },
-            Op::Breakaddr { target } => Last::Breakaddr { target },
-            Op::Call { target, lim: false } => Last::Call { target },
-            Op::Ret => Last::Ret { guard },
-            Op::Break => Last::Break { guard },
-            _ => return self.ordinary(inst),
-        };
-        Some(Lowering::Last(control))
-    }
-
-    fn ordinary(&mut self, inst: &Inst) -> Option<Lowering> {
+        if let Op::Control(control) = inst.op {
+            return Self::control(control, inst.guard).map(Lowering::Last);
+        }
         if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
-        let set = self.predicate(inst);
-        match inst.op {
-            Op::Nop | Op::PmEvent { .. } | Op::Brkpt => Some(Lowering::Straight),
-            Op::Ld => self.load(inst, set),
-            Op::St => self.store(inst, set).map(Lowering::Last),
-            Op::Mov { .. }
-            | Op::MovFromC
-            | Op::MovToC
-            | Op::MovFromA
-            | Op::MovFromSpecial
-            | Op::ShlA
-            | Op::AddA
-            | Op::Add { .. }
-            | Op::Mul { .. }
-            | Op::Mad { .. }
-            | Op::Sad { .. }
-            | Op::Min { .. }
-            | Op::Max { .. }
-            | Op::Set { .. }
-            | Op::Logic { .. }
-            | Op::Shl { .. }
-            | Op::Shr { .. }
-            | Op::FAdd { .. }
-            | Op::FMul { .. }
-            | Op::FMad { .. }
-            | Op::FMin
-            | Op::FMax
-            | Op::FSet { .. }
-            | Op::Slct
-            | Op::I2I { .. }
-            | Op::I2F32 { .. }
-            | Op::I2F16 { .. }
-            | Op::F2I { .. }
-            | Op::F2F32 { .. }
-            | Op::F2F16 { .. }
-            | Op::I2F64 { .. }
-            | Op::I64ToF32 { .. }
-            | Op::F64ToI { .. }
-            | Op::F32ToI64 { .. }
-            | Op::F64ToF32 { .. }
-            | Op::F32ToF64
-            | Op::F64ToF64 { .. }
-            | Op::DAdd { .. }
-            | Op::DMul { .. }
-            | Op::DFma { .. }
-            | Op::DMin
-            | Op::DMax
-            | Op::DSet { .. }
-            | Op::Rcp
-            | Op::Rsqrt
-            | Op::Lg2
-            | Op::Sin
-            | Op::Cos
-            | Op::Ex2 { .. }
-            | Op::PreSin
-            | Op::PreEx2 => self.arithmetic(inst, set),
-            Op::LdLock
-            | Op::StUnlock
-            | Op::Quadop { .. }
-            | Op::Interp { .. }
-            | Op::Tex(_)
-            | Op::Emit { .. }
-            | Op::Atom { .. }
-            | Op::Atom64 { .. }
-            | Op::Red { .. }
-            | Op::Red64 { .. }
-            | Op::Vote { .. }
-            | Op::Discard
-            | Op::Bra { .. }
-            | Op::BraIndirect { .. }
-            | Op::Call { .. }
-            | Op::Preret { .. }
-            | Op::Ret
-            | Op::Breakaddr { .. }
-            | Op::Break
-            | Op::Joinat { .. }
-            | Op::Quadon
-            | Op::Quadpop
-            | Op::Bar { .. }
-            | Op::Trap => None,
+        match &inst.op {
+            Op::Idle(_) => Some(Lowering::Straight),
+            Op::Arith(op) => {
+                let set = self.predicate(inst);
+                self.arithmetic(op, inst, set)
+            }
+            Op::Memory(Memory::Ld) => {
+                let set = self.predicate(inst);
+                self.load(inst, set)
+            }
+            Op::Memory(Memory::St) => {
+                let set = self.predicate(inst);
+                self.store(inst, set).map(Lowering::Last)
+            }
+            Op::Memory(_) | Op::Group(_) | Op::Control(_) => None,
         }
+    }
+
+    /// Control flow that the engine has a way for.
+    fn control(control: Control, guard: Guard) -> Option<Last> {
+        let guard = Test::of(guard);
+        Some(match control {
+            Control::Bra { target } => Last::Bra { target, guard },
+            Control::Joinat { target } => Last::Joinat { target },
+            Control::Breakaddr { target } => Last::Breakaddr { target },
+            Control::Call { target, lim: false } => Last::Call { target },
+            Control::Ret => Last::Ret { guard },
+            Control::Break => Last::Break { guard },
+            _ => return None,
+        })
     }
 
     /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
@@ -604,20 +535,20 @@ impl Lower<'_> {
         PREDICATED
     }
 
-    fn arithmetic(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+    fn arithmetic(&mut self, op: &Arith, inst: &Inst, set: usize) -> Option<Lowering> {
         let mut operation = self.operation(self.sink(), set);
         operation.c = inst.guard.c;
         let mut high = [self.zero(); 3];
         let transfer = self.sources(inst, &mut operation, &mut high, set)?;
         let after = self.operations.len();
-        self.result(inst, operation, high, set)?;
+        self.result(op, inst, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
         })
     }
 
-    /// Puts the sources' places into the operation; the load of the one source that is not the same for all lanes.
+    /// Puts the sources' places into the operation. Gives the load of the one source that differs between lanes.
     fn sources(
         &mut self,
         inst: &Inst,
@@ -727,6 +658,7 @@ impl Lower<'_> {
     /// The operations of an arithmetic instruction whose sources are in their rows.
     fn result(
         &mut self,
+        op: &Arith,
         inst: &Inst,
         mut operation: Operation,
         src_high: [Place; 3],
@@ -767,12 +699,18 @@ impl Lower<'_> {
                 return None; // The order of the two writes would matter.
             }
         }
-        let code = self.own_code(inst, &mut operation);
+        let code = self.own_code(op, inst, &mut operation);
         match code {
             Some(code) => self.push(code, operation),
             None => {
                 operation.number = u32::try_from(self.generals.len()).ok()?;
-                self.generals.push(GeneralOperands { inst: *inst, src_high, dst_high });
+                self.generals.push(GeneralOperands {
+                    op: *op,
+                    modifiers: inst.modifiers,
+                    writes_flags: inst.cdst.is_some(),
+                    src_high,
+                    dst_high,
+                });
                 let code = match inst.cdst {
                     Some(_) => handler::<General<true>>(self.level),
                     None => handler::<General<false>>(self.level),
@@ -785,7 +723,7 @@ impl Lower<'_> {
     }
 
     /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
-    fn own_code(&mut self, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+    fn own_code(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
         }
@@ -795,36 +733,40 @@ impl Lower<'_> {
             changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
             changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
         };
-        // What stands in for the operation: moves to other files are moves.
-        let mut op = inst.op;
-        match inst.op {
-            Op::FAdd { .. } | Op::FMul { .. } | Op::FMin | Op::FMax | Op::FSet { .. } => {
+        // The operation whose code is used: moves to other files are moves.
+        let mut own = *op;
+        match *op {
+            Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMin | Arith::FMax | Arith::FSet { .. } => {
                 modify(0, a.abs, a.neg);
                 modify(1, b.abs, b.neg);
             }
-            Op::F2I { .. } | Op::F2F32 { .. } => modify(0, a.abs, a.neg),
+            Arith::F2I { .. } | Arith::F2F32 { .. } => modify(0, a.abs, a.neg),
             // The sign of the product is that of a factor.
-            Op::FMad { .. } => {
+            Arith::FMad { .. } => {
                 modify(0, false, a.neg);
                 modify(2, c.abs, c.neg);
             }
-            Op::Slct => modify(2, c.abs, c.neg),
-            Op::Logic { not1, not2, .. } => {
+            Arith::Slct => modify(2, c.abs, c.neg),
+            Arith::Logic { not1, not2, .. } => {
                 changed.flip[0] = if not1 { u32::MAX } else { 0 };
                 changed.flip[1] = if not2 { u32::MAX } else { 0 };
             }
             // These take integers, whose modifiers are no bit operations.
-            Op::I2I { .. } | Op::I2F32 { .. } if a.abs || a.neg => return None,
-            Op::MovFromC | Op::MovToC | Op::MovFromA | Op::MovFromSpecial => {
-                op = Op::Mov { width: Width::B32 }
+            Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
+            Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
+                own = Arith::Mov { width: Width::B32 }
             }
-            Op::ShlA => {
+            Arith::ShlA => {
                 let Operand::Imm(count) = inst.src[1] else { return None };
                 changed.src[1] = self.constant(count & 15)?;
-                op = Op::Shl { width: Width::B32 };
+                own = Arith::Shl { width: Width::B32 };
             }
-            Op::AddA => {
-                op = Op::Add { addition: crate::lane::integer::Addition::Add, width: Width::B32, sat: false };
+            Arith::AddA => {
+                own = Arith::Add {
+                    addition: crate::lane::integer::Addition::Add,
+                    width: Width::B32,
+                    sat: false,
+                };
             }
             _ => {}
         }
@@ -834,7 +776,7 @@ impl Lower<'_> {
             halves: changed.narrow != [false; 3] || changed.dst_narrow,
             modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
         };
-        let code = kernels::choose(&op, shape, self.context.modes, self.level)?;
+        let code = kernels::choose(&own, shape, self.context.modes, self.level)?;
         *operation = changed;
         Some(code)
     }
@@ -843,8 +785,8 @@ impl Lower<'_> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
             // A move; a load has no flags to write.
-            let inst = Inst { op: Op::Mov { width: Width::B32 }, cdst: None, ..*inst };
-            return self.arithmetic(&inst, set);
+            let inst = Inst { cdst: None, ..*inst };
+            return self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst, set);
         }
         let rows = match inst.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {

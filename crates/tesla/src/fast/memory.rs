@@ -1,7 +1,7 @@
 //! Loads and stores of a warp: each lane addresses memory itself, but most warps address one run of it.
 //!
-//! Whatever fails here has changed nothing that the reference interpreter, which then executes the instruction from
-//! its first lane, would not change in the same way: loads write no register before all lanes have theirs, and the
+//! A transfer that fails has changed nothing but what the reference interpreter, which then executes the instruction
+//! from its first lane, changes in the same way: loads write no register before all lanes have theirs, and the
 //! bytes that lanes before the failing one have stored are stored again.
 
 use reconverge_simt::Lane;
@@ -161,7 +161,8 @@ fn store<G: Store>(
 ) -> Option<()> {
     let set = *lanes.set(transfer.set);
     let bytes = transfer.mem.access.bytes();
-    let values = transfer.rows.map(|place| lanes.row(place));
+    let [a, b, c, d] = transfer.rows;
+    let values = [lanes.row(a), lanes.row(b), lanes.row(c), lanes.row(d)];
     let value = |lane: usize| {
         let words = [3, 2, 1, 0].map(|word: usize| values[word][lane]);
         words.into_iter().fold(0, |value, word| value << 32 | u128::from(word)) >> transfer.shift

@@ -1,25 +1,25 @@
-//! The fast engine: whole rows at a time, everything that can be known beforehand settled once a program.
+//! The fast engine: whole rows at a time, everything that is known beforehand is decided once a program.
 //!
 //! | read | for |
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
-//! | `usual` | f32 sums and products where no lane is an exception |
+//! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
 //! | `memory` | loads and stores of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
 //! | `lockstep` | both engines side by side |
 //!
-//! It shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter and leaves the same
-//! registers, memory, counts and traps. What it does not know it gives to the reference interpreter, one instruction
-//! at a time.
+//! It shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter and gives the same
+//! registers, memory, counts and traps. An instruction that it has no code for goes to the reference interpreter.
 
-// Code compiled for a processor's extensions is unsafe to call, and rows are found without a check: each place says why
-// that is sound.
+// Code compiled for a processor's extensions is unsafe to call, and blocks are found without a check: each place states
+// why that is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
+mod host_float;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;
@@ -27,7 +27,6 @@ mod lower;
 mod memory;
 pub(crate) mod parallel;
 mod run;
-mod usual;
 
 use reconverge_simt::Level;
 

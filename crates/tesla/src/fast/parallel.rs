@@ -11,7 +11,7 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals};
 use crate::trap::Cause;
 
-/// Blocks a thread that run ahead at once, at most: what they leave is committed when all of them have ended.
+/// Blocks a thread that run ahead at once, at most: their writes are committed when all of them have ended.
 const AHEAD: usize = 2048;
 
 /// Pages that blocks which run ahead at once touch, at most but for those of the last on each thread: a third of a

@@ -227,7 +227,7 @@ struct Place {
     joined: Option<Mask>,
 }
 
-/// Whether the flow stands at a block now.
+/// Where the flow is after a join.
 enum Entered {
     Block,
     /// The join sent the warp elsewhere.
@@ -402,7 +402,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Lets the flow stand at the join of a diamond, for the side that runs last; `false` if its branch faults.
+    /// Moves the flow to the join of a diamond, for the side that runs last; `false` if its branch faults.
     #[inline(always)]
     fn meet(&mut self, diamond: &Diamond, taken: u32) -> bool {
         let [_, (_, last)] = diamond.order(taken, self.active & !taken);
@@ -471,7 +471,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
 
     /// Runs a block that no chain runs, or a part of it: its last instruction is a load or store or the reference
     /// interpreter's, or the budget does not cover it, or it is entered in its middle. The lanes are chosen. `access` moves
-    /// data between rows and memory, and says whether it could.
+    /// data between rows and memory; `false` if it cannot.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,

@@ -1,7 +1,7 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
-//! Atomics return the old word, reductions nothing; what the memory holds afterwards is the same. The types below
-//! 32 bits are left out: before G200 they are said to replicate the value over the word, later they do nothing.
+//! Atomics return the old word, reductions nothing; the memory afterwards is the same. The types below
+//! 32 bits are left out: before G200 they replicate the value over the word (according to INSNS), later they do nothing.
 
 /// An operation on a 32-bit word: u32 and b32 where it is not said to be signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum Atomic {
 
 /// The new word. `src3` counts for [`Atomic::Cas`] only, `signed` for max, min, inc and dec.
 ///
-/// `before_g200` tells what a signed inc or dec makes of a negative source; G200 and later do as for u32.
+/// `before_g200`: signed inc and dec treat a negative source as signed; G200 and later treat it as u32.
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;
     let next = old.wrapping_add(1);

@@ -142,7 +142,7 @@ impl FloatSize {
 
 /// cvt, f16 or f32 to an integer of 16 or 32 bits, saturating; NaN gives 0. C and O are 0.
 ///
-/// Byte destinations do not exist here: [`Width`] says all there is.
+/// Byte destinations do not exist here: [`Width`] has all that exist.
 #[inline(always)]
 pub fn f2i(
     to: Width,
@@ -171,7 +171,7 @@ pub fn f2i(
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
-    // The last place of the significand stands for 2^(exponent - 150). Below it there are only zeros to lose.
+    // The last place of the significand is worth 2^(exponent - 150). Below it there are only zeros to lose.
     let right = significand >> (150 - exponent).clamp(0, 31);
     let left = significand << (exponent - 150).clamp(0, 8);
     let shifted = if exponent > 150 { left } else { right };

@@ -50,7 +50,7 @@ pub fn i2f32(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) ->
 
 /// cvt, f64 to an integer, saturating. NaN gives the top bit alone, and O.
 ///
-/// O tells that the value was clamped, with two oddities of the model that nobody has seen confirmed: a magnitude of
+/// O: the value was clamped, with two oddities of the model that are not confirmed on hardware: a magnitude of
 /// exactly 2^32 - 1 sets it for every destination, and a clamp to 2^64 - 1 does not.
 pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     if double::is_nan(x) {
@@ -72,7 +72,7 @@ pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -
     let field = (x >> 23 & 0xff) as i32;
     let fraction = x & ((1 << 23) - 1);
     let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    // An infinity's field stands for 2^128, which is clamped like one.
+    // An infinity's field means 2^128, which is clamped like one.
     to_integer(to, rounding, x >> 31 != 0, u64::from(significand), field.max(1) - 150)
 }
 

@@ -124,7 +124,7 @@ fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// A number of the same order as the value, below zero for -0.
+/// A number that orders like the value, below zero for -0.
 #[inline(always)]
 fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64

@@ -29,7 +29,7 @@ pub enum Saturate {
 
 /// The last step of every operation: canonical NaN, flush, saturation, flags.
 ///
-/// `nan_operand` says whether a source was NaN; it counts in one kind of saturation only.
+/// `nan_operand`: whether a source is NaN; it counts in one kind of saturation only.
 #[inline(always)]
 pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags) {
     let canonical = if is_nan(bits) { NAN } else { flush(bits) };
@@ -74,7 +74,7 @@ pub fn is_nan(x: u32) -> bool {
     x & !SIGN > INFINITY
 }
 
-/// A zero of the same sign for a denormal, anything else unchanged.
+/// Flushes a denormal to a zero of its sign; anything else is unchanged.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
     if x & INFINITY == 0 { x & SIGN } else { x }
@@ -113,7 +113,7 @@ fn zero_factor(a: u32, b: u32) -> bool {
 /// `a * b` of flushed factors, rounded to 24 bits whatever the exponent and flushed only then.
 ///
 /// The host rounds small products at the place of the denormals instead, which differs just below 2^-126; a second
-/// product, 2^64 times as large, tells what rounding at 24 bits gives there.
+/// product, 2^64 times as large, shows what rounding at 24 bits gives there.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -158,7 +158,7 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// A number of the same order as the flushed value, below zero for -0.
+/// A number that orders like the flushed value, below zero for -0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32

@@ -1,6 +1,6 @@
 //! Integer arithmetic. (5; every rule agrees with hwtest/g80_int.cc)
 //!
-//! 16-bit operands are the low half of the value given, whatever stands above; 16-bit results are zero-extended.
+//! 16-bit operands are the low half of the value given, whatever the upper half; 16-bit results are zero-extended.
 
 use super::{Compare, Flags, Width};
 
@@ -195,7 +195,7 @@ pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     shifted(width, x, result, count, carry)
 }
 
-/// O tells that a shift by exactly one changed the sign.
+/// O: a shift by exactly one changed the sign.
 #[inline(always)]
 fn shifted(width: Width, x: u32, result: u32, count: u32, carry: bool) -> (u32, Flags) {
     let overflow = (count == 1) & ((result ^ x) & width.top() != 0);

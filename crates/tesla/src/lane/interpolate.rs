@@ -61,7 +61,7 @@ pub fn interp(
     }
 }
 
-/// The last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: nothing says that it differs from mul.
+/// The last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: no source shows a difference from mul.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

@@ -49,7 +49,7 @@ impl Flags {
     pub const C: Flags = Flags(4);
     /// Signed overflow.
     pub const O: Flags = Flags(8);
-    /// What a NaN result leaves: Z and S together mean unordered.
+    /// The flags of a NaN result: Z and S together mean unordered.
     pub const UNORDERED: Flags = Flags(3);
 
     /// The flags of a nibble Z=1, S=2, C=4, O=8; higher bits are ignored.
@@ -76,7 +76,7 @@ impl Flags {
         Flags(zero as u8 | (sign as u8) << 1 | (carry as u8) << 2 | (overflow as u8) << 3)
     }
 
-    /// What a comparison leaves: S for true, Z for false.
+    /// The flags of a comparison: S for true, Z for false.
     #[inline(always)]
     const fn truth(held: bool) -> Flags {
         Flags(1 + held as u8)
@@ -122,7 +122,7 @@ impl Width {
 
 /// Source modifiers of floating point operands; `abs` acts before `neg`. (6.1)
 ///
-/// On f32 both act on the raw bits, NaN included. The operations of [`double`] say where they differ.
+/// On f32 both act on the raw bits, NaN included. The operations of [`double`] note where they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Clear the sign.

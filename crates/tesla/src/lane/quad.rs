@@ -18,7 +18,7 @@ pub enum QuadOp {
     Mov2,
 }
 
-/// Whose SRC1 a lane takes.
+/// The lane of the quad whose SRC1 a lane takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuadSource {
     /// 0 to 3: that lane of the quad, for all four.

@@ -211,6 +211,6 @@ pub fn ex2(x: u32, sat: Saturate) -> u32 {
             pack(0, 127 + whole, (value >> 15) as u64)
         }
     };
-    // The unit knows no NaN operand: its source is a fixed point word.
+    // The unit has no NaN operand: its source is a fixed point word.
     float::finish(result, sat, false).0
 }

@@ -81,7 +81,7 @@ pub(crate) const LLHDST: P = choice(&Cases {
     ],
 });
 
-/// The same where nothing else in the text tells that it is a half: `half` does, before what is no register.
+/// A half where no other part of the text shows that it is one: `half` does, before what is no register.
 pub(crate) const LLHDST_SAID: P = choice(&Cases {
     name: "destination type",
     cases: &[
@@ -91,7 +91,7 @@ pub(crate) const LLHDST_SAID: P = choice(&Cases {
     ],
 });
 
-/// Destination of ld c\[\] and ld s\[\]: w1\[26\] tells its width.
+/// Destination of ld c\[\] and ld s\[\]: w1\[26\] is its width.
 pub(crate) const CSLD_DST: P = choice(&Cases {
     name: "destination width",
     cases: &[case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST])],

@@ -134,7 +134,7 @@ pub(crate) const FS16: P = choice(&Cases {
     name: "post-increment",
     cases: &[case!(0, INCREMENT, &[fshared::<U16, 15, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<U16, 15, true>()])],
 });
-/// The same for a load that extends by sign.
+/// The access of a load that extends by sign.
 pub(crate) const FS16_SIGNED: P = choice(&Cases {
     name: "post-increment",
     cases: &[case!(0, INCREMENT, &[fshared::<S16, 15, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<S16, 15, true>()])],
@@ -169,7 +169,7 @@ pub(crate) const FCONST: P = choice(&Cases {
 
 /// g[], addressed by a register: loads, stores, reductions.
 pub(crate) const GLOBAL: P = Part::Memory(&Memory { bank: Some(at(16, 4)), ..global() });
-/// The same in atomics.
+/// The operand of an atomic.
 pub(crate) const GLOBAL2: P = Part::Memory(&Memory { bank: Some(at(23, 4)), ..global() });
 
 pub(super) const fn global() -> Memory<Draft> {

@@ -199,7 +199,7 @@ pub(crate) const fn qop<const LANE: usize, const BIT: u8>() -> P {
     })
 }
 
-/// Whose source 1; w0\[17\] does not count for the neighbours.
+/// The lane of the quad whose source 1 is taken; w0\[17\] does not count for the neighbours.
 pub(crate) const QLANE: P = choice(&Cases {
     name: "source lane",
     cases: &[

@@ -1,4 +1,4 @@
-//! What stands before the name of an instruction: exit and join, predicate, lanes, `short`. (2.2, 2.3, 3.4)
+//! The prefixes of an instruction's name: exit and join, predicate, lanes, `short`. (2.2, 2.3, 3.4)
 
 use reconverge_isa::row::{Case, Cases, Number, Part, Words, at};
 

@@ -119,7 +119,7 @@ pub(crate) const LSRC1W: P = long_source1::<true, false>();
 pub(crate) const LSRC1H: P = long_source1::<false, false>();
 /// Source 1 of an instruction without other sources.
 pub(crate) const LSRC1W_ONLY: P = long_source1::<true, true>();
-/// The same, 16 bits.
+/// Source 2 in 16 bits.
 pub(crate) const LSRC1H_ONLY: P = long_source1::<false, true>();
 
 /// Source 2 (POSITION 16) or 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that makes it c[].
@@ -136,7 +136,7 @@ pub(super) const fn long_source<const SLOT: usize, const POSITION: u8, const ACC
                 case_in!(C, mine | W1_21,       BOTH | W1_21,             &[lconst::<SLOT, POSITION, ACCESS, 0, false>()]),
                 case_in!(VGF, mine,             BOTH | INCREMENT,         &[lconst::<SLOT, POSITION, ACCESS, 3, false>()]),
                 case_in!(VGF, mine | INCREMENT, BOTH | INCREMENT,         &[lconst::<SLOT, POSITION, ACCESS, 3, true>()]),
-                // Source 1 is p[] and has the `$a` field; w1[21] says whether this is c[].
+                // Source 1 is p[] and has the `$a` field; w1[21] selects c[].
                 case_in!(G, BOTH,               BOTH | W1_21,             &[lconst::<SLOT, POSITION, ACCESS, 0, false>()]),
                 case!(BOTH | W1_21,             BOTH | W1_21,             &[if ACCESS == B32 { r32::<SLOT, POSITION, 7>() } else { r16::<SLOT, POSITION, 7>() }]),
             ],
@@ -158,7 +158,7 @@ pub(crate) const SHCNTH: P = choice(&Cases {
     cases: &[case!(0, 1 << 52, &[LSRC2H]), case!(1 << 52, 1 << 52, &[SHCNT])],
 });
 
-/// Data of st s[]: w1\[21\] tells whether it is a half.
+/// Data of st s[]: w1\[21\] selects a half.
 pub(crate) const ST_SRC: P = choice(&Cases {
     name: "kind of source 2",
     cases: &[case!(0, W1_21, &[r16::<1, 46, 7>()]), case!(W1_21, W1_21, &[LSRC3_2])],
@@ -171,7 +171,7 @@ pub(crate) const LG_REG: P = choice(&Cases {
     name: "register width",
     cases: &[case!(4 << 53, TYPE, &[LDDST]), case!(5 << 53, TYPE, &[LQDST]), case!(0, 0, &[LDST])],
 });
-/// The same where it is data to store: the destination field as source 2.
+/// Data to store: the destination field as source 2.
 pub(crate) const LG_REG_2: P = choice(&Cases {
     name: "register width",
     cases: &[
@@ -231,7 +231,7 @@ pub(crate) const CARRY_L: P = choice(&Cases {
         case!(1 << 22, 1 << 22 | 1 << 28, &[]),
     ],
 });
-/// The same where w1\[26..27\] tell the addition.
+/// Source 3 where w1\[26..27\] select the addition.
 pub(crate) const CARRY_M: P = choice(&Cases {
     name: "carry",
     cases: &[

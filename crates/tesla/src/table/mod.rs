@@ -1,7 +1,7 @@
-//! The instruction set: rows by form, and what their short definitions stand for.
+//! The instruction set: rows by form, and the helpers that their definitions use.
 //!
 //! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Rows that go beyond
-//! what other tools print say so.
+//! what other tools print are marked.
 
 mod control;
 mod immediate;
@@ -14,7 +14,7 @@ use reconverge_isa::read::Table;
 use reconverge_isa::row::{self, Bits, Part, at};
 
 use crate::draft::Draft;
-use crate::inst::{BarrierCount, Op, Tex, TexOp};
+use crate::inst::{Arith, BarrierCount, Control, Group, Memory, Op, Tex, TexOp};
 use crate::lane::Width;
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{Integer, Size};
@@ -32,7 +32,7 @@ const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
 /// All rows with their index.
 ///
-/// Immediate forms come before long ones: a long row does not say that the lowest bits of its second word are not 3.
+/// Immediate forms come before long ones: a long row does not require that the lowest bits of its second word are not 3.
 pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
     Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
 });
@@ -41,7 +41,7 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
-/// What a row means, given what its parts left.
+/// The operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
 const fn row(
@@ -54,7 +54,7 @@ const fn row(
     meaning: Meaning,
 ) -> Row {
     assert!(fixed & !mask == 0, "a fixed bit outside the mask");
-    Row { id, names, long, fixed, mask, default: 0, spare: 0, scope: ALL, parts, meaning, source }
+    Row { id, names, long, fixed, mask, default: 0, scope: ALL, parts, meaning, source }
 }
 
 /// One word: its bits, and which of them count.
@@ -96,7 +96,7 @@ const fn control(
     row(id, names, true, [pair(fixed), pair(mask)], source, parts, meaning)
 }
 
-/// Two words with a predicate, which is "always" unless the text says otherwise.
+/// Two words with a predicate, which is "always" unless the text has one.
 const fn predicated(
     id: &'static str,
     names: &'static str,
@@ -133,11 +133,11 @@ fn bits24(signed: bool, high: bool) -> Product {
 }
 
 fn mad(draft: &Draft, product: Product, sat: bool) -> Op {
-    Op::Mad { product, addition: draft.addition, sat }
+    Op::Arith(Arith::Mad { product, addition: draft.addition, sat })
 }
 
 fn i2i(draft: &Draft, size: Size, signed: bool, register: Width) -> Op {
-    Op::I2I { to: Integer { size, signed }, register, from: draft.from }
+    Op::Arith(Arith::I2I { to: Integer { size, signed }, register, from: draft.from })
 }
 
 fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
@@ -145,16 +145,20 @@ fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
 }
 
 fn atom(draft: &Draft, atomic: Atomic, atomic64: Atomic64) -> Op {
-    if draft.wide { Op::Atom64 { atomic: atomic64 } } else { Op::Atom { atomic, signed: draft.signed[0] } }
+    if draft.wide {
+        Op::Memory(Memory::Atom64 { atomic: atomic64 })
+    } else {
+        Op::Memory(Memory::Atom { atomic, signed: draft.signed[0] })
+    }
 }
 
 fn tex(draft: &Draft, op: TexOp, cube: bool) -> Op {
-    Op::Tex(Tex { op, cube, ..draft.tex })
+    Op::Group(Group::Tex(Tex { op, cube, ..draft.tex }))
 }
 
 fn bar(draft: &Draft, count: BarrierCount) -> Op {
     let [inc, wait] = draft.barrier;
-    Op::Bar { inc, wait, barrier: draft.numbers[0] as u8, count }
+    Op::Control(Control::Bar { inc, wait, barrier: draft.numbers[0] as u8, count })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::inst::{Chip, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
     /// The chip it was assembled for.
@@ -30,7 +30,7 @@ impl Assembled {
     }
 }
 
-/// What stands before the name of an instruction: `short`, `exit`, `join`, a predicate, a lane mask.
+/// The prefixes of an instruction's name: `short`, `exit`, `join`, a predicate, a lane mask.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefix;
 
@@ -96,7 +96,7 @@ struct Assembler<'a> {
     stage: Stage,
     reader: LineReader<'static, Draft>,
     programs: Vec<Program>,
-    /// Labels of the current program, by name: address and where they stand.
+    /// Labels of the current program, by name: address and position in the text.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
     errors: Vec<Diagnostic>,
@@ -294,7 +294,7 @@ impl<'a> Assembler<'a> {
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
             Some(value) => {
-                // Saying the same again is allowed, so that listings can be put together.
+                // A repeated directive is allowed if it has the same value, so that listings can be concatenated.
                 if set(self, value) && begun {
                     self.error(span, format!("the {what} must be told before the first instruction"));
                 }

@@ -4,7 +4,7 @@ use reconverge_isa::read::{Labels, NoReading, push_decimal, push_hex};
 use reconverge_isa::{Mark, Program};
 
 use crate::decode::{decode, joined, length};
-use crate::inst::{Chip, Op, Stage};
+use crate::inst::{Chip, Control, Op, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
@@ -26,10 +26,10 @@ impl Default for Listing {
     }
 }
 
-/// Prints words as text that [`assemble`](super::assemble) makes the same words of.
+/// Prints words as text from which [`assemble`](super::assemble) makes the same words.
 ///
 /// `base` is the byte address of the first word in the code window. What is no instruction of this chip and stage is
-/// printed as `.word`, with a comment that says why.
+/// printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing }, &mut out, &mut Vec::new());
@@ -106,7 +106,7 @@ pub fn disassemble_marked(
         out.push('\n');
     }
     for block in &program.constants {
-        // The last word is filled with zeros; a block of odd size says its size.
+        // The last word is filled with zeros; a block of odd size states its size.
         for (line, chunk) in block.bytes.chunks(16).enumerate() {
             out.push_str(".const ");
             push_decimal(block.bank, &mut out);
@@ -126,19 +126,7 @@ pub fn disassemble_marked(
     out
 }
 
-/// The code address that an instruction names.
-pub(super) fn target(op: Op) -> Option<u32> {
-    match op {
-        Op::Bra { target }
-        | Op::Call { target, .. }
-        | Op::Preret { target, .. }
-        | Op::Breakaddr { target }
-        | Op::Joinat { target } => Some(target),
-        _ => None,
-    }
-}
-
-/// What stands at each word.
+/// What a word of the code is.
 #[derive(Clone, Copy, Default)]
 struct Place {
     /// An instruction, or a `.word`, starts here.
@@ -249,7 +237,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints one line; how many words it stands for, and what is wrong with them.
+    /// Prints one line. Gives the number of its words, and what is wrong with them.
     fn instruction(
         &self,
         index: usize,
@@ -273,7 +261,7 @@ impl Disassembler<'_> {
         (taken, Some(problem))
     }
 
-    /// What stands where: starts, targets, nesting.
+    /// By word: starts of instructions, targets, nesting.
     fn places(&self) -> Vec<Place> {
         let mut places = vec![Place::default(); self.words.len() + 1];
         let mut uses = Vec::new();
@@ -286,23 +274,24 @@ impl Disassembler<'_> {
                 // Only control instructions have targets.
                 if pair[0] & 3 == 3
                     && let Ok(inst) = decode(pair, self.chip, self.stage)
-                    && let Some(address) = target(inst.op)
+                    && let Op::Control(control) = inst.op
+                    && let Some(address) = control.target()
                 {
-                    uses.push((index, address, inst.op));
+                    uses.push((index, address, control));
                 }
             }
             index += taken;
         }
-        for (from, address, op) in uses {
+        for (from, address, control) in uses {
             let offset = address.wrapping_sub(self.base);
             let to = offset as usize / 4;
             if offset & 3 != 0 || to >= self.words.len() || !places[to].start {
                 continue;
             }
             places[to].labelled = true;
-            match op {
-                Op::Bra { .. } if to <= from => places[to].loops = true,
-                Op::Joinat { .. } | Op::Breakaddr { .. } if to > from => {
+            match control {
+                Control::Bra { .. } if to <= from => places[to].loops = true,
+                Control::Joinat { .. } | Control::Breakaddr { .. } if to > from => {
                     places[(from + 2).min(to)].nesting += 1;
                     places[to].nesting -= 1;
                 }

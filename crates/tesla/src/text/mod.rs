@@ -1,7 +1,7 @@
 //! Text of Tesla programs: a disassembler and an assembler that are exact inverses.
 //!
 //! [`disassemble`] prints any words; [`assemble`] gives the same words back. Which of several encodings an instruction
-//! has stands in its text (`short`), and bits that nothing else tells stand behind it (`bits 0x... 0x...`), so nothing
+//! has is part of its text (`short`), and bits that no other part determines follow it (`bits 0x... 0x...`), so nothing
 //! is dropped. docs/tesla-syntax.md describes the text.
 //!
 //! ```

@@ -8,7 +8,7 @@ use std::path::Path;
 use reconverge_container::{Hints, load};
 use reconverge_isa::Isa;
 use reconverge_tesla::decode::{decode, length, row};
-use reconverge_tesla::inst::{Chip, Op, Stage};
+use reconverge_tesla::inst::{Arith, Chip, Control, Op, Stage};
 use reconverge_tesla::text::{Listing, assemble, disassemble};
 use reconverge_testkit::{records, shared, unpacked};
 use serde_json::Value;
@@ -121,19 +121,19 @@ fn operations_agree(words: &[u32], chip: Chip, stage: Stage, kernel: &Value, fil
         place += length(pair[0]) as usize;
         instructions += 1;
         let name = match inst.op {
-            Op::Joinat { .. } => "joinat",
-            Op::Bra { .. } => "bra",
-            Op::Bar { .. } => "bar",
-            Op::Call { .. } => "call",
-            Op::Breakaddr { .. } => "breakaddr",
-            Op::Break => "break",
-            Op::Ret => "ret",
-            Op::FMad { .. } => "mad.f32",
-            Op::FMul { .. } => "mul.f32",
-            Op::FAdd { .. } => "add.f32",
-            Op::FSet { .. } => "set.f32",
-            Op::Slct => "slct",
-            Op::DMul { .. } => "mul.f64",
+            Op::Control(Control::Joinat { .. }) => "joinat",
+            Op::Control(Control::Bra { .. }) => "bra",
+            Op::Control(Control::Bar { .. }) => "bar",
+            Op::Control(Control::Call { .. }) => "call",
+            Op::Control(Control::Breakaddr { .. }) => "breakaddr",
+            Op::Control(Control::Break) => "break",
+            Op::Control(Control::Ret) => "ret",
+            Op::Arith(Arith::FMad { .. }) => "mad.f32",
+            Op::Arith(Arith::FMul { .. }) => "mul.f32",
+            Op::Arith(Arith::FAdd { .. }) => "add.f32",
+            Op::Arith(Arith::FSet { .. }) => "set.f32",
+            Op::Arith(Arith::Slct) => "slct",
+            Op::Arith(Arith::DMul { .. }) => "mul.f64",
             _ => continue,
         };
         *counts.entry(name).or_default() += 1;

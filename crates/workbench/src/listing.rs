@@ -1,0 +1,85 @@
+//! A program's text, and its lines as data.
+
+use reconverge_isa::Mark;
+
+/// How a listing looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Adds addresses and words.
+    pub hex: bool,
+    /// Indents and labels flow constructs.
+    pub structure: bool,
+}
+
+/// A disassembled program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The text, which the assembler takes back.
+    pub text: String,
+    /// Where in it each instruction ends, and which words it stands for.
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// A line of a listing: a directive, or an instruction with the label before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Address in the machine's own unit; `None` for directives.
+    pub address: Option<u32>,
+    /// The words it stands for.
+    pub words: Vec<u32>,
+    /// The label before it.
+    pub label: Option<String>,
+    /// The instruction or directive, without comments and indentation; some R500 instructions take two lines.
+    pub text: String,
+    /// How many flow constructs it lies in; known when the listing has [`Style::structure`].
+    pub depth: usize,
+    /// The comments on it.
+    pub notes: Vec<String>,
+    /// Line number of its first line in the text, from 1.
+    pub source_line: usize,
+}
+
+impl Listing {
+    /// The lines of the listing of `words`, as data.
+    pub fn lines(&self, words: &[u32]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let (mut start, mut number) = (0, 1);
+        let ends = self.marks.iter().map(|mark| (mark.end, Some(mark)));
+        for (end, mark) in ends.chain([(self.text.len(), None)]) {
+            let mut line = Line::default();
+            for text in self.text[start..end].lines() {
+                let (code, note) =
+                    text.split_once(';').map_or((text, None), |(code, note)| (code, Some(note)));
+                line.notes.extend(note.map(|note| note.trim().to_owned()));
+                match code.trim() {
+                    "" => {}
+                    label if label.ends_with(':') && !label.contains(' ') => {
+                        line.label = Some(label.trim_end_matches(':').to_owned());
+                    }
+                    code if code.starts_with('.') && !code.starts_with(".word") || mark.is_none() => {
+                        let notes = std::mem::take(&mut line.notes);
+                        let text = code.to_owned();
+                        lines.push(Line { text, notes, source_line: number, ..Line::default() });
+                    }
+                    code => {
+                        if line.text.is_empty() {
+                            line.source_line = number;
+                        } else {
+                            line.text.push('\n');
+                        }
+                        line.text.push_str(code);
+                    }
+                }
+                number += 1;
+            }
+            if let Some(mark) = mark {
+                line.address = Some(mark.address);
+                line.words = words.get(mark.words.clone()).unwrap_or_default().to_vec();
+                line.depth = mark.depth;
+                lines.push(line);
+            }
+            start = end;
+        }
+        lines
+    }
+}

@@ -1,0 +1,385 @@
+//! A machine as front ends see it: [`Machine`], one static value each, found by its [`Isa`] with [`machine`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use reconverge_container::Written;
+use reconverge_isa::program::{Image, Stage};
+use reconverge_isa::source::{Diagnostic, closest, lines};
+use reconverge_isa::{Isa, Program, Span};
+use thiserror::Error;
+
+use crate::launch::MachineLaunch;
+use crate::listing::{Listing, Style};
+use crate::{r500, r700, tesla};
+
+/// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
+pub trait Machine: Sync + fmt::Debug {
+    /// Its name.
+    fn isa(&self) -> Isa;
+
+    /// Its chips.
+    fn chips(&self) -> Vec<ChipName>;
+
+    /// Whether it has a chip of this name. Case does not count.
+    fn has_chip(&self, name: &str) -> bool {
+        self.chips().iter().any(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// The lines before a program's listing in a file that the listing itself does not have: machine, chip, name.
+    fn heading(&self, target: &Target, program: &Program) -> String;
+
+    /// The text of a program, which [`Machine::assemble`] takes back, and its lines as data.
+    ///
+    /// # Errors
+    /// A program type that the machine does not have.
+    fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
+
+    /// The programs of a source text. Chip and stage of `target` are for sources that do not state theirs.
+    ///
+    /// # Errors
+    /// Every error of the source.
+    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>>;
+
+    /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
+    fn keeps(&self, program: &Program, back: &Program) -> bool;
+
+    /// Explains one instruction.
+    ///
+    /// # Errors
+    /// A number of words that no instruction has, or words that are no instruction.
+    fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError>;
+
+    /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
+    /// Such words survive the round trip all the same.
+    ///
+    /// # Errors
+    /// A program type that the machine does not have.
+    fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
+
+    /// What the documents forbid in a program, as far as its words alone show it.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
+
+    /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
+    /// format.
+    ///
+    /// # Errors
+    /// What the format cannot hold.
+    fn write(
+        &self,
+        target: &Target,
+        image: &Image,
+        format: &str,
+    ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
+
+    /// The container formats that [`Machine::write`] knows.
+    fn containers(&self) -> &'static [&'static str];
+
+    /// The machine's part of a launch file.
+    ///
+    /// # Errors
+    /// An unknown field, or a value of another type than the field's, with its path.
+    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
+}
+
+static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
+
+/// The machine of a name.
+pub fn machine(isa: Isa) -> &'static dyn Machine {
+    MACHINES.into_iter().find(|machine| machine.isa() == isa).unwrap_or(MACHINES[0])
+}
+
+// ---- Targets
+
+/// What decides how words are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The machine.
+    pub isa: Isa,
+    /// The chip, where it matters and is known.
+    pub chip: Option<String>,
+    /// The step of the pipeline, for programs that do not state theirs. It decides what some Tesla words mean.
+    pub stage: Option<Stage>,
+}
+
+/// A chip as front ends know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChipName {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that mean it.
+    pub aliases: &'static [&'static str],
+}
+
+impl ChipName {
+    /// The name and the aliases.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
+
+/// A target that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TargetError {
+    /// The machine is unknown.
+    #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
+    Unknown(&'static str),
+    /// The chip belongs to another machine.
+    #[error("{chip} is a chip of {belongs}, not of {isa}")]
+    OtherChip {
+        /// The chip asked for.
+        chip: String,
+        /// Its machine.
+        belongs: Isa,
+        /// The machine of the program.
+        isa: Isa,
+    },
+    /// No machine has such a chip.
+    #[error("unknown chip `{chip}`: {help}")]
+    UnknownChip {
+        /// The chip asked for.
+        chip: String,
+        /// What fits.
+        help: String,
+    },
+    /// The machine has no such programs.
+    #[error("{stage} is no program type of {isa}: {isa} has {known}")]
+    Stage {
+        /// The program type.
+        stage: Stage,
+        /// The machine.
+        isa: Isa,
+        /// What it has.
+        known: &'static str,
+    },
+    /// The program cannot be loaded.
+    #[error("{0}")]
+    Program(String),
+}
+
+fn hint(more: &str) -> String {
+    if more.is_empty() { String::new() } else { format!(", or {more}") }
+}
+
+impl Target {
+    /// A machine, and a chip where it is known.
+    pub fn new(isa: Isa, chip: Option<&str>) -> Target {
+        Target { isa, chip: chip.map(str::to_owned), stage: None }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &'static dyn Machine {
+        machine(self.isa)
+    }
+
+    /// Refuses a chip that the machine does not have.
+    ///
+    /// # Errors
+    /// The chip belongs to another machine, or to none.
+    pub fn checked(self) -> Result<Target, TargetError> {
+        let machine = self.machine();
+        let Some(chip) = self.chip.clone().filter(|chip| !machine.has_chip(chip)) else { return Ok(self) };
+        if let Some(belongs) = isa_of_chip(&chip) {
+            return Err(TargetError::OtherChip { chip, belongs, isa: self.isa });
+        }
+        let names: Vec<&str> = machine.chips().into_iter().flat_map(ChipName::names).collect();
+        let meant = closest(&chip, names.iter().copied());
+        let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+        Err(TargetError::UnknownChip { help: format!("{meant}{} has {}", self.isa, names.join(", ")), chip })
+    }
+}
+
+/// The machine that a chip belongs to. Case does not count.
+pub fn isa_of_chip(chip: &str) -> Option<Isa> {
+    MACHINES.into_iter().find(|machine| machine.has_chip(chip)).map(Machine::isa)
+}
+
+/// The machine that an assembler source is for: its `.isa` or `.chip` line.
+pub fn isa_of_source(source: &str) -> Option<Isa> {
+    lines(source).find_map(|(_, line)| {
+        let (name, value) = line.trim().split_once(char::is_whitespace)?;
+        match name {
+            ".isa" => value.trim().parse().ok(),
+            ".chip" => isa_of_chip(value.trim()),
+            _ => None,
+        }
+    })
+}
+
+// ---- Text
+
+/// What a source states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Module {
+    /// The machine, and the chip where the source states one.
+    pub target: Target,
+    /// The programs: one on R500 and R700, any number on Tesla.
+    pub programs: Vec<Program>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The programs of a source text for the machine of `target`.
+///
+/// # Errors
+/// Every error of the source; also a source that names another machine.
+pub fn assemble(target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+    let isa = target.isa;
+    if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
+        let at = source.find(".isa").or_else(|| source.find(".chip")).unwrap_or(0);
+        let end = source[at..].find('\n').map_or(source.len(), |len| at + len);
+        let message = format!("this source is for {stated}, not for {isa}");
+        let help = format!("leave --isa out, or say --isa {stated}");
+        return Err(vec![Diagnostic::error(Span::new(at, end), message).help(help)]);
+    }
+    machine(isa).assemble(target, source)
+}
+
+/// Words to text and back: the words must be equal, and of what the container states, the part that a listing has
+/// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
+///
+/// # Errors
+/// The first difference, in words.
+pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
+    let machine = machine(target.isa);
+    let listing =
+        machine.disassemble(target, program, Style::default()).map_err(|error| error.to_string())?;
+    let back = assemble(target, &listing.text).map_err(|errors| {
+        let error = &errors[0];
+        let (line, column) = error.span.line_column(&listing.text);
+        format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
+    })?;
+    let [back] = &back.programs[..] else {
+        return Err(format!("round trip: {} programs come back", back.programs.len()));
+    };
+    if back.words != program.words {
+        let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
+        let at = differ.unwrap_or(back.words.len().min(program.words.len()));
+        return Err(format!(
+            "round trip: word {at} comes back as {:08x?}, was {:08x?}",
+            back.words.get(at),
+            program.words.get(at)
+        ));
+    }
+    match machine.keeps(program, back) {
+        true => Ok(()),
+        false => Err("round trip: what the container states comes back differently".to_owned()),
+    }
+}
+
+/// An objection to a program.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Address of the instruction, in the machine's own unit.
+    pub pc: u32,
+    /// What is wrong, with the place.
+    pub message: String,
+}
+
+/// One field of an explained instruction.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ExplainedField {
+    /// The word's name in the manual.
+    pub word: String,
+    /// Number of the word in the instruction.
+    pub index: usize,
+    /// The field's name in the manual.
+    pub name: String,
+    /// Highest bit.
+    pub hi: u8,
+    /// Lowest bit.
+    pub lo: u8,
+    /// The value, right-aligned.
+    pub value: u64,
+    /// The value in words.
+    pub text: String,
+    /// What the field means; may be empty.
+    pub doc: String,
+}
+
+/// One instruction explained.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Explanation {
+    /// The words.
+    pub words: Vec<u32>,
+    /// As the disassembler prints it.
+    pub text: String,
+    /// Its fields.
+    pub fields: Vec<ExplainedField>,
+    /// What it does to the flow of lanes.
+    pub flow: Vec<String>,
+    /// What the documents forbid about it.
+    pub findings: Vec<String>,
+    /// Where it is documented.
+    pub source: String,
+}
+
+/// Words that are not one instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ExplainError {
+    /// The number of words is wrong.
+    #[error("an instruction of {isa} has {wanted}, not {found}")]
+    Count {
+        /// The machine.
+        isa: Isa,
+        /// What would fit.
+        wanted: &'static str,
+        /// Words given.
+        found: usize,
+    },
+    /// No instruction has these bits.
+    #[error("{0}")]
+    NoInstruction(String),
+    /// The machine.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chip_or_a_source_names_its_machine() {
+        assert_eq!(isa_of_chip("rv770"), Some(Isa::R700));
+        assert_eq!(isa_of_chip("sm_11"), Some(Isa::Tesla));
+        assert_eq!(isa_of_chip("GF100"), None);
+        assert_eq!(["LATTE", "nva3"].map(isa_of_chip), [Some(Isa::R700), Some(Isa::Tesla)]);
+        assert_eq!(isa_of_source("; x\n.chip R580\nOUT nop"), Some(Isa::R500));
+        assert_eq!(isa_of_source(".isa tesla"), Some(Isa::Tesla));
+    }
+
+    #[test]
+    fn every_name_of_a_chip_belongs_to_one_machine() {
+        for isa in Isa::ALL {
+            for name in machine(isa).chips().into_iter().flat_map(ChipName::names) {
+                let machines = Isa::ALL.into_iter().filter(|isa| machine(*isa).has_chip(name));
+                assert_eq!(machines.collect::<Vec<_>>(), [isa], "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_chip_is_refused_with_what_fits() {
+        let refused = |isa, chip| Target::new(isa, Some(chip)).checked().unwrap_err().to_string();
+        assert_eq!(refused(Isa::R500, "rv770"), "rv770 is a chip of r700, not of r500");
+        assert_eq!(
+            refused(Isa::R500, "R52"),
+            "unknown chip `R52`: did you mean `R520`? r500 has R520, R500, RV515, RV530, R580, RV560, RV570"
+        );
+    }
+
+    #[test]
+    fn a_source_for_another_machine_is_refused() {
+        let errors = assemble(&Target::new(Isa::R500, None), ".chip RV770\n").unwrap_err();
+        assert_eq!(
+            errors[0].to_string(),
+            "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"
+        );
+    }
+}

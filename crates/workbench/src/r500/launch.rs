@@ -1,0 +1,755 @@
+//! Launches of R500: the fields of a launch file, and the run that they describe.
+//!
+//! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries and outputs are the render targets. With `[ctm]`,
+//! the program runs over a domain of index pairs between typed buffers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::Isa;
+use reconverge_isa::source::suggest;
+use reconverge_isa::word::FieldValue;
+use reconverge_r500::ctm::{
+    self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, DispatchOutcome, Domain, Format, Surface,
+    Tiling,
+};
+use reconverge_r500::flow::{InhibitScope, Limits};
+use reconverge_r500::group::Group;
+use reconverge_r500::inst::{Body, TARGETS, TEMPORARIES};
+use reconverge_r500::launch::{self as machine, Hardware, Input, RunError, group_width};
+use reconverge_r500::outputs::LaneOutput;
+use reconverge_r500::run::Run;
+use reconverge_r500::setup::Setup;
+use reconverge_r500::texture::Texture;
+use reconverge_r500::words::TexOp;
+use reconverge_r500::{outputs, run};
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
+use serde::Deserialize;
+
+use crate::array::{Array, Dtype};
+use crate::launch::{MachineLaunch, Request};
+use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::trace::Streamed;
+use crate::values::{Files, Values};
+
+/// The fields of a launch file that only R500 has.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// Lanes that share a program counter; those of the chip when absent.
+    pub group_width: Option<usize>,
+    /// Frames of the loop stack, instead of the number recommended for the flow-control mode.
+    pub loop_stack: Option<usize>,
+    /// Entries of the address stack, likewise.
+    pub address_stack: Option<usize>,
+    /// Highest value of a branch counter, likewise.
+    pub branch_counter: Option<u8>,
+    /// Which sleeping lanes keep a BREAK from jumping: `frame` (those of the loop) or `all`.
+    pub inhibit_scope: Option<String>,
+    /// Values in temporaries.
+    #[serde(default)]
+    pub input: Vec<InputValues>,
+    /// Float constants.
+    #[serde(default)]
+    pub constant: Vec<ConstantValues>,
+    /// The CTM model.
+    pub ctm: Option<CtmValues>,
+}
+
+/// Values that the rasteriser wrote into a temporary.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputValues {
+    /// The temporary.
+    pub temp: u8,
+    /// One to four numbers a lane, or one to four for all lanes.
+    pub values: Values,
+}
+
+/// A float constant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantValues {
+    /// 0 to 255.
+    pub number: u8,
+    /// One to four numbers.
+    pub values: Values,
+}
+
+/// A run over a domain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CtmValues {
+    /// Pairs along i, and along j.
+    pub domain: Vec<u32>,
+    /// First i and first j.
+    #[serde(default)]
+    pub origin: Vec<u32>,
+    /// The program's outputs are uncached: they go to output 0 at once.
+    #[serde(default)]
+    pub uncached: bool,
+    /// Input buffers.
+    #[serde(default)]
+    pub input: Vec<BufferValues>,
+    /// Output buffers.
+    #[serde(default)]
+    pub output: Vec<BufferValues>,
+    /// Conditional execution.
+    pub conditional: Option<ConditionalValues>,
+}
+
+/// A typed buffer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferValues {
+    /// Input 0 to 15, output 0 to 3.
+    pub number: u8,
+    /// `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2`, `FLOAT32_4`.
+    pub format: String,
+    /// `LINEAR` when absent.
+    pub tiling: Option<String>,
+    /// Elements a row.
+    pub pitch: u32,
+    /// Rows; 1 when absent.
+    pub height: Option<u32>,
+    /// First contents; zeros when absent.
+    pub values: Option<Values>,
+}
+
+/// Conditional execution.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConditionalValues {
+    /// `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL`, `ALWAYS`.
+    pub test: String,
+    /// `DPP` (when the program ends) or `PE` (before it is scheduled).
+    pub location: String,
+    /// The value compared, for `PE`.
+    #[serde(default)]
+    pub value: f32,
+    /// The program's conditional value is written to the buffer.
+    #[serde(default)]
+    pub write: bool,
+    /// The conditional buffer; its number is not used.
+    pub buffer: BufferValues,
+}
+
+impl MachineLaunch for Launch {
+    fn copy(&self) -> Arc<dyn MachineLaunch> {
+        Arc::new(self.clone())
+    }
+
+    fn set(&mut self, option: &str, text: &str) -> Result<(), Error> {
+        let wrong = |why: String| Error::Machine(format!("--{option} {text}: {why}"));
+        match option {
+            "group-width" => self.group_width = Some(number(option, text)?),
+            "input" => {
+                let (name, values) = assignment(option, text)?;
+                let temp = name.strip_prefix("temp").and_then(|digits| digits.parse().ok());
+                let temp = temp.ok_or_else(|| {
+                    wrong(format!("`{name}` is not a register; temp0 to temp127 fits here"))
+                })?;
+                self.input.push(InputValues { temp, values: Values::Text(values.to_owned()) });
+            }
+            "const" => {
+                let (name, values) = assignment(option, text)?;
+                let number = name
+                    .parse()
+                    .map_err(|_| wrong(format!("`{name}` is not a constant; 0 to 255 fits here")))?;
+                self.constant.push(ConstantValues { number, values: Values::Text(values.to_owned()) });
+            }
+            "domain" => {
+                let domain = sizes(text)?;
+                let (input, output) = (Vec::new(), Vec::new());
+                self.ctm = Some(CtmValues {
+                    domain,
+                    origin: Vec::new(),
+                    uncached: false,
+                    input,
+                    output,
+                    conditional: None,
+                });
+            }
+            "uncached" | "buf" => {
+                let Some(ctm) = &mut self.ctm else {
+                    return Err(Error::Machine("--buf and --uncached need --domain WIDTHxHEIGHT".to_owned()));
+                };
+                if option == "uncached" {
+                    ctm.uncached = true;
+                    return Ok(());
+                }
+                let form = || wrong("in0=VALUES:FORMAT:8x8 or out0=FORMAT:8x8 is the form".to_owned());
+                let (name, spec) = assignment(option, text)?;
+                let (rest, size) = spec.rsplit_once(':').ok_or_else(form)?;
+                let (values, format) = match rest.rsplit_once(':') {
+                    Some((values, format)) => (Some(Values::Text(values.to_owned())), format.to_owned()),
+                    None => (None, rest.to_owned()),
+                };
+                let (list, digits) = match (name.strip_prefix("in"), name.strip_prefix("out")) {
+                    (Some(digits), _) => (&mut ctm.input, digits),
+                    (_, Some(digits)) => (&mut ctm.output, digits),
+                    _ => return Err(form()),
+                };
+                let (pitch, height) = match sizes(size)?[..] {
+                    [pitch] => (pitch, None),
+                    [pitch, height] => (pitch, Some(height)),
+                    _ => return Err(form()),
+                };
+                let number = digits.parse().map_err(|_| form())?;
+                list.push(BufferValues { number, format, tiling: None, pitch, height, values });
+            }
+            _ => return Err(Error::Option { option: option.to_owned(), isa: Isa::R500 }),
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
+        if request.common.stage.is_some() {
+            let help = "r500 runs fragment programs only: leave stage out".to_owned();
+            let found = request.common.stage.clone().unwrap_or_default();
+            return Err(Error::Name { place: "stage".to_owned(), found, help });
+        }
+        let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
+        let setup = Arc::new(setup);
+        Ok(match &self.ctm {
+            None => Session::new(Pixels { launch: self.pixels(&setup, request)?, setup }),
+            Some(ctm) => Session::new(Pairs { dispatch: self.pairs(&setup, ctm, request)?, setup }),
+        })
+    }
+}
+
+impl Launch {
+    fn hardware(&self, setup: &Setup, request: &Request<'_>) -> Result<Hardware, Error> {
+        let scope = match self.inhibit_scope.as_deref() {
+            None => InhibitScope::default(),
+            Some(name) => {
+                choose("inhibit_scope", name, &[("frame", InhibitScope::Frame), ("all", InhibitScope::All)])?
+            }
+        };
+        let recommended = Limits::recommended(setup.fc_mode);
+        let limits = Limits {
+            branch_counter: self.branch_counter.unwrap_or(recommended.branch_counter),
+            loop_stack: self.loop_stack.unwrap_or(recommended.loop_stack),
+            address_stack: self.address_stack.unwrap_or(recommended.address_stack),
+        };
+        let group_width = self.group_width.unwrap_or_else(|| group_width(request.chip()));
+        Ok(Hardware { group_width, limits: Some(limits), scope })
+    }
+
+    fn constants(&self, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>, Error> {
+        let load = |constant: &ConstantValues| {
+            let place = format!("constant {}", constant.number);
+            let array = constant.values.load_as(&place, Dtype::F32, files)?;
+            if !(1..=4).contains(&array.len()) {
+                return Err(Error::Count { place, found: array.len(), wanted: "1 to 4".to_owned() });
+            }
+            Ok((constant.number, channels(array.words())))
+        };
+        self.constant.iter().map(load).collect()
+    }
+
+    fn pixels(&self, setup: &Setup, request: &Request<'_>) -> Result<machine::Launch, Error> {
+        let Request { common, files, .. } = request;
+        let load = |input: &InputValues| {
+            let place = format!("input temp[{}]", input.temp);
+            let array = input.values.load_as(&place, Dtype::F32, *files)?;
+            Ok((input.temp, place, array))
+        };
+        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, _, array)| array))?;
+        let values = |(temp, place, array): (u8, String, Array)| {
+            Ok(Input { temp, values: per_lane(&place, &array, lanes)?.into() })
+        };
+        let inputs = loaded.into_iter().map(values).collect::<Result<_, Error>>()?;
+        let texture = |values: &crate::request::TextureValues| {
+            let (image, sampler) = values.image(*files)?;
+            Ok((values.unit, Texture { image, sampler }))
+        };
+        let textures = common.texture.iter().map(texture).collect::<Result<Vec<_>, Error>>()?;
+        let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
+        check_units(
+            setup,
+            &bound,
+            "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
+        )?;
+        let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
+        Ok(machine::Launch { lanes, inputs, constants, textures, hardware })
+    }
+
+    fn pairs(&self, setup: &Setup, values: &CtmValues, request: &Request<'_>) -> Result<Dispatch, Error> {
+        let pair = |list: &[u32], default: [u32; 2], what: &str| match list {
+            [] => Ok(default),
+            [i] => Ok([*i, default[1]]),
+            [i, j] => Ok([*i, *j]),
+            more => {
+                let (place, wanted) = (format!("ctm.{what}"), "1 or 2".to_owned());
+                Err(Error::Count { place, found: more.len(), wanted })
+            }
+        };
+        let [width, height] = pair(&values.domain, [1, 1], "domain")?;
+        let [i, j] = pair(&values.origin, [0, 0], "origin")?;
+        let mut memory = Vec::new();
+        let mut place =
+            |what: &str, buffer: &BufferValues| place_buffer(what, buffer, &mut memory, request.files);
+        let inputs = values
+            .input
+            .iter()
+            .map(|buffer| Ok((buffer.number, place("ctm.input", buffer)?)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut outputs = [None; TARGETS];
+        for buffer in &values.output {
+            let surface = place("ctm.output", buffer)?;
+            *outputs.get_mut(usize::from(buffer.number)).ok_or_else(|| Error::Name {
+                place: "ctm.output.number".to_owned(),
+                found: buffer.number.to_string(),
+                help: "there are outputs 0 to 3".to_owned(),
+            })? = Some(surface);
+        }
+        let conditional = match &values.conditional {
+            None => None,
+            Some(conditional) => Some(Conditional {
+                buffer: place("ctm.conditional.buffer", &conditional.buffer)?,
+                test: named::<CondTest>("ctm.conditional.test", &conditional.test)?,
+                location: named::<CondLoc>("ctm.conditional.location", &conditional.location)?,
+                value: conditional.value,
+                write: conditional.write,
+            }),
+        };
+        let bound: Vec<u8> = inputs.iter().map(|(number, _)| *number).collect();
+        check_units(
+            setup,
+            &bound,
+            "give it with --buf inN=..., or in a [[ctm.input]] table of the launch file",
+        )?;
+        Ok(Dispatch {
+            memory,
+            inputs,
+            outputs,
+            uncached: values.uncached,
+            conditional,
+            constants: self.constants(request.files)?,
+            domain: Domain { i, j, width, height },
+            hardware: self.hardware(setup, request)?,
+        })
+    }
+}
+
+/// The first fetch from a unit to which nothing is bound is an error before anything runs.
+fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
+    for (slot, loaded) in setup.slots() {
+        if let Ok(inst) = &loaded.inst
+            && let Body::Tex(tex) = &inst.body
+            && !matches!(tex.inst.inst, TexOp::NOP | TexOp::TEXKILL)
+            && !bound.contains(&tex.inst.tex_id)
+        {
+            let unit = tex.inst.tex_id;
+            return Err(Error::Machine(format!(
+                "the program fetches from unit {unit} (slot {slot}), to which nothing is bound: {remedy}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An enumerated field's value by its manual's name.
+fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
+    let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
+    value.and_then(|known| E::from_bits(known.value, E::BITS)).ok_or_else(|| Error::Name {
+        place: place.to_owned(),
+        found: name.to_owned(),
+        help: suggest(name, E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>()),
+    })
+}
+
+// ---- Running
+
+/// Lanes that are pixels.
+#[derive(Clone, Debug)]
+pub struct Pixels {
+    /// The program.
+    pub setup: Arc<Setup>,
+    /// The launch.
+    pub launch: machine::Launch,
+}
+
+/// Lanes that are pairs of a domain.
+#[derive(Clone, Debug)]
+struct Pairs {
+    setup: Arc<Setup>,
+    dispatch: Dispatch,
+}
+
+fn failed(error: RunError) -> Error {
+    match error {
+        RunError::Launch(error) => Error::Machine(error.to_string()),
+        RunError::Trap(_) => Error::Trap(error.to_string()),
+        RunError::Differ(difference) => Error::Differ(difference.to_string()),
+    }
+}
+
+impl Ready for Pixels {
+    fn copy(&self) -> Box<dyn Ready> {
+        Box::new(self.clone())
+    }
+
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        let (mut shares, Pixels { setup, launch }) = (Shares::default(), *self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run::run_observed(&setup, &launch, options, &mut shares),
+            Engine::Reference | Engine::Fast => run::run(&setup, &launch, options),
+        };
+        Ok(Box::new(PixelsOutcome { outcome: outcome.map_err(failed)?, shares }))
+    }
+
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        trace: &mut Streamed,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        let outcome = run::run_observed(&self.setup, &self.launch, options, trace).map_err(failed)?;
+        Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(&self.setup, self.launch.clone(), options);
+        Ok(Box::new(PixelSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))
+    }
+}
+
+/// What pixels leave, and the fast engine's instructions by path.
+pub struct PixelsOutcome {
+    /// What they leave.
+    pub outcome: outputs::Outcome,
+    /// After a run in lockstep.
+    pub shares: Shares,
+}
+
+impl Outcome for PixelsOutcome {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics
+    }
+
+    fn report(&self) -> &Report {
+        &self.outcome.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding.map(|finding| finding.to_string())
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        let outputs::Outcome { outputs: registers, .. } = &self.outcome;
+        let (mut outputs, lanes) = (Vec::new(), registers.len());
+        for target in 0..TARGETS {
+            if (0..4).any(|channel| registers.color(target, channel).is_some()) {
+                let words = registers.iter().flat_map(|lane| lane.color[target]);
+                outputs
+                    .push((format!("color{target}"), Array::from_words(Dtype::F32, vec![lanes, 4], words)));
+            }
+        }
+        if let Some(depth) = registers.depth() {
+            let words = depth.iter().copied();
+            outputs.push(("depth".to_owned(), Array::from_words(Dtype::F32, vec![lanes], words)));
+        }
+        outputs.extend(killed(registers.iter().map(|lane| lane.killed)));
+        outputs
+    }
+}
+
+/// Pixels while they are stepped.
+#[derive(Clone)]
+struct PixelSteps(Run);
+
+impl PixelSteps {
+    fn width(&self) -> usize {
+        self.0.launch().hardware.group_width
+    }
+
+    fn group(&self, group: usize) -> Option<&Group> {
+        (self.current() == Some(group)).then(|| self.0.group())
+    }
+}
+
+impl Steps for PixelSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.0.launch().lanes.div_ceil(self.width())
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.0.first_lane().map(|lane| lane / self.width())
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.group(group).map(|group| group as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let first = group * self.width();
+        first..self.0.launch().lanes.min(first + self.width())
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let step = self.0.step(&mut Dynamic(observer));
+        step.map(drop).map_err(|trap| failed(self.0.locate(trap)))
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        REGISTERS.to_vec()
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        read(self.group(group)?, self.lanes(group).len(), register)
+    }
+
+    /// None: pixels read textures only, which do not change.
+    fn spaces(&self) -> Vec<Space> {
+        Vec::new()
+    }
+
+    fn memory(&self, _: &str, _: usize, _: Lane, _: u32, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(PixelsOutcome { outcome: self.0.outcome(), shares: Shares::default() })
+    }
+}
+
+const REGISTERS: [RegisterClass; 3] = [
+    RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba" },
+    RegisterClass { name: "color", count: TARGETS, channels: "rgba" },
+    RegisterClass { name: "depth", count: 1, channels: "" },
+];
+
+/// A register of a group's first `count` lanes.
+fn read(group: &Group, count: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+    let output = |lane: usize| LaneOutput::of(group, lane);
+    Some(match class {
+        "temp" if number < TEMPORARIES && channel < 4 => {
+            (0..count as u8).map(|lane| group.temp(number as u8, channel, Lane(lane))).collect()
+        }
+        "color" if number < TARGETS && channel < 4 => {
+            (0..count).map(|lane| output(lane).color[number][channel]).collect()
+        }
+        "depth" if (number, channel) == (0, 0) => {
+            (0..count).map(|lane| output(lane).depth.unwrap_or(0)).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// What a run over a domain leaves, with the buffers that are outputs.
+struct PairsOutcome {
+    outcome: DispatchOutcome,
+    outputs: Vec<(String, Surface)>,
+}
+
+impl Ready for Pairs {
+    fn copy(&self) -> Box<dyn Ready> {
+        Box::new(self.clone())
+    }
+
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        let outputs = self.outputs();
+        let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(refused)?;
+        Ok(Box::new(PairsOutcome { outcome, outputs }))
+    }
+
+    fn run_traced(self: Box<Self>, _: &Options, _: &mut Streamed) -> Result<Box<dyn Outcome>, Error> {
+        Err(Error::Machine("a run over a domain cannot be traced".to_owned()))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = ctm::Run::new(&self.setup, self.dispatch.clone(), options).map_err(refused)?;
+        Ok(Box::new(PairSteps { run, outputs: self.outputs() }))
+    }
+}
+
+impl Pairs {
+    /// The buffers that are outputs.
+    fn outputs(&self) -> Vec<(String, Surface)> {
+        let Dispatch { outputs, conditional, .. } = &self.dispatch;
+        let numbered = outputs.iter().enumerate();
+        let bound = numbered.filter_map(|(number, surface)| Some((format!("out{number}"), (*surface)?)));
+        let conditional = conditional.map(|conditional| ("conditional".to_owned(), conditional.buffer));
+        bound.chain(conditional).collect()
+    }
+}
+
+fn refused(error: DispatchError) -> Error {
+    match error {
+        DispatchError::Run(error) => failed(error),
+        other => Error::Machine(other.to_string()),
+    }
+}
+
+/// Pairs of a domain while they are stepped.
+#[derive(Clone)]
+struct PairSteps {
+    run: ctm::Run,
+    outputs: Vec<(String, Surface)>,
+}
+
+impl Steps for PairSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.run.groups()
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.run.group().map(|(number, _)| number)
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        let (number, state) = self.run.group()?;
+        (number == group).then_some(state as &dyn FlowView)
+    }
+
+    /// Lanes are the pairs, quad by quad; those at the edges of the domain have lanes that do not run.
+    fn lanes(&self, group: usize) -> Range<usize> {
+        group * self.run.width()..(group + 1) * self.run.width()
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        self.run.step(&mut Dynamic(observer)).map(drop).map_err(refused)
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        REGISTERS.to_vec()
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        let (_, state) = self.run.group().filter(|(number, _)| *number == group)?;
+        read(state, self.run.width(), register)
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        vec![Space { name: "memory", of: SpaceOf::Launch }]
+    }
+
+    fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
+        let bytes = if space == "memory" { self.run.memory() } else { &[] };
+        bytes.iter().skip(address as usize).take(count).copied().collect()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(PairsOutcome { outcome: self.run.outcome(), outputs: self.outputs.clone() })
+    }
+}
+
+impl Outcome for PairsOutcome {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics
+    }
+
+    fn report(&self) -> &Report {
+        &self.outcome.report
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding.map(|finding| finding.to_string())
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        let contents =
+            |(name, surface): &(String, Surface)| (name.clone(), contents(surface, &self.outcome.memory));
+        self.outputs.iter().map(contents).collect()
+    }
+}
+
+/// Buffers are placed one after the other at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
+const ALIGNMENT: usize = 2048;
+const fn element_type(format: Format) -> Dtype {
+    match format {
+        Format::UINT16_1 => Dtype::U16,
+        Format::UINT8_4 => Dtype::U8,
+        Format::FLOAT32_1 | Format::FLOAT32_2 | Format::FLOAT32_4 => Dtype::F32,
+    }
+}
+
+fn place_buffer(
+    what: &str,
+    buffer: &BufferValues,
+    memory: &mut Vec<u8>,
+    files: &dyn Files,
+) -> Result<Surface, Error> {
+    let place = format!("{what} {}", buffer.number);
+    let format = named::<Format>(&format!("{place} format"), &buffer.format)?;
+    let tiling = match &buffer.tiling {
+        None => Tiling::LINEAR,
+        Some(name) => named::<Tiling>(&format!("{place} tiling"), name)?,
+    };
+    let height = buffer.height.unwrap_or(1);
+    // 13 bits each (CTM guide, set_inp_fmt), which also keeps what a file can ask for small.
+    for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
+        if !(1..=8191).contains(&size) {
+            return Err(Error::Name {
+                place: format!("{place} {name}"),
+                found: size.to_string(),
+                help: "1 to 8191 fits here".to_owned(),
+            });
+        }
+    }
+    let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
+    memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
+    let base = memory.len();
+    match &buffer.values {
+        None => memory.resize(base + bytes, 0),
+        Some(values) => {
+            let dtype = element_type(format);
+            let array = values.load_as(&place, dtype, files)?;
+            if array.bytes.len() != bytes {
+                let wanted =
+                    format!("{} ({} x {height} elements of {format})", bytes / dtype.bytes(), buffer.pitch);
+                return Err(Error::Count { place, found: array.len(), wanted });
+            }
+            memory.extend(array.bytes);
+        }
+    }
+    let base = u32::try_from(base).map_err(|_| Error::Name {
+        place,
+        found: format!("{base} bytes of buffers before it"),
+        help: "all buffers together must stay below 4 GiB".to_owned(),
+    })?;
+    Ok(Surface { base, pitch: buffer.pitch, height, format, tiling })
+}
+
+fn contents(surface: &Surface, memory: &[u8]) -> Array {
+    let size = (surface.pitch * surface.height * surface.format.bytes()) as usize;
+    let mut shape = vec![surface.height as usize, surface.pitch as usize];
+    if surface.format.channels() > 1 {
+        shape.push(surface.format.channels());
+    }
+    let start = surface.base as usize;
+    Array { dtype: element_type(surface.format), shape, bytes: memory[start..start + size].to_vec() }
+}

@@ -1,0 +1,601 @@
+//! Launches of R700 and R600: the fields of a launch file, and the run that they describe.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::program::Stage as Any;
+use reconverge_isa::{Isa, Program};
+use reconverge_r700::chip::Chip;
+use reconverge_r700::code::ExportKind;
+use reconverge_r700::flow::LoopConstant;
+use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
+use reconverge_r700::memory::VertexBuffer;
+use reconverge_r700::outcome::{self, Exported};
+use reconverge_r700::run::{Run, RunError, run, run_observed};
+use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::wave::Wave;
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
+use serde::Deserialize;
+
+use crate::array::{Array, Dtype};
+use crate::launch::{MachineLaunch, Request};
+use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::trace::Streamed;
+use crate::values::{Files, Values};
+
+/// The fields of a launch file that only R700 has.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// First control-flow instruction, in 64-bit words.
+    pub start: Option<u32>,
+    /// NUM_GPRS, instead of what the program's file states.
+    pub gprs: Option<u8>,
+    /// STACK_SIZE in entries, likewise.
+    pub stack: Option<u32>,
+    /// NUM_CLAUSE_TEMP_GPRS.
+    pub clause_temps: Option<u8>,
+    /// DX10_CLAMP: CLAMP makes NaN 0; on when absent.
+    pub dx10_clamp: Option<bool>,
+    /// SQ_BOOL_CONST: bit n is boolean n.
+    pub booleans: Option<u32>,
+    /// The file of the fetch program that CALL_FS calls: words only.
+    pub fetch_program: Option<FetchProgramFile>,
+    /// What a vertex fetch of type VERTEX_DATA adds to its index.
+    #[serde(default)]
+    pub base_vertex: u32,
+    /// What a vertex fetch of type INSTANCE_DATA adds to its index.
+    #[serde(default)]
+    pub base_instance: u32,
+    /// SQ_VTX_SEMANTIC, from the first register on.
+    #[serde(default)]
+    pub semantics: Vec<u8>,
+    /// 1 for each lane that lies inside the primitive, 0 for the others; all do when absent.
+    pub covered: Option<Values>,
+    /// The scatter buffer.
+    pub scatter: Option<Values>,
+    /// Element type of exports, as they are shown and compared: `f32` when absent, `u32`, `i32`.
+    pub output_type: Option<String>,
+    /// Values in registers.
+    #[serde(default)]
+    pub input: Vec<InputValues>,
+    /// Constant buffers.
+    #[serde(default)]
+    pub constant: Vec<ConstantValues>,
+    /// The constant file of DX9 mode.
+    #[serde(default)]
+    pub constant_file: Vec<ConstantFileValues>,
+    /// SQ_LOOP_CONST.
+    #[serde(default)]
+    pub r#loop: Vec<LoopValues>,
+    /// Vertex resources.
+    #[serde(default)]
+    pub buffer: Vec<BufferValues>,
+}
+
+/// Values of a register at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputValues {
+    /// The register.
+    pub gpr: u8,
+    /// One to four numbers a lane, or one to four for all lanes.
+    pub values: Values,
+}
+
+/// Contents of a constant buffer, which a vertex resource of the same number reads too.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantValues {
+    /// 0 to 15.
+    pub number: u8,
+    /// First dword.
+    #[serde(default)]
+    pub offset: usize,
+    /// The numbers, four an entry.
+    pub values: Values,
+}
+
+/// Entries of the constant file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantFileValues {
+    /// The first entry, 0 to 255.
+    pub number: usize,
+    /// The numbers, four an entry.
+    pub values: Values,
+}
+
+/// A loop constant.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopValues {
+    /// 0 to 31.
+    pub number: usize,
+    /// Rounds.
+    pub count: u16,
+    /// First value of aL.
+    #[serde(default)]
+    pub init: u16,
+    /// What a round adds to aL.
+    #[serde(default)]
+    pub inc: i16,
+}
+
+/// A vertex resource.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferValues {
+    /// BUFFER_ID.
+    pub number: u8,
+    /// Its memory.
+    pub values: Values,
+    /// Bytes from one element to the next.
+    pub stride: u32,
+}
+
+/// A fetch program.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetchProgramFile {
+    /// Raw words, as `file.bin:u32` or `file.npy`.
+    pub words: Values,
+    /// First instruction, in 64-bit words.
+    #[serde(default)]
+    pub start: u32,
+}
+
+impl MachineLaunch for Launch {
+    fn copy(&self) -> Arc<dyn MachineLaunch> {
+        Arc::new(self.clone())
+    }
+
+    fn set(&mut self, option: &str, text: &str) -> Result<(), Error> {
+        let wrong = |why: String| Error::Machine(format!("--{option} {text}: {why}"));
+        match option {
+            "output-type" => self.output_type = Some(text.to_owned()),
+            "input" => {
+                let (name, values) = assignment(option, text)?;
+                let gpr = name.strip_prefix(['R', 'r']).and_then(|digits| digits.parse().ok());
+                let gpr = gpr
+                    .filter(|gpr| *gpr < 128)
+                    .ok_or_else(|| wrong(format!("`{name}` is not a register; R0 to R127 fits here")))?;
+                self.input.push(InputValues { gpr, values: Values::Text(values.to_owned()) });
+            }
+            "const" => {
+                let (name, values) = assignment(option, text)?;
+                let number = name.strip_prefix("KC").unwrap_or(name).parse();
+                let number = number
+                    .map_err(|_| wrong(format!("`{name}` is not a constant buffer; 0 to 15 fits here")))?;
+                let values = Values::Text(values.to_owned());
+                self.constant.push(ConstantValues { number, offset: 0, values });
+            }
+            "buf" => {
+                let form = || wrong("160=VALUES:16 is the form, 16 being the bytes of an element".to_owned());
+                let (name, spec) = assignment(option, text)?;
+                let (values, stride) = spec.rsplit_once(':').ok_or_else(form)?;
+                let (number, stride) =
+                    (name.parse().map_err(|_| form())?, stride.parse().map_err(|_| form())?);
+                self.buffer.push(BufferValues { number, values: Values::Text(values.to_owned()), stride });
+            }
+            _ => return Err(Error::Option { option: option.to_owned(), isa: Isa::R700 }),
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
+        let types = [("f32", Dtype::F32), ("u32", Dtype::U32), ("i32", Dtype::I32)];
+        let output_type = self.output_type.as_deref().unwrap_or("f32");
+        let output_type = choose("output_type", output_type, &types)?;
+        let launch = self.launch(request)?;
+        Ok(Session::new(Waves { program: request.program.clone(), launch, output_type }))
+    }
+}
+
+impl Launch {
+    fn launch(&self, request: &Request<'_>) -> Result<machine::Launch, Error> {
+        let Request { common, program, files, .. } = *request;
+        let chip = request.chip().and_then(Chip::named).unwrap_or(Chip::RV770);
+        let load = |input: &InputValues| {
+            let place = format!("input R{}", input.gpr);
+            let array = input.values.load_plain(&place, files)?;
+            Ok((input.gpr, place, array))
+        };
+        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, _, array)| array))?;
+        let mut launch = machine::Launch::new(chip, stage(request)?, lanes);
+        let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
+        if let Some(register) = resources.into_iter().find_map(|name| program.state(name)) {
+            launch.set_pgm_resources(register);
+        }
+        let stated = program.resources.registers.and_then(|count| u8::try_from(count).ok());
+        launch.num_gprs = self.gprs.or(stated).unwrap_or(launch.num_gprs);
+        if launch.num_gprs > 128 {
+            return Err(Error::Machine(format!("gprs: {}; 0 to 128 fits here", launch.num_gprs)));
+        }
+        launch.stack_size = self.stack.or(program.resources.stack).or(launch.stack_size);
+        launch.clause_temps = self.clause_temps.unwrap_or(launch.clause_temps).min(128 - launch.num_gprs);
+        launch.dx10_clamp = self.dx10_clamp.unwrap_or(launch.dx10_clamp);
+        launch.start = self.start.unwrap_or(program.base);
+        launch.base_vertex = self.base_vertex;
+        launch.base_instance = self.base_instance;
+        launch.semantics.clone_from(&self.semantics);
+        for (gpr, place, array) in loaded {
+            launch.inputs.push(Input { gpr, values: per_lane(&place, &array, lanes)?.into() });
+        }
+        if let Some(covered) = &self.covered {
+            let array = covered.load_as("covered", Dtype::U8, files)?;
+            if array.len() != lanes {
+                let wanted = format!("{lanes} (one a lane)");
+                return Err(Error::Count { place: "covered".to_owned(), found: array.len(), wanted });
+            }
+            launch.covered = Some(array.bytes.iter().map(|lane| *lane != 0).collect());
+        }
+        if let Some(scatter) = &self.scatter {
+            launch.scatter = words("scatter", scatter, files)?;
+        }
+        if let Some(fetch) = &self.fetch_program {
+            let words = words("fetch_program", &fetch.words, files)?;
+            launch.fetch_program = Some(FetchProgram { words, start: fetch.start });
+        }
+        stated_resources(program, &mut launch)?;
+        fill_resources(self, &common.texture, &mut launch, files)?;
+        Ok(launch)
+    }
+}
+
+/// The program's kind: what the launch states, then its file.
+fn stage(request: &Request<'_>) -> Result<Stage, Error> {
+    let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
+    if let Some(name) = &request.common.stage {
+        return choose("stage", name, &stages);
+    }
+    match request.program.stage {
+        None | Some(Any::Pixel | Any::Fragment) => Ok(Stage::Pixel),
+        Some(Any::Vertex | Any::GsCopy | Any::Fetch) => Ok(Stage::Vertex),
+        Some(Any::Geometry) => Ok(Stage::Geometry),
+        Some(Any::Compute) => Err(Error::Machine("compute is no program type of r700".to_owned())),
+    }
+}
+
+/// Takes what the program's file states: loop constants, booleans, constants.
+fn stated_resources(program: &Program, launch: &mut machine::Launch) -> Result<(), Error> {
+    let resources = &mut launch.resources;
+    resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
+    for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
+        *constant = LoopConstant(program.state(&format!("SQ_LOOP_CONST_{number}")).unwrap_or(constant.0));
+    }
+    for block in &program.constants {
+        let place = format!("constant {}", block.bank);
+        let words =
+            block.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<_>>();
+        place_constants(
+            &mut resources.constant_buffers,
+            &place,
+            block.bank as usize,
+            block.offset as usize / 4,
+            &words,
+        )?;
+    }
+    Ok(())
+}
+
+fn place_constants(
+    buffers: &mut [Vec<u32>; 16],
+    place: &str,
+    number: usize,
+    offset: usize,
+    words: &[u32],
+) -> Result<(), Error> {
+    let buffer = buffers.get_mut(number).ok_or_else(|| out_of(place, 15))?;
+    // 4096 entries of four. (kcache: 12-bit addresses)
+    let end = offset.saturating_add(words.len());
+    if end > 4096 * 4 {
+        return Err(Error::Machine(format!("{place}: it ends at dword {end}; a buffer has 16384")));
+    }
+    buffer.resize(buffer.len().max(end), 0);
+    buffer[offset..end].copy_from_slice(words);
+    Ok(())
+}
+
+fn fill_resources(
+    file: &Launch,
+    textures: &[TextureValues],
+    launch: &mut machine::Launch,
+    files: &dyn Files,
+) -> Result<(), Error> {
+    let resources = &mut launch.resources;
+    resources.booleans = file.booleans.unwrap_or(resources.booleans);
+    for constant in &file.constant {
+        let place = format!("constant {}", constant.number);
+        let words = words(&place, &constant.values, files)?;
+        let number = usize::from(constant.number);
+        place_constants(&mut resources.constant_buffers, &place, number, constant.offset, &words)?;
+    }
+    for (number, buffer) in (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| !buffer.is_empty())
+    {
+        resources.vertex_buffers.insert(number, VertexBuffer::constants(buffer));
+    }
+    for constant in &file.constant_file {
+        let place = format!("constant_file {}", constant.number);
+        let words = words(&place, &constant.values, files)?;
+        for (entry, value) in words.chunks(4).enumerate() {
+            let number = constant.number.saturating_add(entry);
+            if number > 255 {
+                return Err(out_of(&place, 255));
+            }
+            let file = &mut resources.constant_file;
+            file.resize(file.len().max(number + 1), [0; 4]);
+            file[number] = channels(value.iter().copied());
+        }
+    }
+    for LoopValues { number, count, init, inc } in &file.r#loop {
+        let place = format!("loop {number}");
+        let constant = resources.loop_constants.get_mut(*number).ok_or_else(|| out_of(&place, 31))?;
+        let inc = i8::try_from(*inc).ok().filter(|_| *count < 1 << 12 && *init < 1 << 12);
+        let inc = inc.ok_or_else(|| {
+            Error::Machine(format!("{place}: count and init have 12 bits, inc has 8 with its sign"))
+        })?;
+        *constant = LoopConstant(u32::from(*count) | u32::from(*init) << 12 | u32::from(inc as u8) << 24);
+    }
+    for buffer in &file.buffer {
+        let place = format!("buffer {}", buffer.number);
+        let array = buffer.values.load_plain(&place, files)?;
+        if buffer.stride > 2047 {
+            return Err(Error::Machine(format!(
+                "{place}: a stride of {}; 0 to 2047 fits here",
+                buffer.stride
+            )));
+        }
+        let described =
+            VertexBuffer { bytes: array.bytes, stride: buffer.stride, ..VertexBuffer::constants(&[]) };
+        resources.vertex_buffers.insert(buffer.number, described);
+    }
+    for texture in textures {
+        let (image, sampler) = texture.image(files)?;
+        resources.textures.insert(texture.unit, Texture::floats(image.as_ref().clone()));
+        let sampler = TextureSampler { sampler, ..TextureSampler::default() };
+        resources.samplers.insert(texture.sampler.unwrap_or(texture.unit), sampler);
+    }
+    Ok(())
+}
+
+fn out_of(place: &str, last: usize) -> Error {
+    Error::Machine(format!("{place}: 0 to {last} fits here"))
+}
+
+fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
+    let array = values.load_plain(place, files)?;
+    if array.dtype.bytes() != 4 {
+        return Err(Error::Machine(format!("{place}: elements of {}; 32 bits fit here", array.dtype)));
+    }
+    Ok(array.words().collect())
+}
+
+// ---- Running
+
+/// Lanes in wavefronts.
+#[derive(Clone, Debug)]
+pub struct Waves {
+    /// The program.
+    pub program: Program,
+    /// The launch.
+    pub launch: machine::Launch,
+    /// Element type of what lanes export.
+    output_type: Dtype,
+}
+
+fn failed(error: RunError) -> Error {
+    match error {
+        RunError::Launch(error) => Error::Machine(error.to_string()),
+        RunError::Trap(trap) => Error::Trap(trap.to_string()),
+        RunError::Differ(difference) => Error::Differ(difference.to_string()),
+    }
+}
+
+impl Ready for Waves {
+    fn copy(&self) -> Box<dyn Ready> {
+        Box::new(self.clone())
+    }
+
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        let (mut shares, Waves { program, launch, .. }) = (Shares::default(), &*self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run_observed(program, launch, options, &mut shares),
+            Engine::Reference | Engine::Fast => run(program, launch, options),
+        };
+        Ok(Box::new(WavesOutcome { shares, ..self.left(outcome.map_err(failed)?) }))
+    }
+
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        trace: &mut Streamed,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        let outcome = run_observed(&self.program, &self.launch, options, trace).map_err(failed)?;
+        Ok(Box::new(self.left(outcome)))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(&self.program, self.launch.clone(), options);
+        let run = run.map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(Box::new(WaveSteps { run, output_type: self.output_type }))
+    }
+}
+
+/// Wavefronts while they are stepped.
+#[derive(Clone)]
+struct WaveSteps {
+    run: Run,
+    output_type: Dtype,
+}
+
+impl WaveSteps {
+    fn width(&self) -> usize {
+        self.run.launch().chip.wave_width.into()
+    }
+
+    fn wave(&self, group: usize) -> Option<&Wave> {
+        (self.current() == Some(group)).then(|| self.run.wave())
+    }
+}
+
+impl Steps for WaveSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.run.launch().lanes.div_ceil(self.width())
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.run.place().map(|lane| lane / self.width())
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.wave(group).map(|wave| wave as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let first = group * self.width();
+        first..self.run.launch().lanes.min(first + self.width())
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let step = self.run.step(&mut Dynamic(observer));
+        step.map(drop).map_err(|trap| failed(self.run.locate(trap)))
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        let machine::Launch { num_gprs, clause_temps, .. } = self.run.launch();
+        let (registers, temps) = (usize::from(*num_gprs), usize::from(*clause_temps));
+        vec![
+            RegisterClass { name: "R", count: registers, channels: "xyzw" },
+            RegisterClass { name: "T", count: temps, channels: "xyzw" },
+        ]
+    }
+
+    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+        let wave = self.wave(group)?;
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        // The topmost register numbers are the clause temporaries.
+        let first = if class == "T" { 128 - known.count } else { 0 };
+        let register = u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)?;
+        let lanes = 0..self.lanes(group).len() as u8;
+        lanes.map(|lane| wave.register(register, channel, Lane(lane))).collect()
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        let space = |name| Space { name, of: SpaceOf::Launch };
+        vec![space("scatter"), space("global")]
+    }
+
+    /// Addresses count bytes. The global registers follow each other by number, component and lane.
+    fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
+        let simd = self.run.wave().simd();
+        let words: Vec<u32> = match space {
+            "scatter" => simd.scatter.clone(),
+            "global" => simd.global.iter().flatten().flatten().copied().collect(),
+            _ => Vec::new(),
+        };
+        let bytes = words.into_iter().flat_map(u32::to_le_bytes);
+        bytes.skip(address as usize).take(count).collect()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(WavesOutcome {
+            outcome: self.run.outcome(),
+            output_type: self.output_type,
+            shares: Shares::default(),
+        })
+    }
+}
+
+/// What wavefronts leave, and the element type in which it is shown.
+pub struct WavesOutcome {
+    /// What they leave.
+    pub outcome: outcome::Outcome,
+    output_type: Dtype,
+    shares: Shares,
+}
+
+impl Waves {
+    /// What a run of this launch leaves, with its outputs.
+    pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
+        WavesOutcome { outcome, output_type: self.output_type, shares: Shares::default() }
+    }
+}
+
+impl Outcome for WavesOutcome {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics
+    }
+
+    fn report(&self) -> &Report {
+        &self.outcome.fidelity.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding.map(|finding| finding.to_string())
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        outputs(&self.outcome, self.output_type)
+    }
+
+    fn written(&self, output: &str) -> Option<&[u8]> {
+        let export = self.outcome.exports.iter().find(|export| name(export) == output)?;
+        Some(&export.written)
+    }
+}
+
+/// The name of an export target: `pixel0`, `pos60`, `param0`.
+fn name(export: &Exported) -> String {
+    let kind = match export.kind {
+        ExportKind::Pixel => "pixel",
+        ExportKind::Pos => "pos",
+        ExportKind::Param => "param",
+    };
+    format!("{kind}{}", export.base)
+}
+
+fn outputs(outcome: &outcome::Outcome, dtype: Dtype) -> Vec<(String, Array)> {
+    let (mut outputs, lanes) = (Vec::new(), outcome.killed.len());
+    for export in &outcome.exports {
+        let words = export.values.iter().flatten().copied();
+        outputs.push((name(export), Array::from_words(dtype, vec![lanes, 4], words)));
+    }
+    outputs.extend(killed(outcome.killed.iter().copied()));
+    let memory = &outcome.memory;
+    if !memory.scatter.is_empty() {
+        let words = memory.scatter.iter().copied();
+        outputs.push(("scatter".to_owned(), Array::from_words(dtype, vec![memory.scatter.len()], words)));
+    }
+    let streams = ["stream0", "stream1", "stream2", "stream3"].into_iter().zip(&memory.streams);
+    let private = [("scratch", &memory.scratch), ("reduction", &memory.reduction), ("ring", &memory.ring)];
+    for (name, records) in private.into_iter().chain(streams) {
+        let count = records.iter().map(Vec::len).max().unwrap_or(0);
+        if count > 0 {
+            let dword = |record: &Vec<u32>, number: usize| record.get(number).copied().unwrap_or(0);
+            let words = records.iter().flat_map(|record| (0..count).map(move |number| dword(record, number)));
+            outputs.push((name.to_owned(), Array::from_words(dtype, vec![records.len(), count], words)));
+        }
+    }
+    outputs
+}

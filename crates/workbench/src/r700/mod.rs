@@ -1,0 +1,191 @@
+//! AMD R700 and R600 behind the workbench's interface: text here, launches in [`mod@launch`].
+
+pub mod launch;
+
+use std::sync::Arc;
+
+use reconverge_container::Written;
+use reconverge_isa::program::{ConstantBlock, Image};
+use reconverge_isa::source::Diagnostic;
+use reconverge_isa::{Isa, Program, Span};
+use reconverge_r700::chip::{CHIPS, Chip};
+use reconverge_r700::code::{Code, CodeOptions};
+use reconverge_r700::explain::Place;
+use reconverge_r700::text;
+
+use crate::launch::MachineLaunch;
+use crate::listing::{Listing, Style};
+use crate::machine::{
+    ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Module, Target, TargetError,
+};
+
+pub use launch::Launch;
+
+/// The R700, and the R600 as a chip option.
+#[derive(Clone, Copy, Debug)]
+pub struct R700;
+
+/// The chip of a target; RV770 by default.
+fn chip(target: &Target) -> Chip {
+    target.chip.as_deref().and_then(Chip::named).unwrap_or(Chip::RV770)
+}
+
+impl Machine for R700 {
+    fn isa(&self) -> Isa {
+        Isa::R700
+    }
+
+    fn chips(&self) -> Vec<ChipName> {
+        CHIPS.iter().map(|chip| ChipName { name: chip.name, aliases: chip.aliases }).collect()
+    }
+
+    fn heading(&self, target: &Target, program: &Program) -> String {
+        let name = program.name.as_ref().map(|name| format!("; {name}\n")).unwrap_or_default();
+        format!(".isa {}\n{name}", target.isa)
+    }
+
+    fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
+        let Style { hex, structure } = style;
+        let mut text = directives(program);
+        let options = text::Options { hex, structure };
+        let mut printed = text::disassemble(&program.words, chip(target), options);
+        printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
+        text += &printed.text;
+        Ok(Listing { text, marks: printed.marks })
+    }
+
+    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+        let assembled = text::assemble(source, chip(target))?;
+        let mut program = Program::from_words(assembled.words);
+        for (name, values) in &assembled.state {
+            directive(name, values, &mut program)
+                .map_err(|why| vec![Diagnostic::error(Span::default(), format!(".{name}: {why}"))])?;
+        }
+        let target = Target { stage: program.stage, ..Target::new(target.isa, Some(assembled.chip.name)) };
+        Ok(Module { target, programs: vec![program], warnings: Vec::new() })
+    }
+
+    fn keeps(&self, program: &Program, back: &Program) -> bool {
+        back.state == program.state && back.resources == program.resources && back.base == program.base
+    }
+
+    /// Two words are a control-flow instruction (an ALU instruction looks alike and is shown behind it), four a fetch.
+    fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
+        let chip = chip(target);
+        let places: &[(&str, Place)] = match words.len() {
+            2 => &[("control flow: ", Place::ControlFlow), ("ALU clause: ", Place::Alu)],
+            4 => &[("", Place::Fetch)],
+            found => {
+                let wanted = "2 words (control flow, ALU) or 4 (fetch)";
+                return Err(ExplainError::Count { isa: target.isa, wanted, found });
+            }
+        };
+        let mut fields = Vec::new();
+        for (what, place) in places {
+            fields.extend(reconverge_r700::explain::explain(words, *place, chip).into_iter().map(|field| {
+                ExplainedField {
+                    word: format!("{what}{}", field.format),
+                    index: field.word,
+                    name: field.field.to_ascii_uppercase(),
+                    hi: field.hi,
+                    lo: field.lo,
+                    value: u64::from(field.value),
+                    text: field.text,
+                    doc: String::new(),
+                }
+            }));
+        }
+        Ok(Explanation {
+            words: words.to_vec(),
+            text: words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" "),
+            fields,
+            flow: Vec::new(),
+            findings: Vec::new(),
+            source: "R700-Family Instruction Set Architecture, chapter 8 (microcode formats)".to_owned(),
+        })
+    }
+
+    fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
+        let finding = |(pc, fault)| Finding { rule: "malformed", pc, message: format!("at {pc}: {fault}") };
+        Ok(code.faults().map(finding).collect())
+    }
+
+    fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        let findings = reconverge_r700::lint::lint(&program.words, chip(target)).into_iter();
+        let finding = |finding: reconverge_r700::lint::Finding| Finding {
+            rule: finding.rule.name,
+            pc: finding.addr,
+            message: format!("at {}: {}", finding.addr, finding.what),
+        };
+        Ok(findings.map(finding).collect())
+    }
+
+    fn write(
+        &self,
+        _: &Target,
+        _: &Image,
+        _: &str,
+    ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
+        None
+    }
+
+    fn containers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
+        Ok(Arc::new(table.try_into::<Launch>()?))
+    }
+}
+
+/// Takes a directive of a source into its program.
+fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
+    match (name, values) {
+        ("gprs", [count]) => program.resources.registers = Some(*count),
+        ("stack", [entries]) => program.resources.stack = Some(*entries),
+        ("start", [address]) => program.base = *address,
+        ("bool", [mask]) => program.state.push(("SQ_BOOL_CONST".to_owned(), *mask)),
+        ("loop", [number @ 0..32, value]) => program.state.push((format!("SQ_LOOP_CONST_{number}"), *value)),
+        ("const", [bank, first, words @ ..]) => program.constants.push(ConstantBlock {
+            bank: *bank,
+            offset: first.saturating_mul(4),
+            bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        }),
+        _ => match (name.split_once(' '), values) {
+            (Some(("stage", stage)), []) => {
+                program.stage = Some(stage.parse().map_err(|unknown| format!("{unknown}"))?);
+            }
+            (Some(("state", register)), [value]) => program.state.push((register.to_owned(), *value)),
+            _ => return Err(format!("{} numbers do not fit here", values.len())),
+        },
+    }
+    Ok(())
+}
+
+/// The directives that [`directive`] takes back into `program`.
+fn directives(program: &Program) -> String {
+    let mut text = String::new();
+    if let Some(stage) = program.stage {
+        text += &format!(".stage {stage}\n");
+    }
+    for (name, value) in [(".gprs", program.resources.registers), (".stack", program.resources.stack)] {
+        text.extend(value.map(|value| format!("{name} {value}\n")));
+    }
+    if program.base != 0 {
+        text += &format!(".start {}\n", program.base);
+    }
+    for block in &program.constants {
+        let words =
+            block.bytes.as_chunks::<4>().0.iter().map(|word| format!(" {:#x}", u32::from_le_bytes(*word)));
+        text += &format!(".const {} {}{}\n", block.bank, block.offset / 4, words.collect::<String>());
+    }
+    for (name, value) in &program.state {
+        text += &match (name.as_str(), name.strip_prefix("SQ_LOOP_CONST_")) {
+            ("SQ_BOOL_CONST", _) => format!(".bool {value:#x}\n"),
+            (_, Some(number)) => format!(".loop {number} {value:#x}\n"),
+            (name, None) => format!(".state {name} {value:#x}\n"),
+        };
+    }
+    text
+}

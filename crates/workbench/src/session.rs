@@ -1,0 +1,383 @@
+//! A launch that is ready: run it to its end on any engine, or look at it and step it.
+//!
+//! A launch is divided into *groups*, the lanes that share a program counter: R500's threads, R700's wavefronts, the warps
+//! of Tesla's blocks. They run in one fixed order, the one that defines results: group after group, on Tesla block after
+//! block, the warps of a block in the turns of `reconverge_tesla::block`. Stepping a group follows that order: the groups
+//! that run before it in the order run first. So the end of any sequence of steps leaves what [`Session::run`] leaves.
+//!
+//! Only the groups that run are in memory (one, on Tesla one block of warps), however many lanes the launch has.
+
+use std::any::Any;
+use std::ops::Range;
+
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why};
+
+use crate::array::Array;
+use crate::request::Error;
+use crate::trace::Streamed;
+
+/// What a run leaves. Arrays are made when they are asked for.
+pub trait Outcome: Send {
+    /// Counts, as the machine's documentation defines them.
+    fn statistics(&self) -> Statistics;
+
+    /// What was executed, and how exact it was.
+    fn report(&self) -> &Report;
+
+    /// The fast engine's instructions by path, after a run in lockstep.
+    fn shares(&self) -> Shares {
+        Shares::default()
+    }
+
+    /// What strict mode objects to in how the program ended, though it left what it should.
+    fn finding(&self) -> Option<String> {
+        None
+    }
+
+    /// The outputs by name.
+    fn outputs(&self) -> Vec<(String, Array)>;
+
+    /// Which components of an output each lane wrote (bit 0 is x), where the machine knows it.
+    fn written(&self, _output: &str) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A launch of one machine, ready: what [`Session`] is made of.
+pub trait Ready: Any + Send + Sync {
+    /// Another one, as this one is.
+    fn copy(&self) -> Box<dyn Ready>;
+
+    /// Runs the launch to its end.
+    ///
+    /// # Errors
+    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error>;
+
+    /// Runs the launch in order on one thread and records the issues and the flow events.
+    ///
+    /// # Errors
+    /// Those of [`Ready::run`].
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        trace: &mut Streamed,
+    ) -> Result<Box<dyn Outcome>, Error>;
+
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that does not fit the machine, or that cannot be stepped.
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
+}
+
+/// A launch of one machine while it is stepped in its fixed order.
+pub trait Steps: Send {
+    /// Another one, as this one is: a snapshot. What has not changed since is shared.
+    fn copy(&self) -> Box<dyn Steps>;
+
+    /// How many groups the launch has.
+    fn groups(&self) -> usize;
+
+    /// The group that the next instruction is of; `None` at the end.
+    fn current(&self) -> Option<usize>;
+
+    /// The groups that are in memory: those before it have ended, those after it wait.
+    fn running(&self) -> Range<usize>;
+
+    /// The flow state of a group that runs.
+    fn view(&self, group: usize) -> Option<&dyn FlowView>;
+
+    /// The lanes of the launch that a group has.
+    fn lanes(&self, group: usize) -> Range<usize>;
+
+    /// Executes the next instruction.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
+
+    /// The machine's registers.
+    fn registers(&self) -> Vec<RegisterClass>;
+
+    /// A register of a group that runs, by lane; `None` for a register that is not there.
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
+
+    /// The machine's memory.
+    fn spaces(&self) -> Vec<Space>;
+
+    /// Bytes of a space from an address on, as many as there are, `count` at most. A space of a group or lane is that of
+    /// the one given.
+    fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8>;
+
+    /// Counts so far.
+    fn statistics(&self) -> Statistics;
+
+    /// What is left; complete at the end.
+    fn outcome(&self) -> Box<dyn Outcome>;
+}
+
+/// Registers of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterClass {
+    /// The manual's name: `temp`, `R`, `$r`.
+    pub name: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// The names of the channels of each; empty for registers of one word.
+    pub channels: &'static str,
+}
+
+/// One register, or one channel of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The class's name.
+    pub class: &'static str,
+    /// Its number in the class.
+    pub number: usize,
+    /// Its channel; 0 for registers of one word.
+    pub channel: usize,
+}
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The manual's name.
+    pub name: &'static str,
+    /// What has one of its own.
+    pub of: SpaceOf,
+}
+
+/// What has a memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpaceOf {
+    /// The launch.
+    Launch,
+    /// The group (Tesla: the block).
+    Group,
+    /// The lane.
+    Lane,
+}
+
+/// Where a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupState {
+    /// Before its first instruction.
+    Waiting,
+    /// It runs, or waits for another group that does.
+    Running,
+    /// At its end.
+    Ended,
+}
+
+/// How far [`Stepping::step`] goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// One instruction of the group.
+    Instruction,
+    /// Instructions of the group, one at least, until the next is one that this lane takes part in.
+    Lane(Lane),
+}
+
+/// Why [`Stepping::run_until`] stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The predicate holds.
+    Predicate,
+    /// The budget is used up.
+    Budget,
+    /// The launch has ended.
+    End,
+}
+
+/// A place in a launch to come back to.
+pub struct Snapshot(Box<dyn Steps>);
+
+/// A launch that is ready.
+pub struct Session(Box<dyn Ready>);
+
+impl Session {
+    /// A launch of a machine.
+    pub fn new(ready: impl Ready) -> Session {
+        Session(Box::new(ready))
+    }
+
+    /// Another session of this launch.
+    pub fn copy(&self) -> Session {
+        Session(self.0.copy())
+    }
+
+    /// The machine's own launch.
+    pub fn into_ready(self) -> Box<dyn Ready> {
+        self.0
+    }
+
+    /// Runs the launch to its end.
+    ///
+    /// # Errors
+    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
+    pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        self.0.run(options)
+    }
+
+    /// Runs the launch to its end, in order on one thread, and records the issues and the flow events.
+    ///
+    /// # Errors
+    /// Those of [`Session::run`].
+    pub fn run_traced(self, options: &Options, trace: &mut Streamed) -> Result<Box<dyn Outcome>, Error> {
+        self.0.run_traced(options, trace)
+    }
+
+    /// The launch before its first instruction, to be looked at and stepped.
+    ///
+    /// # Errors
+    /// A launch that does not fit the machine, or that cannot be stepped.
+    pub fn start(&self, options: &Options) -> Result<Stepping, Error> {
+        Ok(Stepping(self.0.start(options)?))
+    }
+}
+
+/// A launch while it is stepped.
+pub struct Stepping(Box<dyn Steps>);
+
+impl Stepping {
+    /// How many groups the launch has.
+    pub fn groups(&self) -> usize {
+        self.0.groups()
+    }
+
+    /// The group that runs next in the fixed order; `None` at the end.
+    pub fn current(&self) -> Option<usize> {
+        self.0.current()
+    }
+
+    /// Where a group is.
+    pub fn state(&self, group: usize) -> GroupState {
+        let running = self.0.running();
+        match self.0.view(group) {
+            _ if group < running.start => GroupState::Ended,
+            _ if group >= running.end => GroupState::Waiting,
+            Some(view) if view.issue().is_some() => GroupState::Running,
+            _ => GroupState::Ended,
+        }
+    }
+
+    /// The lanes of the launch that a group has.
+    pub fn lanes(&self, group: usize) -> Range<usize> {
+        self.0.lanes(group)
+    }
+
+    /// The flow state of a group that runs.
+    pub fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.0.view(group)
+    }
+
+    /// The next instruction of a group that runs, and its lanes.
+    pub fn issue(&self, group: usize) -> Option<Issue> {
+        self.view(group)?.issue()
+    }
+
+    /// Why a lane of a group that runs takes part in its next instruction, or does not.
+    pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
+        Some(self.view(group)?.why(lane))
+    }
+
+    /// The machine's bookkeeping of a group that runs, innermost first.
+    pub fn stack(&self, group: usize) -> Vec<StackRow> {
+        self.view(group).map(FlowView::stack).unwrap_or_default()
+    }
+
+    /// The machine's registers.
+    pub fn registers(&self) -> Vec<RegisterClass> {
+        self.0.registers()
+    }
+
+    /// A register of a group that runs, by lane; `None` for a register that is not there.
+    pub fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        self.0.read(group, register)
+    }
+
+    /// The machine's memory.
+    pub fn spaces(&self) -> Vec<Space> {
+        self.0.spaces()
+    }
+
+    /// Bytes of a space from an address on, as many as there are, `count` at most. A space of a group or lane is that of
+    /// the one given.
+    pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
+        self.0.memory(space, group, lane, address, count)
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    /// What is left; complete at the end.
+    pub fn outcome(&self) -> Box<dyn Outcome> {
+        self.0.outcome()
+    }
+
+    /// Steps a group, and the groups before it in the order as far as that takes. `observer` takes the events, with their
+    /// group.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    pub fn step(
+        &mut self,
+        group: usize,
+        stride: Stride,
+        observer: &mut dyn FnMut(usize, Event),
+    ) -> Result<Step, Error> {
+        loop {
+            let Some(current) = self.current().filter(|_| self.state(group) != GroupState::Ended) else {
+                return Ok(Step::Done);
+            };
+            self.0.step(&mut |event| observer(current, event))?;
+            if current != group {
+                continue;
+            }
+            let issue = self.issue(group).filter(|_| self.state(group) == GroupState::Running);
+            match (issue, stride) {
+                (None, _) => return Ok(Step::Done),
+                (Some(_), Stride::Instruction) => return Ok(Step::Running),
+                (Some(issue), Stride::Lane(lane)) if issue.mask.has(lane) => return Ok(Step::Running),
+                (Some(_), Stride::Lane(_)) => {}
+            }
+        }
+    }
+
+    /// Executes instructions in the fixed order, `budget` at most, until `predicate` holds in front of one of them, the
+    /// first aside: it gets the launch and the group that runs next.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    pub fn run_until(
+        &mut self,
+        budget: u64,
+        predicate: &mut dyn FnMut(&Stepping, usize) -> bool,
+        observer: &mut dyn FnMut(usize, Event),
+    ) -> Result<Stop, Error> {
+        for executed in 0..=budget {
+            let Some(current) = self.current() else { return Ok(Stop::End) };
+            if executed > 0 && predicate(self, current) {
+                return Ok(Stop::Predicate);
+            }
+            if executed < budget {
+                self.0.step(&mut |event| observer(current, event))?;
+            }
+        }
+        Ok(Stop::Budget)
+    }
+
+    /// The place where the launch is.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.0.copy())
+    }
+
+    /// Goes back, or forth, to a place of this launch.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        self.0 = snapshot.0.copy();
+    }
+}
