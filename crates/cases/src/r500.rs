@@ -42,6 +42,7 @@ impl Shader for R500Case {
     type Constants = Constants;
     const ISA: Isa = Isa::R500;
     const OUTPUT: &'static str = "color0";
+    const UNWRITTEN: Option<[u32; 4]> = Some([0; 4]);
 
     fn chip(&self) -> Option<&str> {
         self.chip.as_deref()

@@ -53,6 +53,7 @@ impl Shader for R700Case {
     type Constants = Constants;
     const ISA: Isa = Isa::R700;
     const OUTPUT: &'static str = "pixel0";
+    const UNWRITTEN: Option<[u32; 4]> = None;
 
     fn chip(&self) -> Option<&str> {
         self.chip.as_deref()

@@ -47,6 +47,7 @@ impl Shader for TeslaCase {
     type Constants = Constants;
     const ISA: Isa = Isa::Tesla;
     const OUTPUT: &'static str = "color0";
+    const UNWRITTEN: Option<[u32; 4]> = None;
 
     /// The number that was presented to the driver, which states more than the name of the group.
     fn chip(&self) -> Option<&str> {

@@ -29,7 +29,7 @@ fn empty(isa: Isa, chip: &str) -> String {
     format!(".isa {isa}\n.chip {chip}\n{code}")
 }
 
-/// 2^63 lanes: run and check name the bound and reserve no memory for them. (review, H1)
+/// 2^63 lanes: run and check name the bound and reserve no memory for them.
 #[test]
 fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
     for (isa, chip) in [(Isa::R500, "R580"), (Isa::R700, "rv770"), (Isa::Tesla, "G80")] {
@@ -48,7 +48,7 @@ fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
     }
 }
 
-/// 2^63 lanes in a corpus case: its verdict does not take those of other cases with it. (review, H1)
+/// 2^63 lanes in a corpus case: its verdict does not take those of other cases with it.
 #[test]
 fn a_case_of_too_many_lanes_fails_alone() {
     let case = |name: &str, lanes: u64, expect: &str| {
@@ -68,7 +68,7 @@ fn a_case_of_too_many_lanes_fails_alone() {
     assert!(printed.contains("1 passed, 1 failed"), "{printed}");
 }
 
-/// Each name and alias of the one table, LATTE and the numbers of nv50 included. (review, faults 1 and 3)
+/// Each name and alias of the one table, LATTE and the numbers of nv50 included.
 #[test]
 fn every_listed_chip_name_assembles_runs_and_disassembles() {
     for isa in Isa::ALL {
@@ -85,7 +85,6 @@ fn every_listed_chip_name_assembles_runs_and_disassembles() {
     }
 }
 
-/// (review, fault 3)
 #[test]
 fn an_unknown_chip_is_refused_by_every_command() {
     let files = [
@@ -111,7 +110,7 @@ fn an_unknown_chip_is_refused_by_every_command() {
     assert!(text(&output.stderr).contains("G80 is a chip of tesla, not of r700"));
 }
 
-/// `.asm` is a source for `run` and for `check`. (review, fault 2)
+/// `.asm` is a source for `run` and for `check`.
 #[test]
 fn an_asm_file_is_a_source_for_run_and_check() {
     let launch = "isa = \"r500\"\nprogram = \"a.asm\"\nlanes = 1\n[[expect]]\noutput = \"color0\"\nvalues = [[0, 0, 0, 0]]\n";

@@ -1,5 +1,6 @@
 //! Words to text and back, for every value of every field, for random words, and for the documented examples.
 
+use rayon::prelude::*;
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
 use reconverge_r500::text::{Listing, assemble, disassemble};
@@ -14,11 +15,7 @@ fn text_of(words: &[u32]) -> String {
 fn round_trip(words: &[u32]) {
     let text = text_of(words);
     let back = assemble(&text).unwrap_or_else(|errors| panic!("{errors:?}\nof\n{text}"));
-    assert_eq!(hex(&back.program.words), hex(words), "through\n{text}");
-}
-
-fn hex(words: &[u32]) -> Vec<String> {
-    words.iter().map(|word| format!("{word:08x}")).collect()
+    assert!(back.program.words == words, "{:08x?} from {words:08x?} through\n{text}", back.program.words);
 }
 
 const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
@@ -72,20 +69,23 @@ fn a_jump_of_all_lanes_is_no_if() {
 
 #[test]
 fn a_million_random_instructions_survive() {
-    let seed = 0x5eed_0002;
-    println!("seed {seed:#x}");
-    let mut random = Random::new(seed);
-    for round in 0..1_000_000u32 {
-        let kind = TYPES[round as usize % 4];
-        let mut words = [0; 6];
-        for (word, info) in words.iter_mut().zip(layout(kind)) {
-            // Mostly documented bits, sometimes any.
-            let keep = if round % 16 == 0 { u32::MAX } else { info.owned };
-            *word = random.next() & keep;
+    const PARTS: u32 = 16;
+    (0..PARTS).into_par_iter().for_each(|part| {
+        let seed = 0x5eed_0002 + u64::from(part);
+        println!("seed {seed:#x}");
+        let mut random = Random::new(seed);
+        for round in 0..1_000_000 / PARTS {
+            let kind = TYPES[round as usize % 4];
+            let mut words = [0; 6];
+            for (word, info) in words.iter_mut().zip(layout(kind)) {
+                // Mostly documented bits, sometimes any.
+                let keep = if round % 16 == 0 { u32::MAX } else { info.owned };
+                *word = random.next() & keep;
+            }
+            words[0] = words[0] & !3 | kind as u32;
+            round_trip(&words);
         }
-        words[0] = words[0] & !3 | kind as u32;
-        round_trip(&words);
-    }
+    });
 }
 
 #[test]
@@ -355,24 +355,28 @@ fn damaged_text_never_panics() {
         "temp",
         ":",
     ];
-    for _ in 0..20_000 {
-        let mut damaged: Vec<char> = text.chars().collect();
-        for _ in 0..=random.below(4) {
-            if damaged.is_empty() {
-                break;
-            }
-            let at = random.below(damaged.len() as u32) as usize;
-            match random.below(3) {
-                0 => drop(damaged.remove(at)),
-                1 => damaged.truncate(at.max(1)),
-                _ => {
-                    damaged.splice(at..at, random.one_of(&pieces).chars());
+    const PARTS: u32 = 16;
+    (0..PARTS).into_par_iter().for_each(|part| {
+        let mut random = Random::new(0x5eed_0104 + u64::from(part));
+        for _ in 0..20_000 / PARTS {
+            let mut damaged: Vec<char> = text.chars().collect();
+            for _ in 0..=random.below(4) {
+                if damaged.is_empty() {
+                    break;
+                }
+                let at = random.below(damaged.len() as u32) as usize;
+                match random.below(3) {
+                    0 => drop(damaged.remove(at)),
+                    1 => damaged.truncate(at.max(1)),
+                    _ => {
+                        damaged.splice(at..at, random.one_of(&pieces).chars());
+                    }
                 }
             }
+            let damaged: String = damaged.into_iter().collect();
+            if let Err(errors) = assemble(&damaged) {
+                assert!(errors.iter().all(|error| error.span.end <= damaged.len()), "{damaged}");
+            }
         }
-        let damaged: String = damaged.into_iter().collect();
-        if let Err(errors) = assemble(&damaged) {
-            assert!(errors.iter().all(|error| error.span.end <= damaged.len()), "{damaged}");
-        }
-    }
+    });
 }

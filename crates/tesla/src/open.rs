@@ -49,7 +49,7 @@ questions! {
     ControlInQuad = "9.8", "control flow between quadon and quadpop", "trap", "Flow::control_inside_quadon";
     AddressRegisters = "13.9", "`$a5` to `$a7`", "trap; 0 in lenient mode", "access.rs";
     VoteFlags = "13.10", "flags of `vote` and `ld lock`", "S for yes, Z for no", "reference::truth";
-    Discarded = "13.11", "a discarded fragment", "goes on as a helper", "Flow::discard";
+    Discarded = "13.11", "a discarded fragment", "continues as a helper", "Flow::discard";
     GatheredComponent = "13.12", "component of `texgather`", "red", "texture::GATHERED_COMPONENT";
     PlaneRounding = "13.13", "rounding of interpolation", "each operation of the plane to nearest", "lane::interpolate";
     ZeroWinsInMad = "13.15", "zero wins in the long `mad`", "as in the short one", "lane::float";

@@ -47,26 +47,31 @@ pub struct Kernel {
     own: fn(u32) -> Arc<dyn MachineLaunch>,
     /// The output whose first number in each row is a lane's count.
     output: &'static str,
+    /// A launch has a multiple of so many lanes.
+    unit: u32,
 }
 
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
+/// How a machine runs a kernel: its part of a launch, the output with the counts, and the unit of lanes.
+type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
+
 const fn kernel(
     name: &'static str,
     golden: u32,
     source: &'static str,
-    (isa, own, output): (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str),
+    (isa, own, output, unit): On,
 ) -> Kernel {
-    Kernel { name, isa, source, golden, own, output }
+    Kernel { name, isa, source, golden, own, output, unit }
 }
 
 /// Positions come in through temp\[0\], counts leave as numbers through render target A, red.
-const ON_R500: (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &str) = (Isa::R500, on_r500, "color0");
+const ON_R500: On = (Isa::R500, on_r500, "color0", 1);
 /// Positions come in through R0, counts leave through pixel 0, red.
-const ON_R700: (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &str) = (Isa::R700, on_r700, "pixel0");
+const ON_R700: On = (Isa::R700, on_r700, "pixel0", 1);
 /// Blocks of [`BLOCK`] threads; counts leave through the one buffer.
-const ON_TESLA: (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &str) = (Isa::Tesla, on_tesla, "out");
+const ON_TESLA: On = (Isa::Tesla, on_tesla, "out", BLOCK);
 
 /// Every kernel.
 #[rustfmt::skip]
@@ -112,7 +117,7 @@ impl Kernel {
     /// A number of lanes that cannot be, or a source that does not assemble, which is a mistake in this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
-        if !(1..=LANES).contains(&lanes) || self.isa == Isa::Tesla && !lanes.is_multiple_of(BLOCK) {
+        if !(1..=LANES).contains(&lanes) || !lanes.is_multiple_of(self.unit) {
             return Err(KernelError::Lanes(lanes));
         }
         let launch = LaunchFile { isa: self.isa, common: Common::default(), machine: (self.own)(lanes) };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use reconverge_simt::{Engine, Level, Options};
 use reconverge_testkit::shared;
 use reconverge_workbench::result::RunResult;
@@ -24,9 +25,9 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     let files = files("vectors/tesla", "gz");
     let levels = Level::available().into_iter().map(|level| (Engine::Fast, Some(level)));
     let ways: Vec<_> = levels.chain([(Engine::Reference, None)]).collect();
-    let (mut count, mut wrong) = (0, Vec::new());
-    for case in files.iter().flat_map(|file| cases(file)) {
-        count += 1;
+    let rows: Vec<Case> = files.par_iter().flat_map(|file| cases(file)).collect();
+    let judge = |case: &Case| {
+        let mut wrong = Vec::new();
         for (engine, level) in ways.iter().copied() {
             let options = Options { engine, level, ..Options::default() };
             let verdict = case.judge(&Settings { options, ..Settings::default() });
@@ -34,8 +35,10 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
                 wrong.push(format!("{} ({engine}): {verdict:?}", case.name));
             }
         }
-    }
-    assert!(files.is_empty() || count > 100_000, "{count} rows");
+        wrong
+    };
+    let wrong: Vec<String> = rows.par_iter().flat_map_iter(judge).collect();
+    assert!(files.is_empty() || rows.len() > 100_000, "{} rows", rows.len());
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 

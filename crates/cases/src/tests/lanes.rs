@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use rayon::prelude::*;
 use reconverge_isa::Isa;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r700::code::ExportKind;
@@ -259,7 +260,7 @@ fn every_case_holds(path: &str, least: usize) {
         };
         result.err().map(|why| format!("{}: {why}", case.name))
     };
-    let wrong: Vec<String> = cases.iter().enumerate().filter_map(judge).collect();
+    let wrong: Vec<String> = cases.par_iter().enumerate().filter_map(judge).collect();
     assert!(
         wrong.is_empty(),
         "{} of {} wrong:\n{}",

@@ -91,7 +91,7 @@ pub(super) const UNDEFINED: P = word(&Words {
 /// Source 1 of a long form. ALONE: the instruction has no other source, and outside geometry programs w0\[16..24\] are
 /// ignored (2.1, measured for conversions); otherwise both bits set there have no meaning.
 ///
-/// Fragment programs have neither s[] nor a[], and w1\[21\] does not count there. (13.17)
+/// Fragment programs have neither s[] nor a[], and w1\[21\] does not count there.
 pub(super) const fn long_source1<const WIDE: bool, const ALONE: bool>() -> P {
     const SELECT: u64 = W1_21 | INCREMENT | 3 << 14;
     choice(const {

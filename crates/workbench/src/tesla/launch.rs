@@ -231,17 +231,8 @@ impl Launch {
         setup.code_base = program.base;
         setup.registers = self.registers.unwrap_or(setup.registers);
         setup.local_bytes = self.local_bytes.unwrap_or(setup.local_bytes);
-        let mut place = |bank: u32, offset: u32, bytes: &[u8]| {
-            let fits = setup.constants.place(bank as usize, offset as usize, bytes);
-            if fits { Ok(()) } else { Err(impossible(LaunchError::Constants { bank, offset })) }
-        };
         for block in image.constants_of(program) {
-            place(block.bank, block.offset, &block.bytes)?;
-        }
-        for constant in &self.constant {
-            let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
-            let array = constant.values.load_plain(&what, files)?;
-            place(constant.bank, constant.offset, &array.bytes)?;
+            place_constants(&mut setup, block.bank, block.offset, &block.bytes)?;
         }
         for texture in &common.texture {
             let (image, sampler) = texture.image(files)?;
@@ -249,6 +240,21 @@ impl Launch {
         }
         Ok(setup)
     }
+
+    /// Places the launch's own constants, on top of those in the container.
+    fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
+        for constant in &self.constant {
+            let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
+            let array = constant.values.load_plain(&what, files)?;
+            place_constants(setup, constant.bank, constant.offset, &array.bytes)?;
+        }
+        Ok(())
+    }
+}
+
+fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> Result<(), Error> {
+    let fits = setup.constants.place(bank as usize, offset as usize, bytes);
+    if fits { Ok(()) } else { Err(impossible(LaunchError::Constants { bank, offset })) }
 }
 
 /// One to `N` sizes; missing ones are 1.
@@ -306,6 +312,7 @@ impl Launch {
                 placed.push(Placed { name, address, dtype, shape: vec![bytes / dtype.bytes()], bytes });
             }
         }
+        self.own_constants(&mut compute.setup, files)?;
         Ok((compute, Outputs::Buffers(placed)))
     }
 }
@@ -456,7 +463,8 @@ impl Launch {
     /// Fragments, vertices or primitives, and what is read of their lanes.
     fn graphics(&self, request: &Request<'_>, stage: Stage) -> Result<(machine::Launch, Outputs), Error> {
         let Request { common, files, .. } = *request;
-        let setup = self.setup(request)?;
+        let mut setup = self.setup(request)?;
+        self.own_constants(&mut setup, files)?;
         let colors = self.colors.unwrap_or(1);
         if !(1..=8).contains(&colors) {
             let (place, help) = ("colors".to_owned(), "1 to 8 fits here".to_owned());

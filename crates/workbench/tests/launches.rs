@@ -1,0 +1,81 @@
+//! What a launch file says, beside what the program's file says.
+
+use reconverge_isa::Isa;
+use reconverge_isa::program::{ConstantBlock, Module};
+use reconverge_simt::Options;
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::values::NoFiles;
+use reconverge_workbench::{Known, Opened, open};
+
+fn opened(source: &str) -> Opened {
+    open(source.as_bytes(), true, &Known::default()).expect("a source that assembles")
+}
+
+fn run(launch: &str, opened: &Opened) -> RunResult {
+    let launch = LaunchFile::parse(launch).expect("a launch file");
+    launch.run(&opened.image, &opened.image.programs[0], &Options::default(), &NoFiles).expect("a result")
+}
+
+/// The kernel stores two words of c1 to its buffer.
+const CONSTANTS: &str = ".isa tesla\n.kernel k\n  mov b32 $r2 b32 s[0x10]\n  mov b32 $r3 0x0\n  add b32 $r1 $r3 c1[0x0]\n  \
+                         st b32 g14[$r2] $r1\n  add b32 $r1 $r3 c1[0x4]\n  add b32 $r2 $r2 0x4\n  \
+                         exit st b32 g14[$r2] $r1\n";
+
+#[test]
+fn constants_of_a_launch_are_on_top_of_those_of_the_module() {
+    let mut opened = opened(CONSTANTS);
+    let block = |words: [u32; 2]| ConstantBlock {
+        bank: 1,
+        offset: 0,
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    };
+    opened.image.modules.push(Module { constants: vec![block([7, 8])], ..Module::default() });
+    let launch = "isa = \"tesla\"\nparam = [{ name = \"out\", buffer = \"u32[2]\" }]\n";
+    assert_eq!(run(launch, &opened).outputs[0].1.to_json().to_string(), "[7,8]");
+    let launch = format!("{launch}constant = [{{ bank = 1, offset = 4, values = [9] }}]\n");
+    assert_eq!(run(&launch, &opened).outputs[0].1.to_json().to_string(), "[7,9]");
+}
+
+/// Memory that no parameter names is an output under its name; a parameter may be its address.
+#[test]
+fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
+    let opened = opened(CONSTANTS);
+    let launch = "isa = \"tesla\"\nconstant = [{ bank = 1, values = [1, 2] }]\n\
+                  buffer = [{ name = \"table\", address = 0x40000, values = \"u32[2]\" }]\n\
+                  param = [{ name = \"address\", value = 0x40000 }]\n";
+    let (name, array) = &run(launch, &opened).outputs[0];
+    assert_eq!((name.as_str(), array.to_json().to_string().as_str()), ("table", "[1,2]"));
+}
+
+#[test]
+fn a_listing_has_its_instructions_as_data() {
+    for (isa, source) in [
+        (Isa::R500, ".isa r500\nif alu\nendif\nOUT nop\n"),
+        (
+            Isa::R700,
+            ".isa r700\n.chip rv770\nALU:\n  0 x: ADD_INT R0.x, R0.x, 1\nEXPORT_DONE: PIXEL[0], R0.x___ END_OF_PROGRAM\n",
+        ),
+        (Isa::Tesla, CONSTANTS),
+    ] {
+        let known = Known { isa: Some(isa), ..Known::default() };
+        let Ok(opened) = open(source.as_bytes(), true, &known) else { panic!("{isa}") };
+        let words = &opened.image.programs[0].words;
+        let style = reconverge_workbench::Style { structure: true, hex: false };
+        let listing = opened.target.machine().disassemble(&opened.target, &opened.image.programs[0], style);
+        let listing = listing.expect("a listing");
+        let lines = listing.lines(words);
+        let instructions: Vec<_> = lines.iter().filter(|line| line.address.is_some()).collect();
+        // Together they have every word once, and each is where it says.
+        let mut all: Vec<u32> = instructions.iter().flat_map(|line| line.words.clone()).collect();
+        all.sort_unstable();
+        let mut expected = words.clone();
+        expected.sort_unstable();
+        assert_eq!(all, expected, "{isa}: {lines:?}");
+        for line in instructions {
+            let first = line.text.lines().next().unwrap_or_default();
+            let found = listing.text.lines().nth(line.source_line - 1).unwrap_or_default();
+            assert!(!first.is_empty() && found.contains(first), "{isa}: {line:?} in {found}");
+        }
+    }
+}
