@@ -80,3 +80,23 @@ pub(crate) fn in_modes<Run>(
         Err(why) => Verdict::Failed(why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_strict_mode_objects_to_at_the_end_is_a_finding_whether_or_not_a_mode_is_chosen() {
+        let judge = |_: &(), options: &Options| match options.mode {
+            Mode::Strict => Err(Trouble::Finding("an entry on a stack at the end".to_owned())),
+            Mode::Lenient => Ok(()),
+        };
+        for mode in [None, Some(Mode::Strict)] {
+            let settings = Settings { mode, ..Settings::default() };
+            match in_modes(&settings, &[()], judge) {
+                Verdict::Passed { findings } => assert_eq!(findings, ["an entry on a stack at the end"]),
+                _ => panic!("the case passes"),
+            }
+        }
+    }
+}

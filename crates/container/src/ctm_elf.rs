@@ -146,7 +146,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // A file that says all its state and leaves this register out writes zero where the guide wants it.
+        // A file that lists all its state without this register writes zero where the guide asks for the register.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }

@@ -149,7 +149,9 @@ pub struct Call {
 /// Entries on the stacks of a group that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
 /// group whatever its state, but no structured program ends so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the program ends with {loops} loops and {calls} calls open")]
+#[error(
+    "entries on the stacks at the end of the program: {loops} on the loop stack, {calls} on the address stack"
+)]
 pub struct LeftOpen {
     /// Frames of the loop stack.
     pub loops: usize,

@@ -70,9 +70,9 @@ pub struct Alu {
     /// Sources of the alpha part.
     pub alpha_sources: Sources,
     /// The RGB half.
-    pub rgb: RgbHalf,
+    pub rgb: Half<RgbOp>,
     /// The alpha half.
-    pub alpha: AlphaHalf,
+    pub alpha: Half<AlphaOp>,
     /// Writes the ALU result.
     pub alu_wmask: bool,
     /// Writes the alpha result to the depth (W) output.
@@ -112,52 +112,24 @@ pub enum Source {
     },
 }
 
-/// An operand of the RGB unit: source, three channels, modifier.
+/// An operand of a unit: source, channels, modifier.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RgbOperand {
+pub struct Operand {
     /// Source vector.
     pub sel: Sel,
-    /// Channel for red, green, blue.
+    /// Channel for red, green, blue. The alpha unit has one channel, here three times.
     pub swiz: [Swiz; 3],
     /// Modifier, after the swizzle.
     pub modifier: Imod,
 }
 
-/// An operand of the alpha unit.
+/// What one unit computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AlphaOperand {
-    /// Source vector.
-    pub sel: Sel,
-    /// Channel.
-    pub swiz: Swiz,
-    /// Modifier, after the swizzle.
-    pub modifier: Imod,
-}
-
-/// The RGB half.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RgbHalf {
+pub struct Half<Op> {
     /// Operation.
-    pub op: RgbOp,
+    pub op: Op,
     /// Operands A, B, C.
-    pub operands: [RgbOperand; 3],
-    /// Output modifier.
-    pub omod: Omod,
-    /// Destination temporary.
-    pub addrd: u8,
-    /// Adds aL to it.
-    pub addrd_rel: bool,
-    /// Render target or predicate comparison.
-    pub target: Target,
-}
-
-/// The alpha half.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AlphaHalf {
-    /// Operation.
-    pub op: AlphaOp,
-    /// Operands A, B, C.
-    pub operands: [AlphaOperand; 3],
+    pub operands: [Operand; 3],
     /// Output modifier.
     pub omod: Omod,
     /// Destination temporary.
@@ -169,6 +141,20 @@ pub struct AlphaHalf {
 }
 
 impl Alu {
+    /// Source, channel and modifier of an operand of the unit that computes a channel (0 red to 3 alpha).
+    pub(crate) fn operand(&self, channel: usize, number: usize) -> (Sel, Swiz, Imod) {
+        let Operand { sel, swiz, modifier } = match channel {
+            3 => self.alpha.operands[number],
+            _ => self.rgb.operands[number],
+        };
+        (sel, swiz[channel % 3], modifier)
+    }
+
+    /// Output modifier of a channel.
+    pub(crate) fn omod(&self, channel: usize) -> Omod {
+        if channel == 3 { self.alpha.omod } else { self.rgb.omod }
+    }
+
     /// Render target or predicate comparison of a channel.
     pub(crate) fn target(&self, channel: usize) -> Target {
         if channel == 3 { self.alpha.target } else { self.rgb.target }
@@ -226,44 +212,28 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
             ],
             srcp_op: alpha_addr.srcp_op,
         },
-        rgb: RgbHalf {
+        rgb: Half {
             op: rgba.rgb_op,
             operands: [
-                RgbOperand {
-                    sel: rgb.rgb_sel_a,
-                    swiz: [rgb.red_swiz_a, rgb.green_swiz_a, rgb.blue_swiz_a],
-                    modifier: rgb.rgb_mod_a,
-                },
-                RgbOperand {
-                    sel: rgb.rgb_sel_b,
-                    swiz: [rgb.red_swiz_b, rgb.green_swiz_b, rgb.blue_swiz_b],
-                    modifier: rgb.rgb_mod_b,
-                },
-                RgbOperand {
-                    sel: rgba.rgb_sel_c,
-                    swiz: [rgba.red_swiz_c, rgba.green_swiz_c, rgba.blue_swiz_c],
-                    modifier: rgba.rgb_mod_c,
-                },
+                operand(rgb.rgb_sel_a, [rgb.red_swiz_a, rgb.green_swiz_a, rgb.blue_swiz_a], rgb.rgb_mod_a),
+                operand(rgb.rgb_sel_b, [rgb.red_swiz_b, rgb.green_swiz_b, rgb.blue_swiz_b], rgb.rgb_mod_b),
+                operand(
+                    rgba.rgb_sel_c,
+                    [rgba.red_swiz_c, rgba.green_swiz_c, rgba.blue_swiz_c],
+                    rgba.rgb_mod_c,
+                ),
             ],
             omod: rgb.omod,
             addrd: rgba.rgb_addrd,
             addrd_rel: rgba.rgb_addrd_rel,
             target: rgb.target,
         },
-        alpha: AlphaHalf {
+        alpha: Half {
             op: alpha.alpha_op,
             operands: [
-                AlphaOperand {
-                    sel: alpha.alpha_sel_a,
-                    swiz: alpha.alpha_swiz_a,
-                    modifier: alpha.alpha_mod_a,
-                },
-                AlphaOperand {
-                    sel: alpha.alpha_sel_b,
-                    swiz: alpha.alpha_swiz_b,
-                    modifier: alpha.alpha_mod_b,
-                },
-                AlphaOperand { sel: rgba.alpha_sel_c, swiz: rgba.alpha_swiz_c, modifier: rgba.alpha_mod_c },
+                operand(alpha.alpha_sel_a, [alpha.alpha_swiz_a; 3], alpha.alpha_mod_a),
+                operand(alpha.alpha_sel_b, [alpha.alpha_swiz_b; 3], alpha.alpha_mod_b),
+                operand(rgba.alpha_sel_c, [rgba.alpha_swiz_c; 3], rgba.alpha_mod_c),
             ],
             omod: alpha.omod,
             addrd: alpha.alpha_addrd,
@@ -273,6 +243,10 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
         alu_wmask: rgb.alu_wmask,
         w_omask: alpha.w_omask,
     })
+}
+
+fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {
+    Operand { sel, swiz, modifier }
 }
 
 /// CTM guide p. 26. Bit 7 without CONST makes an inline constant, and REL is then invalid (ignored here, see

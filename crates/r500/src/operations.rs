@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
-use crate::inst::{Alu, RgbOperand};
+use crate::inst::{Alu, Operand};
 use crate::lane;
 use crate::words::{AlphaOp, Omod, RgbOp, Sel, SrcpOp, Swiz};
 
@@ -170,7 +170,7 @@ pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
         }
     };
     let (rgb, alpha) = (&alu.rgb.operands, &alu.alpha.operands);
-    let mut mark_rgb = |operand: &RgbOperand, channels: Range<usize>| {
+    let mut mark_rgb = |operand: &Operand, channels: Range<usize>| {
         operand.swiz[channels].iter().for_each(|swiz| mark(operand.sel, *swiz));
     };
     let operation = alu.rgb.op.operation();
@@ -193,9 +193,9 @@ pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
         }
         _ => &alpha[..operation.operands],
     };
-    reads.iter().for_each(|operand| mark(operand.sel, operand.swiz));
+    reads.iter().for_each(|operand| mark(operand.sel, operand.swiz[0]));
     if matches!(alu.rgb.op.operation().value, Value::Dot(Dot::Four)) {
-        alpha[..2].iter().for_each(|operand| mark(operand.sel, operand.swiz));
+        alpha[..2].iter().for_each(|operand| mark(operand.sel, operand.swiz[0]));
     }
     used
 }

@@ -32,9 +32,9 @@ questions! {
     GROUP_WIDTH = 1, "lanes of a group, and their order",
         "16 (R520), 48 (R580); quads TL TR BL BR; any width 4 to 64 can be chosen";
     KILLED_LANES_ARE_UNCOVERED = 2, "is a killed lane uncovered",
-        "yes; it goes on as a helper";
+        "yes; it continues as a helper";
     PAIR_ARRIVES_IN_TEMP_0 = 3, "where (i, j) arrives",
-        "temp[0].rg";
+        "red and green of temporary 0";
     PREDICATES_GATE_EVERY_EFFECT = 4, "what predication gates",
         "every side effect; NONE is true whatever the inversion";
     WRITE_INACTIVE_IS_FOR_TEMPORARIES = 5, "what WRITE_INACTIVE reaches",

@@ -8,9 +8,7 @@ use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observe
 use crate::cause::{AccessError, Cause};
 use crate::flow;
 use crate::group::{DEPTH_ROW, Group, color_row};
-use crate::inst::{
-    AlphaOperand, Alu, Body, CONSTANTS, Fc, RgbOperand, Source, Sources, TEMPORARIES, Tex, inline_constant,
-};
+use crate::inst::{Alu, Body, CONSTANTS, Fc, Source, Sources, TEMPORARIES, Tex, inline_constant};
 use crate::lane::{self, Term};
 use crate::memory::Scatter;
 use crate::operations::{Dot, Operation, Value, used_sources};
@@ -137,8 +135,8 @@ impl Group {
         lane: Lane,
     ) -> Results {
         let read = Reader { group: self, alu, rgb, alpha, lane };
-        let of_rgb = |number: usize, channel: usize| read.rgb(&alu.rgb.operands[number], channel);
-        let of_alpha = |number: usize| read.alpha(&alu.alpha.operands[number]);
+        let of_rgb = |number: usize, channel: usize| read.operand(channel, number);
+        let of_alpha = |number: usize| read.operand(3, number);
         let product = |x: f32, y: f32| Term::product(x, y, self.setup.zero_wins);
         let (rgb_op, alpha_op) = (alu.rgb.op.operation(), alu.alpha.op.operation());
         // The units' values of a channel: `operand` gives A, B, C, and `quad` src0 of a lane of the quad.
@@ -177,9 +175,7 @@ impl Group {
         let alpha_result = match alpha_op.value {
             // Lenient reading of a DP without a dot product: the RGB unit's red value.
             Value::Forwarded => dot(omod).unwrap_or_else(|| lane::scaled(of_rgb(0, 0), omod)),
-            _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| {
-                lane::modify(read.of_quad(of_quad, 3), alu.alpha.operands[number].modifier)
-            }),
+            _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| read.of_quad(of_quad, 3, number)),
         };
         let omod = alu.rgb.omod;
         let rgb_result = match rgb_op.value {
@@ -195,7 +191,7 @@ impl Group {
             Value::Dot(_) => [dot(omod).unwrap_or_default(); 3],
             _ => [0, 1, 2].map(|channel| {
                 value(rgb_op, omod, &|number| of_rgb(number, channel), &|number, of_quad| {
-                    lane::modify(read.of_quad(of_quad, channel), alu.rgb.operands[number].modifier)
+                    read.of_quad(of_quad, channel, number)
                 })
             }),
         };
@@ -492,14 +488,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Fetch, presubtract, select, swizzle, modify: one channel of an operand of the RGB unit.
-    fn rgb(&self, operand: &RgbOperand, channel: usize) -> f32 {
-        lane::modify(self.channel(operand.sel, operand.swiz[channel]), operand.modifier)
-    }
-
-    /// An operand of the alpha unit.
-    fn alpha(&self, operand: &AlphaOperand) -> f32 {
-        lane::modify(self.channel(operand.sel, operand.swiz), operand.modifier)
+    /// Fetch, presubtract, select, swizzle, modify: an operand of the unit that computes a channel.
+    fn operand(&self, channel: usize, number: usize) -> f32 {
+        let (sel, swiz, modifier) = self.alu.operand(channel, number);
+        lane::modify(self.channel(sel, swiz), modifier)
     }
 
     /// R, G and B come from the RGB address word, A from the alpha address word, whichever unit asks. (CTM p. 27)
@@ -532,9 +524,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A channel of src0 of a lane of the quad, whether or not that lane is active. (REG, MDH and MDV)
-    fn of_quad(&self, number: u8, channel: usize) -> f32 {
-        self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | number))
+    /// A channel of src0 of a lane of the quad, whether or not that lane is active, with the modifier of an operand. (REG,
+    /// MDH and MDV)
+    fn of_quad(&self, of_quad: u8, channel: usize, number: usize) -> f32 {
+        let (.., modifier) = self.alu.operand(channel, number);
+        lane::modify(self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | of_quad)), modifier)
     }
 }
 

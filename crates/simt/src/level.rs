@@ -25,7 +25,7 @@ pub enum Kind {
     Baseline,
     /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
     Avx2,
-    /// The same with AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
+    /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
     Avx512,
 }
 
@@ -221,41 +221,6 @@ macro_rules! handlers {
                 $crate::level::Kind::Avx512 => avx512::<B>,
                 #[cfg(not(target_arch = "x86_64"))]
                 $crate::level::Kind::Avx2 | $crate::level::Kind::Avx512 => baseline::<B>,
-            }
-        }
-    };
-
-    // With a `Wide` of the engine's own.
-    ($Body:ident: fn(&mut $Lanes:ty, &$Operation:ty) as $Handler:ident) => {
-        /// The code of a body for a level.
-        pub(super) fn handler<B: $Body>(level: $crate::Level) -> $Handler {
-            match level.kind() {
-                $crate::lanes::Kind::Baseline => baseline::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::lanes::Kind::Avx2 => avx2::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::lanes::Kind::Avx512 => avx512::<B>,
-                #[cfg(not(target_arch = "x86_64"))]
-                $crate::lanes::Kind::Avx2 | $crate::lanes::Kind::Avx512 => baseline::<B>,
-            }
-        }
-
-        unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-            // SAFETY: every processor has the baseline.
-            unsafe { B::run::<Baseline>(lanes, operation) }
-        }
-
-        $crate::for_avx2! {
-            unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                // SAFETY: a handler is called only on a processor that has its level.
-                unsafe { B::run::<Avx2>(lanes, operation) }
-            }
-        }
-
-        $crate::for_avx512! {
-            unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                // SAFETY: a handler is called only on a processor that has its level.
-                unsafe { B::run::<Avx512>(lanes, operation) }
             }
         }
     };

@@ -20,7 +20,6 @@ pub mod engine;
 pub mod error;
 pub mod fidelity;
 pub mod float;
-pub mod lanes;
 pub mod level;
 pub mod lockstep;
 pub mod machine;

@@ -62,7 +62,7 @@ pub enum Why {
     LoopDone,
     /// It waits at another address.
     Parked {
-        /// Where it goes on.
+        /// Where it resumes.
         pc: u32,
     },
     /// It lies outside the primitive or domain, or has been killed.

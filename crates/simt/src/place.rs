@@ -24,7 +24,7 @@ impl<const N: usize> Place<N> {
     }
 }
 
-/// The rows that a program uses: registers first, then the room that its operations want.
+/// The rows that a program uses: registers first, then the room of its operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<const N: usize> {
     rows: usize,
@@ -76,41 +76,16 @@ pub struct Frame<R, const N: usize> {
     least: usize,
 }
 
-/// What rows are kept in.
-pub trait Rows<const N: usize>: private::Rows<N> {}
+/// What rows are kept in: both give the same rows at each call, as long as nothing else is done with them.
+pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Vec<Row<N>> {}
 
 mod private {
-    use crate::registers::Row;
-
-    /// Rows behind each other, the same at each call as long as nothing else is done with them.
-    pub trait Rows<const N: usize> {
-        fn rows(&self) -> &[Row<N>];
-        fn rows_mut(&mut self) -> &mut [Row<N>];
-    }
-
-    impl<const N: usize> Rows<N> for &mut [Row<N>] {
-        #[inline(always)]
-        fn rows(&self) -> &[Row<N>] {
-            self
-        }
-        #[inline(always)]
-        fn rows_mut(&mut self) -> &mut [Row<N>] {
-            self
-        }
-    }
-
-    impl<const N: usize> Rows<N> for Vec<Row<N>> {
-        #[inline(always)]
-        fn rows(&self) -> &[Row<N>] {
-            self
-        }
-        #[inline(always)]
-        fn rows_mut(&mut self) -> &mut [Row<N>] {
-            self
-        }
-    }
+    /// Nothing else may implement [`Rows`](super::Rows): soundness depends on it.
+    pub trait Sealed {}
+    impl<const N: usize> Sealed for &mut [super::Row<N>] {}
+    impl<const N: usize> Sealed for Vec<super::Row<N>> {}
 }
 
 impl<const N: usize> Frame<Vec<Row<N>>, N> {
@@ -146,14 +121,14 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// Every place that the frame is used with was made by this layout, or by one that has no more rows.
     #[inline(always)]
     pub unsafe fn new(rows: R, layout: &Layout<N>) -> Self {
-        assert!(rows.rows().len() >= layout.rows, "the group was made for this program");
+        assert!(rows.as_ref().len() >= layout.rows, "the group was made for this program");
         Frame { rows, least: layout.rows }
     }
 
     /// The row at a place.
     #[inline(always)]
     pub fn row(&self, place: Place<N>) -> &[u32; N] {
-        let rows = self.rows.rows();
+        let rows = self.rows.as_ref();
         debug_assert!(place.number() < rows.len());
         // SAFETY: there are as many rows as the layout has, as `new` or `swap` has seen, and the place is of one of these
         // rows, as their callers promise.
@@ -163,7 +138,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// The row at a place, for writing.
     #[inline(always)]
     pub fn row_mut(&mut self, place: Place<N>) -> &mut Row<N> {
-        let rows = self.rows.rows_mut();
+        let rows = self.rows.as_mut();
         debug_assert!(place.number() < rows.len());
         // SAFETY: as in `row`.
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }

@@ -7,7 +7,8 @@ pub struct Random(u64);
 impl Random {
     /// A generator for a seed; any seed will do.
     pub fn new(seed: u64) -> Random {
-        let mut random = Random(seed ^ 0x9e37_79b9_7f4a_7c15 | 1);
+        // Not 0, which xorshift never leaves.
+        let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15).max(1));
         // Neighbouring seeds start far apart.
         for _ in 0..8 {
             random.next();
@@ -42,5 +43,19 @@ impl Random {
     /// One of the choices, of which there is at least one.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_seed_has_numbers_of_its_own() {
+        let mut first: Vec<u64> = (0..1000).map(|seed| Random::new(seed).next_u64()).collect();
+        first.sort_unstable();
+        first.dedup();
+        assert_eq!(first.len(), 1000);
+        assert_ne!(Random::new(0x9e37_79b9_7f4a_7c15).next_u64(), 0);
     }
 }

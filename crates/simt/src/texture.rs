@@ -216,7 +216,7 @@ pub enum Wrap {
     Repeat,
     /// It repeats, every other time mirrored.
     Mirror,
-    /// The outermost texel goes on.
+    /// The outermost texel continues.
     ClampToEdge,
     /// Coordinates stop at the image's edge: however far outside, linear filtering mixes half of the border in,
     /// nearest filtering reads the outermost texel. (OpenGL CLAMP)
@@ -1055,7 +1055,7 @@ mod tests {
     #[test]
     fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
         let image = ramp(Shape::Cube, 8, 8, 6);
-        // A quarter of the face to the right: 0.5 of the -1..1 that a face spans; the direction's length has no say.
+        // A quarter of the face to the right: 0.5 of the -1..1 that a face spans; the direction's length does not matter.
         let quad = [[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 4.0]];
         assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
     }

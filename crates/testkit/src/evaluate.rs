@@ -7,7 +7,7 @@ use crate::tree::{
 /// The variables of a lane.
 pub type Lane = [i32; VARIABLES];
 
-/// Where a statement goes on.
+/// Where a lane goes after a statement.
 #[derive(PartialEq)]
 enum Flow {
     Next,

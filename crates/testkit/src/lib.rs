@@ -3,7 +3,8 @@
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] holds the order of a crate's modules, [`page_is_current`] a generated page of `docs/`. Nothing here knows a machine. [`shared`] and [`records`] read the collections beside the repository.
+//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
+//! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
 
 mod campaign;
 mod evaluate;

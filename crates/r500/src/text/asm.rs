@@ -162,8 +162,12 @@ impl Assembler {
                 let at = cursor.here();
                 let chip = cursor.token().to_owned();
                 if Chip::named(&chip).is_none() {
-                    return Err(Diagnostic::error(at, format!("`{chip}` is not an R500 chip"))
-                        .help(suggest(&chip, CHIPS.iter().map(|chip| chip.name))));
+                    return Err(Diagnostic::error(at, format!("`{chip}` is not an R500 chip")).help(
+                        suggest(
+                            &chip,
+                            CHIPS.iter().flat_map(|chip| chip.aliases.iter().copied().chain([chip.name])),
+                        ),
+                    ));
                 }
                 self.chip = Some(chip);
             }

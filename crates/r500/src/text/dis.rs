@@ -10,7 +10,8 @@ use super::syntax::{
     COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_name, letter, modifier, source,
     tex_letter, word_name,
 };
-use crate::inst::{self, AlphaOperand, Alu, Body, Fc, Inst, RgbOperand, Tex, WORDS};
+use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, WORDS};
+use crate::operations::Operation;
 use crate::words::*;
 
 /// How to print.
@@ -314,19 +315,15 @@ fn temp_text(address: u8, rel: bool) -> String {
     format!("temp[{address}{}]", if rel { "+aL" } else { "" })
 }
 
-fn rgb_operand(operand: &RgbOperand) -> String {
+/// An operand of a unit with so many channels.
+fn operand_text(operand: &Operand, channels: usize) -> String {
     let (before, after) = modifier(operand.modifier);
-    let swizzle: String = operand.swiz.iter().map(|swiz| letter(*swiz)).collect();
+    let swizzle: String = operand.swiz[..channels].iter().map(|swiz| letter(*swiz)).collect();
     format!("{before}{}.{swizzle}{after}", operand.sel.name().to_ascii_lowercase())
 }
 
-fn alpha_operand(operand: &AlphaOperand) -> String {
-    let (before, after) = modifier(operand.modifier);
-    format!("{before}{}.{}{after}", operand.sel.name().to_ascii_lowercase(), letter(operand.swiz))
-}
-
-const NO_RGB_OPERAND: RgbOperand = RgbOperand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
-const NO_ALPHA_OPERAND: AlphaOperand = AlphaOperand { sel: Sel::SRC0, swiz: Swiz::R, modifier: Imod::NOP };
+/// What a missing operand would be.
+const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
 /// ` : src0=… srcp=…`: sources that are not the unused one.
 fn sources_text(word: u32) -> String {
@@ -343,18 +340,51 @@ fn sources_text(word: u32) -> String {
     if text.is_empty() { text } else { format!(" :{text}") }
 }
 
-/// `A, B = OP operands`.
-fn half_text(dests: &[String], name: &str, omod: Omod, clamp: bool, operands: &[String]) -> String {
-    let mut text = String::new();
+/// `(pred.g) A, B = OP operands : sources` of the unit that computes a channel; `None` for a half that does nothing, which
+/// the assembler adds. `more` is a destination besides the temporary and the output.
+fn half_text<Op>(
+    half: &Half<Op>,
+    (name, operation): (&str, &Operation),
+    common: &CmnInst,
+    channel: usize,
+    more: Option<String>,
+    sources: u32,
+) -> Option<String> {
+    let (select, inverted, clamp, channels) = match channel {
+        3 => (common.alpha_pred_sel, common.alpha_pred_inv, common.alpha_clamp, 1),
+        _ => (common.rgb_pred_sel, common.rgb_pred_inv, common.rgb_clamp, 3),
+    };
+    let mask = |rgb: u8, alpha: bool| if channel == 3 { mask_text(0, alpha) } else { mask_text(rgb, false) };
+    let (temp_mask, output_mask) =
+        (mask(common.rgb_wmask, common.alpha_wmask), mask(common.rgb_omask, common.alpha_omask));
+    let (targets, file) = match common.r#type {
+        InstType::OUT => (TARGETS, "out"),
+        _ => (COMPARISONS, "pred"),
+    };
+    let mut dests = Vec::new();
+    if temp_mask != "_" || half.addrd != 0 || half.addrd_rel {
+        dests.push(format!("{}.{temp_mask}", temp_text(half.addrd, half.addrd_rel)));
+    }
+    if output_mask != "_" || half.target != Target::A {
+        dests.push(format!("{file}[{}].{output_mask}", targets[half.target as usize]));
+    }
+    dests.extend(more);
+    let last = half.operands.iter().rposition(|operand| *operand != MISSING).map_or(0, |n| n + 1);
+    let predicate = predicate_text(select, inverted);
+    let idle = predicate.is_none() && dests.is_empty() && last == 0 && half.omod == Omod::MUL_1 && !clamp;
+    if idle && name == "MAD" && sources == UNUSED_SOURCES {
+        return None;
+    }
+    let mut text = predicate.unwrap_or_default();
     if !dests.is_empty() {
         let _ = write!(text, "{} = ", dests.join(", "));
     }
-    let suffix = OMOD.iter().find(|(_, known)| *known == omod).map_or("", |(suffix, _)| suffix);
+    let suffix = OMOD.iter().find(|(_, known)| *known == half.omod).map_or("", |(suffix, _)| suffix);
     let _ = write!(text, "{name}{suffix}{}", if clamp { ".sat" } else { "" });
-    if !operands.is_empty() {
-        let _ = write!(text, " {}", operands.join(", "));
+    for (number, operand) in half.operands[..last.max(operation.operands)].iter().enumerate() {
+        let _ = write!(text, "{}{}", if number == 0 { " " } else { ", " }, operand_text(operand, channels));
     }
-    text
+    Some(text + &sources_text(sources))
 }
 
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String) -> Expressed {
@@ -382,60 +412,18 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         return expressed;
     }
 
-    let targets = if kind == InstType::OUT { TARGETS } else { COMPARISONS };
-    let file = if kind == InstType::OUT { "out" } else { "pred" };
-    let output = |target: Target, mask: String| format!("{file}[{}].{mask}", targets[target as usize]);
-
-    let rgb = &alu.rgb;
-    let mut dests = Vec::new();
-    if common.rgb_wmask != 0 || rgb.addrd != 0 || rgb.addrd_rel {
-        dests.push(format!("{}.{}", temp_text(rgb.addrd, rgb.addrd_rel), mask_text(common.rgb_wmask, false)));
-    }
-    if common.rgb_omask != 0 || rgb.target != Target::A {
-        dests.push(output(rgb.target, mask_text(common.rgb_omask, false)));
-    }
-    if alu.alu_wmask {
+    let alu_result = alu.alu_wmask.then(|| {
         let channel = if common.alu_result_sel == AluResultSel::RED { 'r' } else { 'a' };
-        dests.push(format!("alu_result[{}].{channel}", common.alu_result_op.name()));
+        format!("alu_result[{}].{channel}", common.alu_result_op.name())
+    });
+    let op = (alu.rgb.op.name(), alu.rgb.op.operation());
+    if let Some(text) = half_text(&alu.rgb, op, common, 0, alu_result, words[1]) {
+        let _ = write!(out, " {text}");
     }
-    let last = rgb.operands.iter().rposition(|operand| *operand != NO_RGB_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(rgb.op.operation().operands);
-    let operands: Vec<String> = rgb.operands[..count].iter().map(rgb_operand).collect();
-    let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
-    let idle =
-        predicate.is_empty() && dests.is_empty() && last == 0 && rgb.omod == Omod::MUL_1 && !common.rgb_clamp;
-    if !(idle && rgb.op == RgbOp::MAD && words[1] == UNUSED_SOURCES) {
-        let text = half_text(&dests, rgb.op.name(), rgb.omod, common.rgb_clamp, &operands);
-        let _ = write!(out, " {predicate}{text}{}", sources_text(words[1]));
-    }
-
-    let alpha = &alu.alpha;
-    let mut dests = Vec::new();
-    if common.alpha_wmask || alpha.addrd != 0 || alpha.addrd_rel {
-        dests.push(format!(
-            "{}.{}",
-            temp_text(alpha.addrd, alpha.addrd_rel),
-            mask_text(0, common.alpha_wmask)
-        ));
-    }
-    if common.alpha_omask || alpha.target != Target::A {
-        dests.push(output(alpha.target, mask_text(0, common.alpha_omask)));
-    }
-    if alu.w_omask {
-        dests.push("out.w".to_owned());
-    }
-    let last = alpha.operands.iter().rposition(|operand| *operand != NO_ALPHA_OPERAND).map_or(0, |n| n + 1);
-    let count = last.max(alpha.op.operation().operands);
-    let operands: Vec<String> = alpha.operands[..count].iter().map(alpha_operand).collect();
-    let predicate = predicate_text(common.alpha_pred_sel, common.alpha_pred_inv).unwrap_or_default();
-    let idle = predicate.is_empty()
-        && dests.is_empty()
-        && last == 0
-        && alpha.omod == Omod::MUL_1
-        && !common.alpha_clamp;
-    if !(idle && alpha.op == AlphaOp::MAD && words[2] == UNUSED_SOURCES) {
-        let text = half_text(&dests, alpha.op.name(), alpha.omod, common.alpha_clamp, &operands);
-        let _ = write!(out, "\n  + {predicate}{text}{}", sources_text(words[2]));
+    let depth = alu.w_omask.then(|| "out.w".to_owned());
+    let op = (alu.alpha.op.name(), alu.alpha.op.operation());
+    if let Some(text) = half_text(&alu.alpha, op, common, 3, depth, words[2]) {
+        let _ = write!(out, "\n  + {text}");
         expressed.lines = 2;
     }
     expressed

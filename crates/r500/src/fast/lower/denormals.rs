@@ -67,9 +67,8 @@ pub(super) fn written_by(inst: &Inst) -> Vec<(usize, bool, bool)> {
         let always = inst.common.predicate(channel).is_none();
         let (base, rel, flushed) = match &inst.body {
             Body::Alu(alu) => {
-                let omod = if channel == 3 { alu.alpha.omod } else { alu.rgb.omod };
                 let (base, rel) = alu.destination(channel);
-                (base, rel, omod != Omod::DISABLED)
+                (base, rel, alu.omod(channel) != Omod::DISABLED)
             }
             Body::Tex(tex) => (tex.addr.dst_addr, tex.addr.dst_addr_rel, false),
             Body::Fc(_) => continue,

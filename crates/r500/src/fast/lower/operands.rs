@@ -25,27 +25,14 @@ pub(super) struct Operand {
 
 impl Instruction<'_, '_> {
     pub(super) fn operand(&mut self, channel: usize, number: usize) -> Option<Operand> {
-        if channel == 3 { self.alpha_operand(number) } else { self.rgb_operand(number, channel) }
-    }
-
-    pub(super) fn rgb_operand(&mut self, number: usize, channel: usize) -> Option<Operand> {
-        let operand = &self.alu.rgb.operands[number];
-        let value = self.swizzled(operand.sel, operand.swiz[channel])?;
-        self.modified(value, operand.modifier)
-    }
-
-    pub(super) fn alpha_operand(&mut self, number: usize) -> Option<Operand> {
-        let operand = &self.alu.alpha.operands[number];
-        let value = self.swizzled(operand.sel, operand.swiz)?;
-        self.modified(value, operand.modifier)
+        let (sel, swiz, modifier) = self.alu.operand(channel, number);
+        let value = self.swizzled(sel, swiz)?;
+        self.modified(value, modifier)
     }
 
     /// src0 of another lane of the quad, with the modifier of an operand of the channel's unit.
     pub(super) fn neighbour(&mut self, channel: usize, number: usize, lane: u8) -> Option<Operand> {
-        let modifier = match channel {
-            3 => self.alu.alpha.operands[number].modifier,
-            _ => self.alu.rgb.operands[number].modifier,
-        };
+        let (.., modifier) = self.alu.operand(channel, number);
         let mut value = self.component(Sel::SRC0, channel)?;
         if let Value::Row(place) = value {
             let dst = self.lowering.scratch()?;

@@ -263,7 +263,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         };
         let one = |code, operand| Computed { code, src: [operand; 3], omod, clamp };
         if half == 0 && rgb_op == RgbOp::SOP || half == 1 && alpha_op.is_transcendental() {
-            let a = self.alpha_operand(0)?;
+            let a = self.operand(3, 0)?;
             if !alpha_op.is_transcendental() {
                 // Lenient reading of an SOP without a transcendental: the alpha unit's operand A.
                 return Some(one(Code::PASS, a));
@@ -282,7 +282,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
         if half == 1 && alpha_op == AlphaOp::DP && !rgb_op.is_dot_product() {
             // Lenient reading of a DP without a dot product: the RGB unit's red value.
-            let a = self.rgb_operand(0, 0)?;
+            let a = self.operand(0, 0)?;
             return Some(one(Code::PASS, a));
         }
         if half == 0 && rgb_op.is_dot_product() || half == 1 && alpha_op == AlphaOp::DP {
@@ -320,11 +320,11 @@ impl<'a, 'l> Instruction<'a, 'l> {
         let mut channels = [Channel::NONE; 4];
         for (term, channel) in channels.iter_mut().enumerate() {
             let operands = match (dot, term) {
-                (Dot::TwoAndAddend, 2) => [None, None, Some(self.rgb_operand(2, 2)?)],
+                (Dot::TwoAndAddend, 2) => [None, None, Some(self.operand(2, 2)?)],
                 // The fourth product is the alpha unit's, whatever the alpha opcode is. (CTM guide p. 27)
-                (Dot::Four, 3) => [Some(self.alpha_operand(0)?), Some(self.alpha_operand(1)?), None],
+                (Dot::Four, 3) => [Some(self.operand(3, 0)?), Some(self.operand(3, 1)?), None],
                 (_, 3) => continue,
-                _ => [Some(self.rgb_operand(0, term)?), Some(self.rgb_operand(1, term)?), None],
+                _ => [Some(self.operand(term, 0)?), Some(self.operand(term, 1)?), None],
             };
             for (number, operand) in operands.into_iter().enumerate() {
                 if let Some(Operand { place, flip }) = operand {

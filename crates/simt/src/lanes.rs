@@ -1,3 +1,0 @@
-//! [`level`](crate::level) under its former name.
-
-pub use crate::level::Kind;
