@@ -162,8 +162,7 @@ where
     /// A program that cannot be, or that does not survive the round trip.
     pub(crate) fn image(&self) -> Result<Image, String> {
         let program = self.program()?;
-        let target = Target::new(Self::ISA, self.chip()).checked().map_err(|error| error.to_string())?;
-        round_trip(&target, &program)?;
+        round_trip(&Target::new(Self::ISA, self.chip()), &program)?;
         Ok(Image { programs: vec![program], ..Image::default() })
     }
 

@@ -35,7 +35,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
 fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<Case>, String> {
     let case = |name: &str, kind| Ok(vec![Case { file: path.to_owned(), name: name.to_owned(), kind }]);
     let isa: Isa = manifest.isa.parse().map_err(|unknown| format!("{unknown}"))?;
-    if isa != Isa::Tesla {
+    if isa != Manifest::ISA {
         return case(&manifest.id, CaseKind::Unsupported(format!("run manifests for {isa}")));
     }
     let binary = folder.read(&format!("../{}", manifest.binary)).or_else(|| folder.read(&manifest.binary));

@@ -176,8 +176,8 @@ impl<'a> Cursor<'a> {
     pub fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
-        let len =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+        let ends = |byte: u8| !(byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$');
+        let len = rest.bytes().position(ends).unwrap_or(rest.len());
         self.at += len;
         &rest[..len]
     }

@@ -66,7 +66,7 @@ impl Chip {
     /// The chip of a name or alias, in any case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
-        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(|alias| is(&alias))).copied()
+        CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()
     }
 }
 

@@ -134,10 +134,10 @@ impl Lint<'_> {
                     );
                 }
             }
-            CfInst::LOOP_BREAK | CfInst::LOOP_CONTINUE => {
-                if at(target).is_none_or(|(inst, _)| inst != CfInst::LOOP_END) {
-                    self.find(&LOOP_EXIT, addr, format!("no LOOP_END is at {target}"));
-                }
+            CfInst::LOOP_BREAK | CfInst::LOOP_CONTINUE
+                if at(target).is_none_or(|(inst, _)| inst != CfInst::LOOP_END) =>
+            {
+                self.find(&LOOP_EXIT, addr, format!("no LOOP_END is at {target}"));
             }
             CfInst::CALL if pop_count != 0 => self.find(&CALL_POP, addr, format!("POP_COUNT is {pop_count}")),
             // No rule is about the others.

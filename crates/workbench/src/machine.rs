@@ -242,11 +242,12 @@ pub fn assemble(target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>
 /// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
 ///
 /// # Errors
-/// The first difference, in words.
+/// The first difference, in words; or a target that cannot be.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = machine(target.isa);
     let listing =
-        machine.disassemble(target, program, Style::default()).map_err(|error| error.to_string())?;
+        target.clone().checked().and_then(|_| machine.disassemble(target, program, Style::default()));
+    let listing = listing.map_err(|error| error.to_string())?;
     let back = assemble(target, &listing.text).map_err(|errors| {
         let error = &errors[0];
         let (line, column) = error.span.line_column(&listing.text);

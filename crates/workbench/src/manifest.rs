@@ -110,6 +110,9 @@ struct Tolerance {
 const BUFFER_LIMIT: usize = 1 << 30;
 
 impl Manifest {
+    /// The machine that manifests are for.
+    pub const ISA: Isa = Isa::Tesla;
+
     /// The manifest in these bytes; `None` when they are something else.
     pub fn parse(bytes: &[u8]) -> Option<Result<Manifest, String>> {
         let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
@@ -185,7 +188,7 @@ impl Manifest {
             ..Launch::default()
         };
         let common = Common { chip: Some(self.arch.clone()), ..Common::default() };
-        Ok(LaunchFile { isa: Isa::Tesla, common, machine: Arc::new(own) })
+        Ok(LaunchFile { isa: Manifest::ISA, common, machine: Arc::new(own) })
     }
 
     fn parameters(&self, launch: &LaunchEntry) -> Result<Vec<ParamValue>, Error> {

@@ -1,9 +1,11 @@
 //! Parts of launches that all machines share: errors, textures, numbers by lane, values of options.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_simt::RunError;
 use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
 use serde::Deserialize;
 use thiserror::Error;
@@ -68,6 +70,16 @@ pub enum Error {
     /// The program does what is forbidden or undefined.
     #[error("{0}")]
     Trap(String),
+}
+
+impl<L: fmt::Display, C: fmt::Display> From<RunError<L, C>> for Error {
+    fn from(error: RunError<L, C>) -> Error {
+        match error {
+            RunError::Launch(error) => Error::Machine(error.to_string()),
+            RunError::Trap(trap) => Error::Trap(trap.to_string()),
+            RunError::Differ(difference) => Error::Differ(difference.to_string()),
+        }
+    }
 }
 
 /// A texture of one level.

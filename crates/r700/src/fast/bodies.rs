@@ -45,7 +45,7 @@ impl Body for General {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let (meaning, second_factor) = lanes.tables.generals[operation.number as usize];
-        let rows = operation.src.map(|place| lanes.row(place));
+        let rows = lanes.sources(operation);
         let source = |lane: usize| {
             [0, 1, 2]
                 .map(|number: usize| rows[number][lane] & operation.keep[number] ^ operation.flip[number])

@@ -130,7 +130,7 @@ struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
 impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let rows = operation.src.map(|place| lanes.row(place));
+        let rows = lanes.sources(operation);
         let source = |lane: usize| {
             let word = |number: usize| match MODIFIED {
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
@@ -200,7 +200,7 @@ tests! {
 /// The lanes of a whole row for which a test holds, as signs of words.
 #[inline(always)]
 fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operation) -> [u32; LANES] {
-    let [a, b, _] = operation.src.map(|place| lanes.row(place));
+    let [a, b, _] = lanes.sources(operation);
     let mut holds = [0; LANES];
     for lane in 0..LANES {
         let modified = |word: u32, number: usize| match MODIFIED {
@@ -255,7 +255,7 @@ struct Both<K, T>(PhantomData<(K, T)>);
 impl<K: Kernel, T: Test> Body for Both<K, T> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let [a, b, other] = operation.src.map(|place| lanes.row(place));
+        let [a, b, other] = lanes.sources(operation);
         let mut result = [0; LANES];
         let mut holds = [0; LANES];
         for lane in 0..LANES {

@@ -85,6 +85,13 @@ impl Lanes<'_> {
         self.frame.row(place)
     }
 
+    /// The rows of the operands. Written out: `array::map` is not always inlined.
+    #[inline(always)]
+    pub(super) fn sources(&self, operation: &Operation) -> [&[u32; LANES]; 3] {
+        let [a, b, c] = operation.src;
+        [self.row(a), self.row(b), self.row(c)]
+    }
+
     /// Writes the lanes of a set; the others keep what they have.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {

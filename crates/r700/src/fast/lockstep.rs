@@ -1,5 +1,7 @@
 //! Both engines side by side: see [`reconverge_simt::lockstep`]. A wavefront runs twice, once on each engine.
 
+use std::cell::RefCell;
+
 use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
 use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Machine, Mask, Observer, Shares, Step, Trap};
 
@@ -22,13 +24,10 @@ pub(crate) fn run(
     shares: &mut Shares,
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
+    // One for all wavefronts, as in a normal run.
+    let runner = RefCell::new(Runner::new(fast));
     for place in origin.places() {
-        let make = || Pair {
-            reference: wave(origin, fast, place, simd),
-            fast: wave(origin, fast, place, simd),
-            engine: fast,
-            runner: Runner::new(fast),
-        };
+        let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
         let pair = pair.map_err(|failure| match failure {
@@ -40,18 +39,30 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-fn wave(origin: &Origin, fast: &Fast, place: usize, simd: &Simd) -> Wave {
-    let mut wave = origin.wave(place, fast.room());
-    wave.set_simd(simd.clone());
-    wave
-}
-
 /// A wavefront on both engines.
 struct Pair<'a> {
     reference: Wave,
     fast: Wave,
     engine: &'a Fast,
-    runner: Runner<'a>,
+    runner: &'a RefCell<Runner<'a>>,
+}
+
+impl<'a> Pair<'a> {
+    fn new(
+        origin: &Origin,
+        engine: &'a Fast,
+        runner: &'a RefCell<Runner<'a>>,
+        place: usize,
+        simd: &Simd,
+    ) -> Pair<'a> {
+        runner.borrow_mut().reset_counts();
+        let wave = || {
+            let mut wave = origin.wave(place, engine.room());
+            wave.set_simd(simd.clone());
+            wave
+        };
+        Pair { reference: wave(), fast: wave(), engine, runner }
+    }
 }
 
 impl Twin for Pair<'_> {
@@ -71,7 +82,7 @@ impl Twin for Pair<'_> {
 
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let before = self.fast.statistics().instructions;
-        let end = self.runner.run(&mut self.fast, most, observer);
+        let end = self.runner.borrow_mut().run(&mut self.fast, most, observer);
         Stretch { instructions: self.fast.statistics().instructions - before, end }
     }
 
@@ -105,7 +116,7 @@ impl Twin for Pair<'_> {
         if *end == Ok(Step::Done) {
             let mut executed = Executed::default();
             executed.add(&fast.fidelity);
-            self.runner.counts().settle(self.engine, &mut executed);
+            self.runner.borrow().counts().settle(self.engine, &mut executed);
             check("the fidelity", &reference.fidelity, &executed)?;
         }
         Ok(())
@@ -154,13 +165,8 @@ mod tests {
     /// After the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
-            let simd = Simd::default();
-            let mut pair = Pair {
-                reference: wave(origin, fast, 0, &simd),
-                fast: wave(origin, fast, 0, &simd),
-                engine: fast,
-                runner: Runner::new(fast),
-            };
+            let runner = RefCell::new(Runner::new(fast));
+            let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });
             for _ in 0..3 {

@@ -133,6 +133,10 @@ impl<'a> Runner<'a> {
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts: Counts::new(&fast.lowered) }
     }
 
+    pub(super) fn reset_counts(&mut self) {
+        self.counts = Counts::new(self.lowered);
+    }
+
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -174,7 +178,7 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let stop = end_at.min(wave.options.watchdog);
         let mut issued = Issued::default();
-        self.to_control_flow(wave, end_at, observer)?;
+        self.finish_clause(wave, end_at, observer)?;
         let (mut first, mut nodes) = lowered.program(wave.flow.in_fetch_program());
         let mut limit = stop.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
@@ -202,7 +206,7 @@ impl<'a> Runner<'a> {
                         break;
                     }
                     self.by_reference(wave, observer)?;
-                    self.to_control_flow(wave, end_at, observer)?;
+                    self.finish_clause(wave, end_at, observer)?;
                     if wave.at != At::ControlFlow {
                         break;
                     }
@@ -233,7 +237,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The rest of a clause, by the reference interpreter, until the statistics say `end_at` instructions.
-    fn to_control_flow<O: Observer>(
+    fn finish_clause<O: Observer>(
         &mut self,
         wave: &mut Wave,
         end_at: u64,

@@ -124,6 +124,38 @@ fn dx10_loop_has_no_count() {
     assert_eq!((flow.pc(), flow.active()), (1, ALL));
 }
 
+#[test]
+fn a_dx10_loop_ends_after_as_many_rounds_as_its_limit() {
+    for (limit, rounds) in [(1, 1), (2, 2), (5, 5)] {
+        let mut flow = Flow::new(FlowSetup { dx10_loop_limit: Some(limit), ..setup() });
+        flow.loop_start_dx10(&Control::to(21)).unwrap();
+        let mut seen = 0;
+        while !flow.entries().is_empty() {
+            seen += 1;
+            assert_eq!(flow.loop_registers().map(|registers| registers.trip), Some(limit + 1 - seen));
+            assert_eq!(FlowView::stack(&flow)[0].count, Some(i64::from(limit + 1 - seen)));
+            flow.loop_end(&Control::to(1)).unwrap();
+        }
+        assert_eq!((seen, flow.pc(), flow.loop_registers()), (rounds, 2, None));
+    }
+    let mut unlimited = in_loop(four());
+    assert_eq!(FlowView::stack(&unlimited)[0].count, None);
+    unlimited.loop_end(&Control::to(1)).unwrap();
+    assert_eq!(unlimited.entries().len(), 1);
+}
+
+#[test]
+fn a_lane_that_left_the_loop_does_not_come_back_with_its_quad() {
+    let mut flow = in_loop(four());
+    flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+    flow.loop_continue(&whole_quads(Control { cond: Condition::Bool(0), ..Control::to(20) })).unwrap();
+    assert_eq!(states(&flow), "IX A A A", "no lane passes");
+    flow.loop_continue(&whole_quads(Control::to(20))).unwrap();
+    assert_eq!(states(&flow), "IX IC IC IC", "the whole quad passes, without the lane in inactive-break");
+    flow.loop_end(&Control::to(1)).unwrap();
+    assert_eq!(states(&flow), "IX A A A");
+}
+
 // 0x09 LOOP_BREAK, 0x08 LOOP_CONTINUE. Compilers; test of random programs.
 
 #[test]

@@ -16,7 +16,7 @@ use reconverge_r500::ctm::{
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::group::Group;
 use reconverge_r500::inst::{Body, TARGETS, TEMPORARIES};
-use reconverge_r500::launch::{self as machine, Hardware, Input, RunError, group_width};
+use reconverge_r500::launch::{self as machine, Hardware, Input, group_width};
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r500::run::Run;
 use reconverge_r500::setup::Setup;
@@ -382,14 +382,6 @@ struct Pairs {
     dispatch: Dispatch,
 }
 
-fn failed(error: RunError) -> Error {
-    match error {
-        RunError::Launch(error) => Error::Machine(error.to_string()),
-        RunError::Trap(_) => Error::Trap(error.to_string()),
-        RunError::Differ(difference) => Error::Differ(difference.to_string()),
-    }
-}
-
 impl Ready for Pixels {
     fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
@@ -401,7 +393,7 @@ impl Ready for Pixels {
             Engine::Lockstep => run::run_observed(&setup, &launch, options, &mut shares),
             Engine::Reference | Engine::Fast => run::run(&setup, &launch, options),
         };
-        Ok(Box::new(PixelsOutcome { outcome: outcome.map_err(failed)?, shares }))
+        Ok(Box::new(PixelsOutcome { outcome: outcome?, shares }))
     }
 
     fn run_traced(
@@ -409,7 +401,7 @@ impl Ready for Pixels {
         options: &Options,
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = run::run_observed(&self.setup, &self.launch, options, trace).map_err(failed)?;
+        let outcome = run::run_observed(&self.setup, &self.launch, options, trace)?;
         Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
     }
 
@@ -505,7 +497,7 @@ impl Steps for PixelSteps {
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         let step = self.0.step(&mut Dynamic(observer));
-        step.map(drop).map_err(|trap| failed(self.0.locate(trap)))
+        step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
     fn registers(&self) -> Vec<RegisterClass> {
@@ -597,7 +589,7 @@ impl Pairs {
 
 fn refused(error: DispatchError) -> Error {
     match error {
-        DispatchError::Run(error) => failed(error),
+        DispatchError::Run(error) => error.into(),
         other => Error::Machine(other.to_string()),
     }
 }

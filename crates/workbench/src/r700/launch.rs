@@ -11,7 +11,7 @@ use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::{self, Exported};
-use reconverge_r700::run::{Run, RunError, run, run_observed};
+use reconverge_r700::run::{Run, run, run_observed};
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
@@ -388,14 +388,6 @@ pub struct Waves {
     output_type: Dtype,
 }
 
-fn failed(error: RunError) -> Error {
-    match error {
-        RunError::Launch(error) => Error::Machine(error.to_string()),
-        RunError::Trap(trap) => Error::Trap(trap.to_string()),
-        RunError::Differ(difference) => Error::Differ(difference.to_string()),
-    }
-}
-
 impl Ready for Waves {
     fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
@@ -407,7 +399,7 @@ impl Ready for Waves {
             Engine::Lockstep => run_observed(program, launch, options, &mut shares),
             Engine::Reference | Engine::Fast => run(program, launch, options),
         };
-        Ok(Box::new(WavesOutcome { shares, ..self.left(outcome.map_err(failed)?) }))
+        Ok(Box::new(WavesOutcome { shares, ..self.left(outcome?) }))
     }
 
     fn run_traced(
@@ -415,7 +407,7 @@ impl Ready for Waves {
         options: &Options,
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = run_observed(&self.program, &self.launch, options, trace).map_err(failed)?;
+        let outcome = run_observed(&self.program, &self.launch, options, trace)?;
         Ok(Box::new(self.left(outcome)))
     }
 
@@ -471,7 +463,7 @@ impl Steps for WaveSteps {
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         let step = self.run.step(&mut Dynamic(observer));
-        step.map(drop).map_err(|trap| failed(self.run.locate(trap)))
+        step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 
     fn registers(&self) -> Vec<RegisterClass> {

@@ -17,7 +17,7 @@ use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::{Chip, Stage};
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{
-    self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, RunError, Setup, Varying, Vertex,
+    self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run, run_observed};
 use reconverge_tesla::state::{Emitted, Warp};
@@ -580,14 +580,6 @@ fn impossible(error: LaunchError) -> Error {
     Error::Machine(error.to_string())
 }
 
-fn failed(error: RunError) -> Error {
-    match error {
-        RunError::Launch(error) => impossible(error),
-        RunError::Trap(trap) => Error::Trap(trap.to_string()),
-        RunError::Differ(difference) => Error::Differ(difference.to_string()),
-    }
-}
-
 impl Ready for Grid {
     fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
@@ -599,7 +591,7 @@ impl Ready for Grid {
             Engine::Lockstep => run_observed(launch, &program, options, &mut shares),
             Engine::Reference | Engine::Fast => run(launch, &program, options),
         };
-        Ok(Box::new(GridOutcome { outcome: outcome.map_err(failed)?, outputs, shares }))
+        Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
     }
 
     fn run_traced(
@@ -608,7 +600,7 @@ impl Ready for Grid {
         trace: &mut Streamed,
     ) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
-        let outcome = run_observed(launch, &program, options, trace).map_err(failed)?;
+        let outcome = run_observed(launch, &program, options, trace)?;
         Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
     }
 
