@@ -412,8 +412,8 @@ impl Flow {
             }
             None => return Err(FlowFault::StackEmpty { op: "LOOP_END" }),
         };
-        if control.addr != body && self.setup.strict {
-            return Err(FlowFault::LoopPair { end_leads_to: control.addr, body });
+        if control.addr != body {
+            self.another_body(control.addr, body)?;
         }
         let pass = self.passing(!self.states.inactive_break, control)? - self.states.inactive_break;
         let mut another_round = pass.any();
@@ -446,6 +446,12 @@ impl Flow {
             self.registers = saved_registers;
             self.next()
         }
+    }
+
+    /// A LOOP_END that does not lead to the body of its loop.
+    #[cold]
+    fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
+        if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
     }
 
     /// 0x09 LOOP_BREAK: lanes that pass leave the loop.

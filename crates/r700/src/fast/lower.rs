@@ -25,7 +25,7 @@ use super::kernels::choose_both;
 use super::lanes::{ACTIVE, Operation, Place, Tables};
 use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, CfOp, Code, Group};
-use crate::control::{self, CfWork, FlowStep};
+use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Control};
 use crate::launch::Launch;
 use crate::meaning::{AluCode, Meaning, Opcode};
@@ -56,7 +56,7 @@ pub(super) enum Work {
     /// Runs groups.
     Alu(Clause),
     /// Decides about flow only.
-    Flow(CfInst, FlowStep, Control),
+    Flow(CfInst, Control),
     /// Whatever the reference interpreter does.
     Reference,
 }
@@ -329,8 +329,8 @@ impl Lowering<'_> {
 fn flow(inst: CfInst, control: Control) -> (Work, Option<Rule>) {
     let row = control::cf(inst);
     match row.work {
-        CfWork::Flow(step) if !matches!(inst, CfInst::RETURN | CfInst::CALL_FS) => {
-            (Work::Flow(inst, step, control), row.rule)
+        CfWork::Flow(_) if !matches!(inst, CfInst::RETURN | CfInst::CALL_FS) => {
+            (Work::Flow(inst, control), row.rule)
         }
         CfWork::Flow(_) | CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
             (Work::Reference, None)

@@ -12,7 +12,7 @@ use super::Fast;
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Work};
 use crate::cause::Cause;
-use crate::control::FlowStep;
+use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::outcome::Executed;
 use crate::rules::Rule;
@@ -184,21 +184,29 @@ impl<'a> Runner<'a> {
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
             let node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
-            let result = match node.map(|node| (&node.work, node.end)) {
-                Some((Work::Flow(inst, step, control), end)) => {
-                    let decision = (*inst, *step, control);
-                    self.flow(wave, &mut issued, first + pc, decision, end, observer)
+            match node.map(|node| (&node.work, node.end)) {
+                Some((Work::Flow(inst, control), end)) => {
+                    let decision = (*inst, control);
+                    if let Err(trap) = self.flow(wave, &mut issued, first + pc, decision, end, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
                 }
                 Some((Work::Alu(clause), _)) => {
                     if let Some(run) = &clause.single
                         && wave.flow.active().any()
                     {
-                        self.single(wide, wave, &mut issued, clause, run, observer)
-                    } else {
-                        let result = self.clause(wide, wave, &mut issued, clause, observer);
-                        limit = stop.saturating_sub(wave.statistics.instructions);
-                        result
+                        if let Err(trap) = self.single(wide, wave, &mut issued, clause, run, observer) {
+                            issued.settle(wave);
+                            return Err(trap);
+                        }
+                        continue;
                     }
+                    if let Err(trap) = self.clause(wide, wave, &mut issued, clause, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
+                    limit = stop.saturating_sub(wave.statistics.instructions);
                 }
                 Some((Work::Reference, _)) | None => {
                     issued.settle(wave);
@@ -212,12 +220,7 @@ impl<'a> Runner<'a> {
                     }
                     (first, nodes) = lowered.program(wave.flow.in_fetch_program());
                     limit = stop.saturating_sub(wave.statistics.instructions);
-                    Ok(())
                 }
-            };
-            if result.is_err() {
-                issued.settle(wave);
-                return result;
             }
         }
         issued.settle(wave);
@@ -256,7 +259,7 @@ impl<'a> Runner<'a> {
         wave: &mut Wave,
         issued: &mut Issued,
         number: usize,
-        (inst, step, control): (CfInst, FlowStep, &Control),
+        (inst, control): (CfInst, &Control),
         end: bool,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
@@ -269,7 +272,7 @@ impl<'a> Runner<'a> {
             observer.event(Event::Issue { pc, mask: active });
         }
         let before = Before::of::<O>(&wave.flow, Changes::All);
-        decide(&mut wave.flow, inst, step, control)
+        decide(&mut wave.flow, inst, control)
             .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         self.counts.nodes[number] = true;
         if end {
@@ -393,9 +396,8 @@ impl<'a> Runner<'a> {
         self.counts.runs[clause.runs.start as usize] += 1;
         self.lanes.predicate = u64::MAX;
         self.execute(wide, operations, active);
-        if run.masks {
-            let parts = wave.flow.update_execute_mask(form, Mask(self.lanes.skip));
-            wave.statistics.divergent_branches += u64::from(parts);
+        if run.masks && wave.flow.update_execute_mask(form, Mask(self.lanes.skip)) {
+            wave.statistics.divergent_branches += 1;
         }
         let last = run.last_addr;
         wave.flow.alu_leave(form).map_err(|fault| wave.trap(last, active, fault.into(), observer))?;
@@ -491,8 +493,9 @@ impl<'a> Runner<'a> {
             self.lanes.killed = 0;
         }
         if masks {
-            let parts = wave.flow.update_execute_mask(clause.form, Mask(self.lanes.skip));
-            wave.statistics.divergent_branches += u64::from(parts);
+            if wave.flow.update_execute_mask(clause.form, Mask(self.lanes.skip)) {
+                wave.statistics.divergent_branches += 1;
+            }
             if clause.whole_state {
                 // The groups that follow in the clause are the reference interpreter's.
                 wave.clause.mask_updated = true;
@@ -520,14 +523,25 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only decides about flow. Those of loops and branches are inlined.
+/// Executes an instruction that only decides about flow. The frequent ones are inlined, the others called by their row.
 #[inline(always)]
-fn decide(flow: &mut Flow, inst: CfInst, step: FlowStep, control: &Control) -> Result<(), FlowFault> {
+fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {
         CfInst::LOOP_END => flow.loop_end(control),
         CfInst::JUMP => flow.jump(control),
         CfInst::ELSE => flow.else_(control),
         CfInst::POP => flow.pop(control),
-        _ => step(flow, control),
+        _ => by_row(flow, inst, control),
+    }
+}
+
+/// [`decide`] for the other instructions.
+#[inline(never)]
+fn by_row(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
+    match control::cf(inst).work {
+        CfWork::Flow(step) => step(flow, control),
+        CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
+            unreachable!("the reference interpreter runs these")
+        }
     }
 }
