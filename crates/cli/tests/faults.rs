@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use reconverge_isa::Isa;
+use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::machine::{ChipName, machine};
 
 /// Runs a command in a folder of its own with these files.
@@ -121,5 +122,17 @@ fn an_asm_file_is_a_source_for_run_and_check() {
     for arguments in ["run a.asm", "run a.toml", "check a.toml", "check ."] {
         let output = run("asm-source", &files, arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments}: {}", text(&output.stderr));
+    }
+}
+
+/// README says which kernels `bench` has on each machine.
+#[test]
+fn the_readme_names_the_kernels_of_each_machine() {
+    let readme = include_str!("../../../README.md").to_lowercase();
+    for isa in Isa::ALL {
+        let names: Vec<&str> =
+            KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name).collect();
+        let stated = [";", ")"].map(|end| format!("{isa}: {}{end}", names.join(", ")));
+        assert!(stated.iter().any(|stated| readme.contains(stated)), "README does not say `{}`", stated[0]);
     }
 }
