@@ -259,3 +259,22 @@ fn near(found: u32, wanted: u32, ulp: u32) -> bool {
     let ordered = |bits: u32| if bits >> 31 != 0 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
     found == wanted || (ulp > 0 && (ordered(found) - ordered(wanted)).abs() <= i64::from(ulp))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(text: &str) -> Program {
+        let case =
+            r#"{"name": "a", "arch": "r700", "lanes": 1, "runs": [], "program": "#.to_owned() + text + "}";
+        serde_json::from_str::<R700Case>(&case).expect("a case").program().expect("a program")
+    }
+
+    #[test]
+    fn the_boolean_constants_of_a_case_reach_the_program_and_are_false_where_it_states_none() {
+        let stated = r#"{"code": ["0020000000000000"], "regs": {}, "bool_const": "3b391de9"}"#;
+        assert_eq!(program(stated).state("SQ_BOOL_CONST"), Some(0x3b39_1de9));
+        let unstated = r#"{"code": ["0020000000000000"], "regs": {}}"#;
+        assert_eq!(program(unstated).state("SQ_BOOL_CONST"), Some(0));
+    }
+}
