@@ -31,20 +31,12 @@ pub(crate) struct Dis {
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
     let style = Style { hex: args.hex, structure: args.structure };
-    let machine = opened.target.machine();
-    let programs = match &args.kernel {
-        None => opened.image.programs.iter().collect(),
-        Some(kernel) => {
-            let program = choose_program(&opened.image, Some(kernel));
-            vec![program.with_context(|| args.file.display().to_string())?]
-        }
-    };
-    for (number, program) in programs.into_iter().enumerate() {
-        if number > 0 {
-            say!("");
-        }
-        say_part!("{}", machine.heading(&opened.target, program));
-        say_part!("{}", machine.disassemble(&opened.target, program, style)?.text);
+    let mut image = opened.image;
+    if let Some(kernel) = &args.kernel {
+        let program =
+            choose_program(&image, Some(kernel)).with_context(|| args.file.display().to_string())?;
+        image.programs = vec![program.clone()];
     }
+    say_part!("{}", opened.target.machine().image_text(&opened.target, &image, style)?);
     Ok(Answer::Yes)
 }

@@ -26,14 +26,14 @@ fn source(isa: Isa) -> (Target, String) {
     let kernel = find(isa, "mandel").expect("every machine has it");
     // What is made once a process is not counted.
     let warm = assemble(&target(isa), kernel.source).expect("our own source assembles");
-    assert_eq!(warm.programs.len(), 1);
+    assert_eq!(warm.image.programs.len(), 1);
     (target(isa), kernel.source.to_owned())
 }
 
 fn program(isa: Isa) -> (Target, Program) {
     let (target, source) = source(isa);
     let mut assembly = assemble(&target, &source).expect("our own source assembles");
-    (target, assembly.programs.remove(0))
+    (target, assembly.image.programs.remove(0))
 }
 
 fn prepared(isa: Isa, name: &str, engine: Engine) -> (Session, Engine) {
@@ -46,7 +46,7 @@ fn prepared(isa: Isa, name: &str, engine: Engine) -> (Session, Engine) {
 #[bench::r700(source(Isa::R700))]
 #[bench::tesla(source(Isa::Tesla))]
 fn parse_and_encode((target, source): (Target, String)) -> usize {
-    black_box(assemble(&target, &source)).map_or(0, |assembly| assembly.programs.len())
+    black_box(assemble(&target, &source)).map_or(0, |assembly| assembly.image.programs.len())
 }
 
 #[library_benchmark]

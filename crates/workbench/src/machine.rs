@@ -35,11 +35,24 @@ pub trait Machine: Sync + fmt::Debug {
     /// A program type that the machine does not have.
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
 
-    /// The programs of a source text. Chip and stage of `target` are for sources that do not state theirs.
+    /// The text of an image: what its programs share and the programs, each with its heading.
+    /// [`Machine::assemble`] takes it back.
+    ///
+    /// # Errors
+    /// A program type that the machine does not have.
+    fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
+        let texts = image.programs.iter().map(|program| {
+            Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text)
+        });
+        Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+    }
+
+    /// The programs of a source text and what they share. Chip and stage of `target` are for sources that do not state
+    /// theirs.
     ///
     /// # Errors
     /// Every error of the source.
-    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>>;
+    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
@@ -213,20 +226,32 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
 
 /// What a source states.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Module {
+pub struct Assembled {
     /// The machine, and the chip where the source states one.
     pub target: Target,
-    /// The programs: one on R500 and R700, any number on Tesla.
-    pub programs: Vec<Program>,
+    /// The programs and what they share.
+    pub image: Image,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Assembled {
+    /// A source that states programs and nothing that they share.
+    pub(crate) fn of(target: Target, programs: Vec<Program>, warnings: Vec<Diagnostic>) -> Assembled {
+        let (isa, chip) = (Some(target.isa), target.chip.clone());
+        Assembled {
+            target,
+            image: Image { format: "source", isa, chip, programs, ..Image::default() },
+            warnings,
+        }
+    }
 }
 
 /// The programs of a source text for the machine of `target`.
 ///
 /// # Errors
 /// Every error of the source; also a source that names another machine.
-pub fn assemble(target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     let isa = target.isa;
     if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
         let at = source.find(".isa").or_else(|| source.find(".chip")).unwrap_or(0);
@@ -253,8 +278,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
         let (line, column) = error.span.line_column(&listing.text);
         format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
     })?;
-    let [back] = &back.programs[..] else {
-        return Err(format!("round trip: {} programs come back", back.programs.len()));
+    let [back] = &back.image.programs[..] else {
+        return Err(format!("round trip: {} programs come back", back.image.programs.len()));
     };
     if back.words != program.words {
         let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
@@ -312,6 +337,8 @@ pub struct Explanation {
     pub text: String,
     /// Its fields.
     pub fields: Vec<ExplainedField>,
+    /// What it computes, in sentences.
+    pub meaning: Vec<String>,
     /// What it does to the flow of lanes.
     pub flow: Vec<String>,
     /// What the documents forbid about it.

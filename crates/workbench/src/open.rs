@@ -76,17 +76,10 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
         let target = Target { stage, ..Target::new(isa, chip) }.checked()?;
         let assembly = assemble(&target, &source).map_err(OpenError::Source)?;
-        let image = Image {
-            format: "source",
-            isa: Some(isa),
-            chip: assembly.target.chip.clone(),
-            programs: assembly.programs,
-            ..Image::default()
-        };
         let chip = chip.map(str::to_owned).or(assembly.target.chip);
         let stage = assembly.target.stage.or(stage);
         let target = Target { isa, chip, stage }.checked()?;
-        return Ok(Opened { target, image, warnings: assembly.warnings });
+        return Ok(Opened { target, image: assembly.image, warnings: assembly.warnings });
     }
     let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
     let image = load(bytes, &hints)?;

@@ -16,7 +16,7 @@ use reconverge_r500::violations::Violation;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Module, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
 };
 
 pub use launch::Launch;
@@ -47,10 +47,10 @@ impl Machine for R500 {
         Ok(Listing { text, marks })
     }
 
-    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let assembled = text::assemble(source)?;
         let target = Target::new(target.isa, assembled.chip.as_deref());
-        Ok(Module { target, programs: vec![assembled.program], warnings: assembled.warnings })
+        Ok(Assembled::of(target, vec![assembled.program], assembled.warnings))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -80,6 +80,7 @@ impl Machine for R500 {
             words: record.to_vec(),
             text: explained.text,
             fields: explained.fields.into_iter().map(field).collect(),
+            meaning: Vec::new(),
             flow: explained.flow,
             findings: explained.findings,
             source: explained.source.to_owned(),

@@ -16,7 +16,7 @@ use reconverge_r700::text;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Module, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
 };
 
 pub use launch::Launch;
@@ -54,7 +54,7 @@ impl Machine for R700 {
         Ok(Listing { text, marks: printed.marks })
     }
 
-    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let assembled = text::assemble(source, chip(target))?;
         let mut program = Program::from_words(assembled.words);
         for (name, values) in &assembled.state {
@@ -62,7 +62,7 @@ impl Machine for R700 {
                 .map_err(|why| vec![Diagnostic::error(Span::default(), format!(".{name}: {why}"))])?;
         }
         let target = Target { stage: program.stage, ..Target::new(target.isa, Some(assembled.chip.name)) };
-        Ok(Module { target, programs: vec![program], warnings: Vec::new() })
+        Ok(Assembled::of(target, vec![program], Vec::new()))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -99,6 +99,7 @@ impl Machine for R700 {
             words: words.to_vec(),
             text: words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" "),
             fields,
+            meaning: Vec::new(),
             flow: Vec::new(),
             findings: Vec::new(),
             source: "R700-Family Instruction Set Architecture, chapter 8 (microcode formats)".to_owned(),

@@ -15,7 +15,7 @@ use reconverge_tesla::text;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Module, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
 };
 
 pub use launch::Launch;
@@ -63,7 +63,7 @@ impl Machine for Tesla {
         Ok(Listing { text, marks })
     }
 
-    fn assemble(&self, target: &Target, source: &str) -> Result<Module, Vec<Diagnostic>> {
+    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let stage = stage(target, &Program::default())
             .map_err(|error| vec![Diagnostic::error(Span::default(), error.to_string())])?;
         let assembled = text::assemble(source, chip(target), stage)?;
@@ -76,7 +76,7 @@ impl Machine for Tesla {
         let target = Target { stage: Some(stage), ..Target::new(target.isa, Some(assembled.chip.name())) };
         let mut programs = assembled.programs;
         programs.iter_mut().for_each(|program| program.stage = Some(stage));
-        Ok(Module { target, programs, warnings: Vec::new() })
+        Ok(Assembled::of(target, programs, Vec::new()))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -129,6 +129,7 @@ impl Machine for Tesla {
             words: words.to_vec(),
             text: printed.trim().to_owned(),
             fields,
+            meaning: Vec::new(),
             flow: reconverge_tesla::explain::flow(&inst).into_iter().map(str::to_owned).collect(),
             findings: Vec::new(),
             source: format!("docs/tesla.md, section {}; row {}", row.source, row.id),
