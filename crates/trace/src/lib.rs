@@ -1,0 +1,73 @@
+//! Recordings of what lanes did: which instructions ran, for which lanes, and what happened to the flow between them.
+//!
+//! A file (`.rtrace`) holds a [`Header`] with the program's listing, then blocks of [`Record`]s in columns, then an
+//! [`End`] with totals and the places of the blocks. [`Writer`] writes it while a program runs; [`Reader`] reads any
+//! block without the others, and what is there of a file that breaks off. docs/trace-format.md describes the bytes.
+//!
+//! The crate opens no files: a writer takes anything that can be written to, a reader anything that can be read at a
+//! place.
+//!
+//! ```
+//! use reconverge_simt::{Event, Mask};
+//! use reconverge_trace::{Header, Limits, Line, Outcome, Reader, What, Writer};
+//! let line = |address| Line { address, ..Line::default() };
+//! let header = Header { lanes_per_group: 32, listing: vec![line(0), line(8)], ..Header::default() };
+//! let mut writer = Writer::new(Vec::new(), &header, Limits::default())?;
+//! writer.issues(0, &[0, 8], Mask::first(32))?;
+//! writer.event(0, Event::Jump { to: 0 })?;
+//! writer.issues(0, &[0], Mask::first(3))?;
+//! let file = writer.finish(Outcome::default())?;
+//! let mut reader = Reader::new(std::io::Cursor::new(file))?;
+//! let records = reader.records().collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(records[0].what, What::Ran { pc: 0, count: 2, mask: Mask::first(32) });
+//! assert_eq!(records.len(), 3);
+//! # Ok::<(), reconverge_trace::Error>(())
+//! ```
+
+mod columns;
+mod error;
+mod read;
+mod record;
+mod write;
+
+pub use error::Error;
+pub use read::{Block, Reader, Records};
+pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
+pub use write::{Limits, Writer};
+
+/// The version of the file format that is written, and the only one that is read.
+pub const VERSION: u16 = 1;
+
+/// The first bytes of a file. The line ends show a transfer that changes them.
+const MAGIC: [u8; 8] = *b"RTRACE\r\n";
+
+/// The last bytes of a file that is complete; the eight before them are the offset of the [`End`].
+const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
+
+/// What a section of a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Section {
+    /// The [`Header`], as JSON.
+    Header = 1,
+    /// [`Record`]s in columns.
+    Block = 2,
+    /// The [`End`], as JSON.
+    End = 3,
+}
+
+impl Section {
+    fn of(byte: u8) -> Option<Section> {
+        [Section::Header, Section::Block, Section::End].into_iter().find(|section| *section as u8 == byte)
+    }
+}
+
+/// Bytes of a section before its payload: kind (1), bytes of the payload (4), of the unpacked payload (4), CRC-32 of the
+/// payload (4); numbers are little endian.
+const SECTION_HEAD: usize = 13;
+
+/// Bytes that an unpacked payload may have. A block has fewer, whatever its records.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Records of a block.
+const BLOCK_RECORDS: usize = 1 << 15;

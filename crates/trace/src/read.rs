@@ -1,0 +1,269 @@
+//! Reads a trace, all of it or some blocks, and what is there of one that breaks off.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use flate2::read::ZlibDecoder;
+
+use crate::columns::{self, Order};
+use crate::record::{End, Header, Kind, Record};
+use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
+
+/// A block of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its offset in the file.
+    pub offset: u64,
+    /// The step of its first record.
+    pub first_step: u64,
+    /// Its records.
+    pub records: u32,
+}
+
+/// A trace that is open for reading.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    header: Header,
+    order: Order,
+    blocks: Vec<Block>,
+    kinds: Vec<String>,
+    end: Option<End>,
+    problem: Option<Error>,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Opens a trace. Of one that breaks off, or whose end is damaged, the blocks before that can be read, and
+    /// [`Reader::problem`] says what is wrong.
+    ///
+    /// # Errors
+    /// No trace, another version, or no header.
+    pub fn new(mut input: R) -> Result<Reader<R>, Error> {
+        let size = input.seek(SeekFrom::End(0))?;
+        input.rewind()?;
+        let mut start = [0; MAGIC.len() + 2];
+        let got = fill(&mut input, &mut start)?;
+        let (magic, version) = start.split_at(MAGIC.len());
+        if got < MAGIC.len() || magic != MAGIC {
+            return Err(if magic.starts_with(b"RTRACE") { Error::LineEnds } else { Error::NotATrace });
+        }
+        let version = u16::from_le_bytes([version[0], version[1]]);
+        if got == start.len() && version != VERSION {
+            return Err(Error::Version { found: version });
+        }
+        let first = start.len() as u64;
+        let Some((Section::Header, bytes, behind)) = section(&mut input, first, size)? else {
+            return Err(Error::NoHeader { at: size });
+        };
+        let damaged = |at, what: &dyn std::fmt::Display| Error::Damaged { at, what: what.to_string() };
+        let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(first, &error))?;
+        let addresses = header.listing.iter().map(|line| line.address).collect();
+        let order =
+            Order::new(addresses).ok_or_else(|| damaged(first, &"the listing's addresses do not rise"))?;
+        let mut reader =
+            Reader { input, header, order, blocks: Vec::new(), kinds: Vec::new(), end: None, problem: None };
+        match reader.indexed(size) {
+            Ok(Some(end)) => {
+                let block = |&(offset, first_step, records)| Block { offset, first_step, records };
+                reader.blocks = end.blocks.iter().map(block).collect();
+                reader.end = Some(end);
+            }
+            Ok(None) | Err(Error::Damaged { .. }) => reader.scan(behind, size)?,
+            Err(error) => return Err(error),
+        }
+        Ok(reader)
+    }
+
+    /// What is known before the first record.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What is known behind the last record; `None` if the file breaks off.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The blocks, in order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// What is wrong with the file behind the last block.
+    pub fn problem(&self) -> Option<&Error> {
+        self.problem.as_ref()
+    }
+
+    /// The manual's word for a kind of a record that was read.
+    pub fn kind(&self, kind: Kind) -> &str {
+        self.kinds.get(usize::from(kind.0)).map_or("?", String::as_str)
+    }
+
+    /// The addresses of a run of instructions.
+    pub fn addresses(&self, pc: u32, count: u32) -> &[u32] {
+        self.order.place(pc).map_or(&[], |place| self.order.from(place, count))
+    }
+
+    /// The records of a block.
+    ///
+    /// # Errors
+    /// The block is damaged.
+    pub fn block(&mut self, number: usize) -> Result<Vec<Record>, Error> {
+        let Some(block) = self.blocks.get(number).copied() else { return Ok(Vec::new()) };
+        let size = self.input.seek(SeekFrom::End(0))?;
+        let damaged = |what: String| Error::Damaged { at: block.offset, what };
+        self.input.seek(SeekFrom::Start(block.offset))?;
+        let Some((Section::Block, bytes, _)) = section(&mut self.input, block.offset, size)? else {
+            return Err(damaged("no block".to_owned()));
+        };
+        let (kinds, columns) = words(&bytes).map_err(damaged)?;
+        if kinds.len() > self.kinds.len() {
+            self.kinds = kinds;
+        }
+        columns::unpack(columns, &self.order, BLOCK_RECORDS).map_err(damaged)
+    }
+
+    /// All records, a block in memory at a time.
+    pub fn records(&mut self) -> Records<'_, R> {
+        Records { reader: self, next: 0, block: Vec::new().into_iter() }
+    }
+
+    /// The end of a complete file.
+    fn indexed(&mut self, size: u64) -> Result<Option<End>, Error> {
+        const TAIL: u64 = 8 + END_MAGIC.len() as u64;
+        if size < TAIL {
+            return Ok(None);
+        }
+        self.input.seek(SeekFrom::Start(size - TAIL))?;
+        let mut tail = [0; TAIL as usize];
+        self.input.read_exact(&mut tail)?;
+        let (offset, magic) = tail.split_at(8);
+        if magic != END_MAGIC {
+            return Ok(None);
+        }
+        let at = u64::from_le_bytes(offset.try_into().unwrap_or_default());
+        self.input.seek(SeekFrom::Start(at.min(size)))?;
+        let Some((Section::End, bytes, _)) = section(&mut self.input, at, size)? else { return Ok(None) };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| Error::Damaged { at, what: error.to_string() })
+    }
+
+    /// Finds the blocks of a file that has no end.
+    fn scan(&mut self, mut at: u64, size: u64) -> Result<(), Error> {
+        let breaks_off = |at| Error::Damaged {
+            at,
+            what: "the file breaks off: it was not finished, or was cut".to_owned(),
+        };
+        self.problem = loop {
+            self.input.seek(SeekFrom::Start(at))?;
+            match section(&mut self.input, at, size) {
+                Ok(Some((Section::Block, bytes, behind))) => {
+                    let block = words(&bytes)
+                        .and_then(|(_, columns)| columns::unpack(columns, &self.order, BLOCK_RECORDS));
+                    match block {
+                        Ok(records) => self.blocks.push(Block {
+                            offset: at,
+                            first_step: records.first().map_or(0, |record| record.step),
+                            records: records.len() as u32,
+                        }),
+                        Err(what) => break Some(Error::Damaged { at, what }),
+                    }
+                    at = behind;
+                }
+                Ok(_) => break Some(breaks_off(at)),
+                Err(Error::Damaged { at, what }) => break Some(Error::Damaged { at, what }),
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(())
+    }
+}
+
+/// The words of kinds that a block begins with, and its columns.
+fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
+    let (length, rest) = bytes.split_first_chunk().ok_or("a block of fewer than 4 bytes")?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (words, columns) = rest.split_at_checked(length).ok_or("the words of a block end behind it")?;
+    Ok((serde_json::from_slice(words).map_err(|error| error.to_string())?, columns))
+}
+
+/// A section that begins at the input's place: what it holds, its unpacked bytes, and where it ends. `None` if the file
+/// ends before it does.
+fn section(
+    input: &mut (impl Read + Seek),
+    at: u64,
+    size: u64,
+) -> Result<Option<(Section, Vec<u8>, u64)>, Error> {
+    let damaged = |what: &str| Error::Damaged { at, what: what.to_owned() };
+    let mut head = [0; SECTION_HEAD];
+    if fill(input, &mut head)? < head.len() {
+        return Ok(None);
+    }
+    let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let kind = Section::of(head[0]).ok_or_else(|| damaged("no section begins here"))?;
+    let (packed, unpacked) = (number(1) as usize, number(5) as usize);
+    let behind = at + (SECTION_HEAD + packed) as u64;
+    if unpacked > MOST_BYTES {
+        return Err(damaged("a section of more than 64 MiB"));
+    }
+    if behind > size {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; packed];
+    input.read_exact(&mut bytes)?;
+    let mut crc = flate2::Crc::new();
+    crc.update(&bytes);
+    if crc.sum() != number(9) {
+        return Err(damaged("the check sum of a section is wrong"));
+    }
+    let mut content = Vec::with_capacity(unpacked);
+    ZlibDecoder::new(&bytes[..])
+        .take(unpacked as u64 + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| damaged(&error.to_string()))?;
+    if content.len() != unpacked {
+        return Err(damaged("a section has another size than it says"));
+    }
+    Ok(Some((kind, content, behind)))
+}
+
+/// Reads until the buffer is full or the input ends; gives the number of bytes read.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Error> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match input.read(&mut buffer[got..])? {
+            0 => break,
+            more => got += more,
+        }
+    }
+    Ok(got)
+}
+
+/// The records of a trace, in order.
+#[derive(Debug)]
+pub struct Records<'a, R> {
+    reader: &'a mut Reader<R>,
+    next: usize,
+    block: std::vec::IntoIter<Record>,
+}
+
+impl<R: Read + Seek> Iterator for Records<'_, R> {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(record) = self.block.next() {
+                return Some(Ok(record));
+            }
+            if self.next >= self.reader.blocks.len() {
+                return None;
+            }
+            let block = self.reader.block(self.next);
+            self.next += 1;
+            match block {
+                Ok(records) => self.block = records.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

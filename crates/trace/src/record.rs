@@ -1,0 +1,172 @@
+//! What a trace holds, as values.
+
+use reconverge_simt::{Lane, Mask};
+use serde::{Deserialize, Serialize};
+
+/// What is known before the first record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The machine's name.
+    pub isa: String,
+    /// The chip, where it is known.
+    #[serde(default)]
+    pub chip: Option<String>,
+    /// The program's name, where it has one.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// The unit of addresses: `instructions`, `64-bit words` or `bytes`.
+    #[serde(default)]
+    pub unit: String,
+    /// The most lanes that a group has, 1 to 64.
+    pub lanes_per_group: u32,
+    /// The groups of the launch.
+    pub groups: u32,
+    /// The lanes of the launch.
+    pub lanes: u64,
+    /// Whether writes to registers and accesses to memory are recorded.
+    #[serde(default)]
+    pub data: bool,
+    /// The program's instructions in the order of their addresses.
+    pub listing: Vec<Line>,
+}
+
+/// An instruction of the listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its address.
+    pub address: u32,
+    /// Its text.
+    pub text: String,
+    /// The label before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The flow constructs that it lies in.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A manual's word for what was pushed or popped; [`crate::Reader::kind`] gives the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind(pub u8);
+
+/// Something that happened to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// How many instructions of the launch were issued before it.
+    pub step: u64,
+    /// The group.
+    pub group: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened. Addresses are in the machine's own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Instructions that follow each other in the listing ran for the same lanes.
+    Ran {
+        /// Address of the first.
+        pc: u32,
+        /// How many.
+        count: u32,
+        /// The lanes that took part.
+        mask: Mask,
+    },
+    /// A decision split the lanes.
+    Diverge {
+        /// The lanes whose path runs first.
+        taken: Mask,
+        /// The others.
+        not: Mask,
+    },
+    /// Lanes that were waiting are active again.
+    Reconverge {
+        /// All that are active now.
+        mask: Mask,
+    },
+    /// A stack or frame grew.
+    Push {
+        /// What was pushed.
+        kind: Kind,
+    },
+    /// A stack or frame shrank.
+    Pop {
+        /// What was popped.
+        kind: Kind,
+    },
+    /// The program counter did not go to the next instruction.
+    Jump {
+        /// Where it went.
+        to: u32,
+    },
+    /// The program trapped.
+    Trap {
+        /// The lanes concerned.
+        mask: Mask,
+    },
+    /// A register was written.
+    Write {
+        /// The lane.
+        lane: Lane,
+        /// Register number, in the machine's own numbering.
+        register: u32,
+        /// The new bits.
+        value: u32,
+    },
+    /// Memory was read.
+    Load {
+        /// The lane.
+        lane: Lane,
+        /// Byte address in its space.
+        address: u32,
+    },
+    /// Memory was written.
+    Store {
+        /// The lane.
+        lane: Lane,
+        /// Byte address in its space.
+        address: u32,
+        /// The new bits.
+        value: u32,
+    },
+}
+
+/// How a recorded run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The trap's message, if the program trapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trap: Option<String>,
+    /// Whether the run was interrupted.
+    #[serde(default)]
+    pub interrupted: bool,
+}
+
+/// Counts over all records, also those beyond the bound of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Instructions issued to a group.
+    pub instructions: u64,
+    /// Instructions summed over the lanes that took part.
+    pub lane_instructions: u64,
+    /// Decisions that split the lanes.
+    pub divergences: u64,
+}
+
+/// What is known behind the last record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// Counts over the whole run.
+    pub totals: Totals,
+    /// The instruction at which the file reached its bound: the records from there on are not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_at: Option<u64>,
+    /// For each block: its offset in the file, the step of its first record, and its records.
+    pub blocks: Vec<(u64, u64, u32)>,
+}

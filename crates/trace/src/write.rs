@@ -1,0 +1,210 @@
+//! Writes a trace while a program runs.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use reconverge_simt::{Event, Mask};
+
+use crate::columns::{self, Order};
+use crate::record::{End, Header, Kind, Outcome, Record, Totals, What};
+use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, Section, VERSION};
+
+/// How large a trace may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the file. Beyond them nothing more is recorded but the totals; the file says so.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    /// 1 GiB.
+    fn default() -> Limits {
+        Limits { bytes: 1 << 30 }
+    }
+}
+
+/// Writes a trace. Dropped without [`Writer::finish`], it leaves a file whose complete blocks can be read.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    order: Order,
+    limits: Limits,
+    /// Records of the block that is not written yet.
+    records: Vec<Record>,
+    /// The words of [`Kind`]s.
+    kinds: Vec<&'static str>,
+    written: u64,
+    /// The place behind the last instruction of the last run.
+    behind: u32,
+    end: End,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace.
+    ///
+    /// # Errors
+    /// The output fails, or the listing's addresses do not rise.
+    pub fn new(mut out: W, header: &Header, limits: Limits) -> Result<Writer<W>, Error> {
+        let addresses = header.listing.iter().map(|line| line.address).collect();
+        let order = Order::new(addresses).ok_or_else(|| Error::Damaged {
+            at: 0,
+            what: "the listing's addresses do not rise, or span more than 16 Mi".to_owned(),
+        })?;
+        out.write_all(&MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        let mut writer = Writer {
+            out,
+            order,
+            limits,
+            records: Vec::with_capacity(BLOCK_RECORDS),
+            kinds: Vec::new(),
+            written: MAGIC.len() as u64 + 2,
+            behind: 0,
+            end: End::default(),
+        };
+        writer.section(Section::Header, &serde_json::to_vec(header).map_err(std::io::Error::from)?)?;
+        Ok(writer)
+    }
+
+    /// Instructions recorded so far, with those beyond the bound.
+    pub fn steps(&self) -> u64 {
+        self.end.totals.instructions
+    }
+
+    /// Whether the file has reached its bound.
+    pub fn is_full(&self) -> bool {
+        self.end.bound_at.is_some()
+    }
+
+    /// Records instructions that follow each other with the same lanes, by their addresses.
+    ///
+    /// # Errors
+    /// The output fails, or the listing has no such instruction.
+    #[inline]
+    pub fn issues(&mut self, group: u32, addresses: &[u32], mask: Mask) -> Result<(), Error> {
+        let Some(&first) = addresses.first() else { return Ok(()) };
+        let place = self.order.place(first).ok_or(Error::UnknownInstruction { pc: first })?;
+        let count = addresses.len() as u32;
+        if self.order.from(place, count) != addresses {
+            // Not neighbours in the listing: one after another.
+            for pc in addresses {
+                self.issues(group, &[*pc], mask)?;
+            }
+            return Ok(());
+        }
+        let step = self.end.totals.instructions;
+        self.end.totals.instructions += u64::from(count);
+        self.end.totals.lane_instructions += u64::from(count) * u64::from(mask.count());
+        if let Some(Record { group: of, what: What::Ran { count: before, mask: lanes, .. }, .. }) =
+            self.records.last_mut()
+            && *of == group
+            && *lanes == mask
+            && self.behind == place
+        {
+            *before += count;
+        } else {
+            self.push(Record { step, group, what: What::Ran { pc: first, count, mask } })?;
+        }
+        self.behind = place + count;
+        Ok(())
+    }
+
+    /// Records an event.
+    ///
+    /// # Errors
+    /// The output fails, or the listing has no such instruction.
+    #[inline]
+    pub fn event(&mut self, group: u32, event: Event) -> Result<(), Error> {
+        let what = match event {
+            Event::Issue { pc, mask } => return self.issues(group, &[pc], mask),
+            Event::Diverge { taken, not } => {
+                self.end.totals.divergences += 1;
+                What::Diverge { taken, not }
+            }
+            Event::Reconverge { mask } => What::Reconverge { mask },
+            Event::Push { kind } => What::Push { kind: self.kind(kind) },
+            Event::Pop { kind } => What::Pop { kind: self.kind(kind) },
+            Event::Jump { to } => What::Jump { to },
+            Event::Trap { mask } => What::Trap { mask },
+            Event::Write { lane, register, value } => What::Write { lane, register, value },
+            Event::Load { lane, address } => What::Load { lane, address },
+            Event::Store { lane, address, value } => What::Store { lane, address, value },
+        };
+        self.push(Record { step: self.end.totals.instructions, group, what })
+    }
+
+    fn kind(&mut self, word: &'static str) -> Kind {
+        let known = self.kinds.iter().position(|known| *known == word);
+        let number = known.unwrap_or_else(|| {
+            self.kinds.push(word);
+            self.kinds.len() - 1
+        });
+        // The machines have about twenty words.
+        Kind(number as u8)
+    }
+
+    #[inline]
+    fn push(&mut self, record: Record) -> Result<(), Error> {
+        if self.end.bound_at.is_some() {
+            return Ok(());
+        }
+        if self.records.len() == BLOCK_RECORDS {
+            self.flush()?;
+            if self.written >= self.limits.bytes {
+                self.end.bound_at = Some(record.step);
+                return Ok(());
+            }
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Writes the records of the block that is not complete, so that a reader finds them.
+    ///
+    /// # Errors
+    /// The output fails.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let Some(first) = self.records.first() else { return Ok(()) };
+        self.end.blocks.push((self.written, first.step, self.records.len() as u32));
+        let mut bytes = Vec::new();
+        // The words come with the block that uses them first, and with every block after it.
+        let words = serde_json::to_vec(&self.kinds).map_err(std::io::Error::from)?;
+        bytes.extend((words.len() as u32).to_le_bytes());
+        bytes.extend(words);
+        bytes.extend(columns::pack(&self.records, &self.order));
+        self.records.clear();
+        self.section(Section::Block, &bytes)
+    }
+
+    /// Ends the trace and gives back the output.
+    ///
+    /// # Errors
+    /// The output fails.
+    pub fn finish(mut self, outcome: Outcome) -> Result<W, Error> {
+        self.flush()?;
+        let at = self.written;
+        self.end.outcome = outcome;
+        let end = serde_json::to_vec(&self.end).map_err(std::io::Error::from)?;
+        self.section(Section::End, &end)?;
+        self.out.write_all(&at.to_le_bytes())?;
+        self.out.write_all(&END_MAGIC)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn section(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
+        let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(bytes)?;
+        let packed = packed.finish()?;
+        let mut crc = flate2::Crc::new();
+        crc.update(&packed);
+        self.out.write_all(&[section as u8])?;
+        for number in [packed.len() as u32, bytes.len() as u32, crc.sum()] {
+            self.out.write_all(&number.to_le_bytes())?;
+        }
+        self.out.write_all(&packed)?;
+        self.written += (crate::SECTION_HEAD + packed.len()) as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! The file format: what is written is read, whatever is cut off or changed is said.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use reconverge_simt::{Event, Lane, Mask};
+use reconverge_trace::{Error, Header, Limits, Line, Outcome, Reader, What, Writer};
+
+/// A header with instructions at 0, 8, 16, ….
+fn header(instructions: u32) -> Header {
+    let line = |number| Line { address: 8 * number, text: format!("i{number}"), ..Line::default() };
+    Header {
+        isa: "tesla".to_owned(),
+        lanes_per_group: 32,
+        groups: 4,
+        lanes: 128,
+        listing: (0..instructions).map(line).collect(),
+        ..Header::default()
+    }
+}
+
+/// What a test does to a writer.
+#[derive(Clone, Debug)]
+enum Act {
+    Issues(u32, Vec<u32>, u64),
+    Event(u32, Event),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let lane = || (0u8..64).prop_map(Lane);
+    let mask = || any::<u64>().prop_map(Mask);
+    let event = prop_oneof![
+        (mask(), mask()).prop_map(|(taken, not)| Event::Diverge { taken, not }),
+        mask().prop_map(|mask| Event::Reconverge { mask }),
+        Just(Event::Push { kind: "JOINAT" }),
+        Just(Event::Pop { kind: "LOOP" }),
+        any::<u32>().prop_map(|to| Event::Jump { to }),
+        mask().prop_map(|mask| Event::Trap { mask }),
+        (lane(), any::<u32>(), any::<u32>()).prop_map(|(lane, register, value)| Event::Write {
+            lane,
+            register,
+            value
+        }),
+        (lane(), any::<u32>()).prop_map(|(lane, address)| Event::Load { lane, address }),
+        (lane(), any::<u32>(), any::<u32>()).prop_map(|(lane, address, value)| Event::Store {
+            lane,
+            address,
+            value
+        }),
+    ];
+    let issues = (0..4u32, prop::collection::vec((0..20u32).prop_map(|place| 8 * place), 1..6), 0..8u64);
+    let act = prop_oneof![
+        issues.prop_map(|(group, addresses, mask)| Act::Issues(group, addresses, mask)),
+        (0..4u32, event).prop_map(|(group, event)| Act::Event(group, event)),
+    ];
+    prop::collection::vec(act, 0..200)
+}
+
+fn written(acts: &[Act], limits: Limits) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &header(20), limits).unwrap();
+    for act in acts {
+        match act {
+            Act::Issues(group, addresses, mask) => writer.issues(*group, addresses, Mask(*mask)).unwrap(),
+            Act::Event(group, event) => writer.event(*group, *event).unwrap(),
+        }
+    }
+    writer.finish(Outcome::default()).unwrap()
+}
+
+/// Every instruction and event with its group, in order.
+fn flattened(reader: &mut Reader<Cursor<Vec<u8>>>) -> Vec<(u32, String)> {
+    let records = reader.records().collect::<Result<Vec<_>, _>>().unwrap();
+    let mut flat = Vec::new();
+    for record in records {
+        match record.what {
+            What::Ran { pc, count, mask } => {
+                let addresses = reader.addresses(pc, count).to_vec();
+                flat.extend(addresses.iter().map(|pc| (record.group, format!("{pc} {mask:?}"))));
+            }
+            What::Push { kind } => flat.push((record.group, format!("push {}", reader.kind(kind)))),
+            What::Pop { kind } => flat.push((record.group, format!("pop {}", reader.kind(kind)))),
+            other => flat.push((record.group, format!("{other:?}"))),
+        }
+    }
+    flat
+}
+
+fn expected(acts: &[Act]) -> Vec<(u32, String)> {
+    let mut flat = Vec::new();
+    for act in acts {
+        match act {
+            Act::Issues(group, addresses, mask) => {
+                flat.extend(addresses.iter().map(|pc| (*group, format!("{pc} {:?}", Mask(*mask)))));
+            }
+            Act::Event(group, Event::Push { kind }) => flat.push((*group, format!("push {kind}"))),
+            Act::Event(group, Event::Pop { kind }) => flat.push((*group, format!("pop {kind}"))),
+            Act::Event(group, event) => flat.push((*group, format!("{event:?}"))),
+        }
+    }
+    flat
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(acts in acts()) {
+        let mut reader = Reader::new(Cursor::new(written(&acts, Limits::default()))).unwrap();
+        prop_assert_eq!(flattened(&mut reader), expected(&acts));
+        prop_assert!(reader.problem().is_none());
+        let issued = acts.iter().map(|act| match act { Act::Issues(_, list, _) => list.len(), _ => 0 });
+        prop_assert_eq!(reader.end().unwrap().totals.instructions, issued.sum::<usize>() as u64);
+    }
+
+    #[test]
+    fn changed_bytes_never_panic(acts in acts(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut file = written(&acts, Limits::default());
+        let at = at.index(file.len());
+        file[at] = to;
+        if let Ok(mut reader) = Reader::new(Cursor::new(file)) {
+            let _ = reader.records().collect::<Vec<_>>();
+        }
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_gives_the_blocks_before_or_says_that_it_has_none(
+        acts in acts(), size in any::<prop::sample::Index>(),
+    ) {
+        let mut file = written(&acts, Limits::default());
+        file.truncate(size.index(file.len()));
+        match Reader::new(Cursor::new(file)) {
+            Ok(mut reader) => {
+                prop_assert!(reader.problem().is_some());
+                prop_assert!(reader.records().all(|record| record.is_ok()));
+            }
+            Err(error) => {
+                let early = matches!(error, Error::NotATrace | Error::LineEnds | Error::NoHeader { .. });
+                prop_assert!(early, "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn another_version_is_refused_with_both_numbers() {
+    let mut file = written(&[], Limits::default());
+    file[8] = 9;
+    let error = Reader::new(Cursor::new(file)).unwrap_err().to_string();
+    assert!(error.contains("version 9") && error.contains("version 1"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_trace_says_how_to_make_one() {
+    let error = Reader::new(Cursor::new(b"\x7fELF....".to_vec())).unwrap_err().to_string();
+    assert!(error.contains("reconverge trace"), "{error}");
+}
+
+#[test]
+fn changed_line_ends_are_named() {
+    let error = Reader::new(Cursor::new(b"RTRACE\n\x01\0....".to_vec())).unwrap_err();
+    assert!(matches!(error, Error::LineEnds));
+}
+
+#[test]
+fn a_bound_is_kept_and_the_file_says_where_it_was_reached() {
+    let mut writer = Writer::new(Vec::new(), &header(20), Limits { bytes: 1000 }).unwrap();
+    for number in 0..200_000u64 {
+        writer.issues(0, &[8 * (number as u32 % 20)], Mask(number)).unwrap();
+    }
+    assert!(writer.is_full());
+    let file = writer.finish(Outcome::default()).unwrap();
+    let reader = Reader::new(Cursor::new(file)).unwrap();
+    let end = reader.end().unwrap();
+    assert_eq!(end.totals.instructions, 200_000);
+    assert_eq!(end.bound_at, Some(1 << 15), "one block is written whole");
+    assert_eq!(reader.blocks().len(), 1);
+}
+
+#[test]
+fn a_block_is_read_without_those_before_it() {
+    let acts: Vec<Act> =
+        (0..100_000).map(|number| Act::Event(number % 4, Event::Jump { to: number })).collect();
+    let mut reader = Reader::new(Cursor::new(written(&acts, Limits::default()))).unwrap();
+    let last = reader.blocks().len() - 1;
+    assert_eq!(last, 3);
+    let records = reader.block(last).unwrap();
+    assert_eq!(records.last().unwrap().what, What::Jump { to: 99_999 });
+}
+
+#[test]
+fn an_instruction_outside_the_listing_is_an_error() {
+    let mut writer = Writer::new(Vec::new(), &header(2), Limits::default()).unwrap();
+    let error = writer.issues(0, &[4], Mask::first(1)).unwrap_err();
+    assert!(matches!(error, Error::UnknownInstruction { pc: 4 }));
+}
