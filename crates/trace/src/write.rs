@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 use reconverge_simt::{Event, Mask};
 
 use crate::columns::{self, Order};
-use crate::record::{End, Header, Kind, Outcome, Record, Totals, What};
+use crate::record::{End, Header, Kind, Outcome, Record, What};
 use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, Section, VERSION};
 
 /// How large a trace may become.
