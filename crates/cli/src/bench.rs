@@ -11,7 +11,7 @@ use reconverge_simt::Statistics;
 use reconverge_workbench::Session;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use reconverge_workbench::request::Error;
-use reconverge_workbench::trace::Streamed;
+use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
 use crate::{Answer, EngineArgs};
@@ -140,15 +140,15 @@ struct Runs {
 impl Runs {
     fn add(&mut self, kernel: &Kernel, session: Session, args: &Bench) -> Result<()> {
         let options = args.engine.options();
-        let mut trace = Streamed::default();
+        let mut trace = Pieces::default();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
         let outcome = match args.trace {
-            true => session.run_traced(&options, &mut trace)?,
+            true => session.run_traced(&options, Recorded::Flow, &mut trace)?,
             false => session.run(&options)?,
         };
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
-        self.trace_steps = args.trace.then(|| trace.steps());
+        self.trace_steps = args.trace.then(|| trace.count);
         self.statistics = outcome.statistics();
         let hash = hash(&kernel.counts(&*outcome)?);
         self.wrong = self.wrong.or((hash != kernel.golden).then_some(hash));

@@ -116,6 +116,7 @@ pub fn run_observed<O: Observer>(
     for first_lane in (0..launch.lanes).step_by(launch.hardware.group_width) {
         let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
         let mut group = launch.group(setup, options, first_lane, Mask::first(lanes));
+        observer.group(first_lane / launch.hardware.group_width);
         group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
         totals.add_group(&group, first_lane);
         all.put(&group, first_lane, lanes);

@@ -122,6 +122,7 @@ impl Running {
         for place in origin.places() {
             let mut wave = origin.wave(place, &[]);
             wave.set_simd(take(simd));
+            observer.group(place / origin.width());
             loop {
                 match wave.step(observer) {
                     Ok(Step::Running) => {}

@@ -84,6 +84,10 @@ pub trait Observer {
     const PATHS: bool = false;
     /// Takes one event.
     fn event(&mut self, event: Event);
+    /// Takes the group, by its number in the launch, that the events from here on belong to. Called only when
+    /// [`Observer::ENABLED`], by runs of a launch; one that steps a group knows which.
+    #[inline(always)]
+    fn group(&mut self, _number: usize) {}
     /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         for pc in addresses {
@@ -180,6 +184,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn event(&mut self, event: Event) {
         (**self).event(event);
+    }
+    #[inline]
+    fn group(&mut self, number: usize) {
+        (**self).group(number);
     }
     #[inline]
     fn issues(&mut self, addresses: &[u32], mask: Mask) {

@@ -44,6 +44,8 @@ pub struct Block {
     pub common: Common,
     /// Its warps by number.
     pub warps: Vec<Warp>,
+    /// The number in the launch of its first warp.
+    pub first_group: usize,
     current: usize,
     slice: u32,
 }
@@ -51,7 +53,7 @@ pub struct Block {
 impl Block {
     /// A block about to start.
     pub fn new(common: Common, warps: Vec<Warp>) -> Self {
-        let mut block = Block { common, warps, current: 0, slice: 0 };
+        let mut block = Block { common, warps, first_group: 0, current: 0, slice: 0 };
         block.start();
         block
     }
@@ -98,7 +100,10 @@ impl Block {
         if !self.can_run(self.current) {
             return Ran { tried: 0, end: self.end(observer) };
         }
-        let Block { common, warps, current, slice } = self;
+        if O::ENABLED {
+            observer.group(self.first_group + self.current);
+        }
+        let Block { common, warps, current, slice, .. } = self;
         let warp = &mut warps[*current];
         let remaining = context.watchdog.saturating_sub(common.statistics.instructions);
         if remaining == 0 {

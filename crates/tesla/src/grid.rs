@@ -81,7 +81,7 @@ impl Grid {
     /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
     /// ended, where there is one.
     pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
-        match &self.launch {
+        let mut block = match &self.launch {
             Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
             Launch::Fragment(fragment) => {
                 self.new_block(executor, [number as u32, 0], vec![self.fragment_warp(fragment, number)])
@@ -96,7 +96,9 @@ impl Grid {
                 }
                 self.new_block(executor, [number as u32, 0], vec![warp])
             }
-        }
+        };
+        block.first_group = number * block.warps.len();
+        block
     }
 
     fn warp(&self, number: u32, launched: Mask) -> Warp {

@@ -15,7 +15,7 @@ use reconverge_simt::{Event, FlowView, Issue, Lane, Options, Shares, StackRow, S
 
 use crate::array::Array;
 use crate::request::Error;
-use crate::trace::Streamed;
+use crate::trace::{Recorded, Sink};
 
 /// What a run leaves. Arrays are made when they are asked for.
 pub trait Outcome: Send {
@@ -55,14 +55,15 @@ pub trait Ready: Any + Send + Sync {
     /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error>;
 
-    /// Runs the launch in order on one thread and records the issues and the flow events.
+    /// Runs the launch in order on one thread and hands what happens to a sink.
     ///
     /// # Errors
     /// Those of [`Ready::run`].
     fn run_traced(
         self: Box<Self>,
         options: &Options,
-        trace: &mut Streamed,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error>;
 
     /// The launch before its first instruction.
@@ -221,12 +222,17 @@ impl Session {
         self.0.run(options)
     }
 
-    /// Runs the launch to its end, in order on one thread, and records the issues and the flow events.
+    /// Runs the launch to its end, in order on one thread, and hands what happens to a sink.
     ///
     /// # Errors
     /// Those of [`Session::run`].
-    pub fn run_traced(self, options: &Options, trace: &mut Streamed) -> Result<Box<dyn Outcome>, Error> {
-        self.0.run_traced(options, trace)
+    pub fn run_traced(
+        self,
+        options: &Options,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        self.0.run_traced(options, recorded, sink)
     }
 
     /// The launch before its first instruction, to be looked at and stepped.

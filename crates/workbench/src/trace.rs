@@ -1,48 +1,114 @@
-//! A trace of issues and flow events that is handed on in pieces, so that it stays small.
+//! What happens in a run, handed to a [`Sink`] with the group that it happens to.
 
-use reconverge_simt::{Event, FlowTrace, Mask, Observer};
+use reconverge_simt::{Event, Mask, Observer, Options};
 
-/// A trace of which only the latest pieces are kept.
-#[derive(Clone, Debug, Default)]
-pub struct Streamed {
-    trace: FlowTrace,
-    /// Pieces that have been handed on.
-    steps: u64,
+use crate::request::Error;
+use crate::session::{Outcome, Ready};
+
+/// Takes what happens in a run, in the fixed order of its instructions.
+pub trait Sink {
+    /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
+
+    /// Takes an event that is no issue.
+    fn event(&mut self, group: usize, event: Event);
 }
 
-/// Pieces that are kept at a time.
-const KEPT: usize = 1 << 14;
+/// Hands events to a sink. With `DATA`, writes to registers and accesses to memory are among them.
+pub(crate) struct Recording<'a, const DATA: bool> {
+    group: usize,
+    sink: &'a mut dyn Sink,
+}
 
-impl Streamed {
-    /// Pieces so far.
-    pub fn steps(&self) -> u64 {
-        self.steps + self.trace.steps.len() as u64
+impl<'a, const DATA: bool> Recording<'a, DATA> {
+    pub(crate) fn new(sink: &'a mut dyn Sink) -> Self {
+        Recording { group: 0, sink }
     }
+}
 
-    #[inline(always)]
-    fn hand_on(&mut self) {
-        if self.trace.steps.len() >= KEPT {
-            // The last one may grow.
-            let done = self.trace.steps.len() - 1;
-            self.trace.steps.drain(..done);
-            self.steps += done as u64;
+impl<const DATA: bool> Observer for Recording<'_, DATA> {
+    const ENABLED: bool = true;
+    const DATA: bool = DATA;
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Issue { pc, mask } => self.sink.issues(self.group, &[pc], mask),
+            other => self.sink.event(self.group, other),
         }
     }
+
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        self.sink.issues(self.group, addresses, mask);
+    }
+
+    fn group(&mut self, number: usize) {
+        self.group = number;
+    }
 }
 
-impl Observer for Streamed {
-    const ENABLED: bool = true;
-    const DATA: bool = false;
+/// Counts what a trace of a run would hold: runs of instructions with the same lanes, and events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pieces {
+    /// How many so far.
+    pub count: u64,
+    last: Option<(usize, u32, Mask)>,
+}
 
-    #[inline(always)]
-    fn event(&mut self, event: Event) {
-        self.trace.event(event);
-        self.hand_on();
+impl Sink for Pieces {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        let (Some(&first), Some(&end)) = (addresses.first(), addresses.last()) else { return };
+        let goes_on = self.last.is_some_and(|(of, last, lanes)| of == group && lanes == mask && first > last);
+        self.count += u64::from(!goes_on);
+        self.last = Some((group, end, mask));
     }
 
-    #[inline(always)]
-    fn issues(&mut self, addresses: &[u32], mask: Mask) {
-        self.trace.issues(addresses, mask);
-        self.hand_on();
+    fn event(&mut self, _: usize, _: Event) {
+        self.count += 1;
+        self.last = None;
     }
+}
+
+/// What a trace records of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// Issues, masks and what happens to the flow.
+    #[default]
+    Flow,
+    /// Writes to registers and accesses to memory as well. They come from the reference interpreter.
+    Data,
+}
+
+/// Runs with the observer that records what is asked for: `$run` is a function of an observer.
+macro_rules! observed {
+    ($recorded:expr, $sink:expr, |$observer:ident| $run:expr) => {
+        match $recorded {
+            $crate::trace::Recorded::Flow => {
+                let $observer = &mut $crate::trace::Recording::<false>::new($sink);
+                $run
+            }
+            $crate::trace::Recorded::Data => {
+                let $observer = &mut $crate::trace::Recording::<true>::new($sink);
+                $run
+            }
+        }
+    };
+}
+pub(crate) use observed;
+
+/// Runs a launch one instruction after another and hands what happens to a sink.
+pub(crate) fn stepped(
+    ready: &dyn Ready,
+    options: &Options,
+    recorded: Recorded,
+    sink: &mut dyn Sink,
+) -> Result<Box<dyn Outcome>, Error> {
+    let mut steps = ready.start(options)?;
+    while let Some(group) = steps.current() {
+        steps.step(&mut |event| match event {
+            Event::Issue { pc, mask } => sink.issues(group, &[pc], mask),
+            Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
+            other => sink.event(group, other),
+        })?;
+    }
+    Ok(steps.outcome())
 }

@@ -4,7 +4,7 @@ use reconverge_isa::Isa;
 use reconverge_simt::{Engine, Options};
 use reconverge_workbench::kernels::{KERNELS, Kernel, KernelError, LANES, find, hash};
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::trace::Streamed;
+use reconverge_workbench::trace::{Pieces, Recorded};
 
 fn mandel(lane: u32) -> u32 {
     let cx = (lane % 1024) as f32 * (3.0 / 1024.0) - 2.0;
@@ -86,9 +86,9 @@ fn a_trace_is_the_same_on_both_engines_and_changes_nothing() {
         let prepared = kernel.prepare(1 << 12).unwrap();
         let untraced = RunResult::of(&*prepared.copy().run(&on(Engine::Fast)).unwrap());
         let traced = [Engine::Fast, Engine::Reference].map(|engine| {
-            let mut trace = Streamed::default();
-            let outcome = prepared.copy().run_traced(&on(engine), &mut trace).unwrap();
-            (RunResult::of(&*outcome), trace.steps())
+            let mut trace = Pieces::default();
+            let outcome = prepared.copy().run_traced(&on(engine), Recorded::Flow, &mut trace).unwrap();
+            (RunResult::of(&*outcome), trace.count)
         });
         let what = format!("{} on {}", kernel.name, kernel.isa);
         assert!(traced.iter().all(|(result, _)| *result == untraced), "{what}");

@@ -39,6 +39,9 @@ impl<'a> Worker<'a> {
         for first_lane in outputs.span().step_by(width) {
             let lanes = width.min(outputs.span().end - first_lane);
             self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), self.fast.written());
+            if O::ENABLED {
+                observer.group(first_lane / width);
+            }
             let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, observer);
             ended.map_err(|trap| trapped(first_lane, trap))?;
             self.totals.add_counts(&self.group, first_lane);

@@ -115,6 +115,9 @@ fn in_order<O: Observer>(
     wave.set_simd(take(simd));
     for place in places {
         wave.restart(*place);
+        if O::ENABLED {
+            observer.group(place / origin.width());
+        }
         runner.run(&mut wave, u64::MAX, observer).map_err(|trap| wave.trapped(trap))?;
         wave.add_to(outcome, lanes);
     }

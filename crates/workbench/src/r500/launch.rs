@@ -32,7 +32,7 @@ use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
-use crate::trace::Streamed;
+use crate::trace::{Recorded, Sink, observed, stepped};
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R500 has.
@@ -399,9 +399,12 @@ impl Ready for Pixels {
     fn run_traced(
         self: Box<Self>,
         options: &Options,
-        trace: &mut Streamed,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = run::run_observed(&self.setup, &self.launch, options, trace)?;
+        let outcome = observed!(recorded, sink, |observer| {
+            run::run_observed(&self.setup, &self.launch, options, observer)
+        })?;
         Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
     }
 
@@ -566,8 +569,13 @@ impl Ready for Pairs {
         Ok(Box::new(PairsOutcome { outcome, outputs }))
     }
 
-    fn run_traced(self: Box<Self>, _: &Options, _: &mut Streamed) -> Result<Box<dyn Outcome>, Error> {
-        Err(Error::Machine("a run over a domain cannot be traced".to_owned()))
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        stepped(&*self, options, recorded, sink)
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {

@@ -23,7 +23,7 @@ use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
-use crate::trace::Streamed;
+use crate::trace::{Recorded, Sink, observed};
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -405,9 +405,12 @@ impl Ready for Waves {
     fn run_traced(
         self: Box<Self>,
         options: &Options,
-        trace: &mut Streamed,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = run_observed(&self.program, &self.launch, options, trace)?;
+        let outcome = observed!(recorded, sink, |observer| {
+            run_observed(&self.program, &self.launch, options, observer)
+        })?;
         Ok(Box::new(self.left(outcome)))
     }
 

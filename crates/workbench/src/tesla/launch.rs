@@ -27,7 +27,7 @@ use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, killed, lanes, number};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
-use crate::trace::Streamed;
+use crate::trace::{Recorded, Sink, observed};
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only Tesla has.
@@ -597,10 +597,12 @@ impl Ready for Grid {
     fn run_traced(
         self: Box<Self>,
         options: &Options,
-        trace: &mut Streamed,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
-        let outcome = run_observed(launch, &program, options, trace)?;
+        let outcome =
+            observed!(recorded, sink, |observer| run_observed(launch, &program, options, observer))?;
         Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
     }
 
