@@ -708,8 +708,10 @@ impl FlowView for Flow {
             Why::Exited
         } else if self.branch.has(lane) {
             Why::Branch { depth: u32::from(self.counter[lane.index()]) }
-        } else if self.loops.iter().any(|frame| (frame.broken | frame.continued).has(lane)) {
-            Why::LoopDone
+        } else if self.loops.iter().any(|frame| frame.broken.has(lane)) {
+            Why::Break
+        } else if self.loops.iter().any(|frame| frame.continued.has(lane)) {
+            Why::Continue
         } else if !self.covered.has(lane) {
             Why::Uncovered
         } else {

@@ -58,8 +58,10 @@ pub enum Why {
         /// How many constructs have been opened since.
         depth: u32,
     },
-    /// It left a loop early, or waits for the loop's next round.
-    LoopDone,
+    /// It has left a loop early.
+    Break,
+    /// It waits for a loop's next round.
+    Continue,
     /// It waits at another address.
     Parked {
         /// Where it resumes.

@@ -704,7 +704,7 @@ impl FlowView for Flow {
             return Why::Uncovered;
         }
         if self.brk.has(lane) {
-            return Why::LoopDone;
+            return Why::Break;
         }
         // The innermost entry that will wake the lane.
         let waits_for = |token: TokenType| match token {
@@ -1071,7 +1071,7 @@ mod tests {
         assert_eq!(
             why,
             [
-                Why::LoopDone,
+                Why::Break,
                 Why::Parked { pc: 0x40 },
                 Why::Parked { pc: 0x28 },
                 Why::Parked { pc: 0x68 },

@@ -5,6 +5,7 @@
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
+//! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
@@ -22,6 +23,7 @@ pub mod r700;
 pub mod request;
 pub mod result;
 pub mod session;
+pub mod stats;
 pub mod tesla;
 pub mod trace;
 pub mod values;

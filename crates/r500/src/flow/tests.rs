@@ -323,7 +323,7 @@ fn a_break_that_some_want_switches_them_off_until_the_frame_is_popped() {
     run(&mut flow, LOOP, ALL);
     assert!(!run(&mut flow, BREAK_IF, Mask(0b0011)));
     assert_eq!(flow.active(), Mask(0b1100));
-    assert_eq!(flow.why(Lane(0)), Why::LoopDone);
+    assert_eq!(flow.why(Lane(0)), Why::Break);
     assert!(run(&mut flow, ENDLOOP, ALL), "the others iterate");
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, BREAK_IF, ALL), "lanes that broke have no influence");
@@ -377,6 +377,7 @@ fn lanes_that_continued_rejoin_at_the_loop_end() {
     let mut flow = flow();
     run(&mut flow, LOOP, ALL);
     run(&mut flow, CONTINUE_IF, Mask(0b0011));
+    assert_eq!(flow.why(Lane(0)), Why::Continue);
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, ENDLOOP, ALL));
     assert_eq!(flow.active(), ALL);

@@ -31,8 +31,13 @@ impl FlowView for Flow {
                 }
                 Entry::Loop { states: before, .. } => {
                     if before.active.has(lane) {
-                        let left = states.out_of_round().has(lane);
-                        return if left { Why::LoopDone } else { Why::Branch { depth: depth as u32 } };
+                        return if states.inactive_break.has(lane) {
+                            Why::Break
+                        } else if states.inactive_continue.has(lane) {
+                            Why::Continue
+                        } else {
+                            Why::Branch { depth: depth as u32 }
+                        };
                     }
                     states = *before;
                 }

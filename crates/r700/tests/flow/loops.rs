@@ -42,7 +42,7 @@ fn loop_start_turns_lanes_outside_into_inactive_break_and_loop_end_restores_them
     assert_eq!(states(&flow), "A A IX IX");
     assert_eq!(flow.why(Lane(2)), Why::Branch { depth: 1 });
     flow.loop_break(&Control::to(20)).unwrap();
-    assert_eq!(flow.why(Lane(0)), Why::LoopDone);
+    assert_eq!(flow.why(Lane(0)), Why::Break);
     flow.loop_end(&Control::to(2)).unwrap();
     assert_eq!(states(&flow), "A A IB IB");
 }
@@ -182,7 +182,7 @@ fn loop_continue_waits_for_the_next_round() {
     let mut flow = in_loop(four());
     push_if(&mut flow, Mask(0b0001));
     flow.loop_continue(&Control::to(20)).unwrap();
-    assert_eq!((flow.state(Lane(0)), flow.why(Lane(0))), (State::InactiveContinue, Why::LoopDone));
+    assert_eq!((flow.state(Lane(0)), flow.why(Lane(0))), (State::InactiveContinue, Why::Continue));
     flow.pop(&Control::to(0).pop(1)).unwrap();
     assert_eq!(states(&flow), "IC A A A");
     flow.loop_end(&Control::to(1)).unwrap();

@@ -1,0 +1,203 @@
+// What the page is given, and how its columns are unpacked.
+//
+// A column is a list of integers: zlib (RFC 1950) of zigzag varints of the differences, in base64.
+
+/** A run as it stands in the page; `crates/workbench/src/report.rs` writes it. */
+export interface PackedRun {
+  title: string;
+  isa: string;
+  chip: string | null;
+  program: string | null;
+  unit: string;
+  lanes_per_group: number;
+  groups: number;
+  lanes: number;
+  listing: Line[];
+  /** By line: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
+  counts: number[][];
+  totals: Totals;
+  /** What a lane can be doing, and the state that colours it. */
+  whys: { text: string; state: number }[];
+  /** For all lanes of a group, the number of its `why`: pairs of a number and how many lanes have it. */
+  vectors: number[][];
+  /** The stack's rows, innermost first. */
+  stacks: string[][];
+  registers: { name: string; count: number; channels: string }[];
+  steps: { count: number; group: string; line: string; vector: string; stack: string };
+  /** Writes to registers: step, register, lanes (low and high word) a write; values a lane. */
+  writes: { count: number; step: string; register: string; low: string; high: string; values: string };
+  /** Registers are known in front of steps up to this one. */
+  registers_until: number;
+  /** What happened to the flow: the step, and 0 for diverge, 1 for reconverge, 2 for trap. */
+  events: { count: number; step: string; kind: string };
+  /** What is not in the page, in words. */
+  notes: string[];
+  trap: string | null;
+}
+
+export interface Line {
+  address: number;
+  text: string;
+  label?: string;
+  depth: number;
+  words: string;
+  notes?: string[];
+  meaning?: string[];
+  flow?: string[];
+  source?: string;
+}
+
+export interface Totals {
+  instructions: number;
+  lane_instructions: number;
+  divergent_branches: number;
+  simd_efficiency: number;
+  stack_high_water: number;
+  groups: number;
+}
+
+/** The states of a lane, in the order of their numbers: name, letter, colour in light and dark. */
+export const STATES = [
+  { name: "active", letter: "A", light: "#0072b2", dark: "#56b4e9" },
+  { name: "in another branch", letter: "b", light: "#e69f00", dark: "#e69f00" },
+  { name: "has left the loop", letter: "k", light: "#d55e00", dark: "#d55e00" },
+  { name: "waits for the next round", letter: "c", light: "#cc79a7", dark: "#cc79a7" },
+  { name: "parked", letter: "p", light: "#d8cb1f", dark: "#f0e442" },
+  { name: "exited", letter: "x", light: "#9a9a9a", dark: "#777777" },
+  { name: "not covered", letter: "u", light: "#dddddd", dark: "#3a3a3a" },
+] as const;
+
+export const EVENTS = ["diverge", "reconverge", "trap"] as const;
+
+/** A run, unpacked. */
+export interface Run extends Omit<PackedRun, "steps" | "writes" | "events" | "vectors"> {
+  stepCount: number;
+  group: Int32Array;
+  line: Int32Array;
+  vector: Int32Array;
+  stack: Int32Array;
+  /** By vector: the `why` of each lane. */
+  vectors: Uint16Array[];
+  /** By vector: the state of each lane. */
+  states: Uint8Array[];
+  writeStep: Int32Array;
+  writeRegister: Int32Array;
+  writeLow: Int32Array;
+  writeHigh: Int32Array;
+  /** Where each write's values begin. */
+  writeStart: Int32Array;
+  writeValues: Int32Array;
+  eventStep: Int32Array;
+  eventKind: Int32Array;
+  /** By group: its steps. */
+  stepsOf: Int32Array[];
+}
+
+/** The integers of a column. */
+export async function column(packed: string, count: number): Promise<Int32Array> {
+  const numbers = new Int32Array(count);
+  if (count === 0) return numbers;
+  const raw = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  let at = 0;
+  let last = 0;
+  for (let index = 0; index < count; index++) {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw new Error(`a column ends at number ${index} of ${count}`);
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    last = (last + ((value >>> 1) ^ -(value & 1))) | 0;
+    numbers[index] = last;
+  }
+  return numbers;
+}
+
+/** The lanes of a mask of two words. */
+export function has(low: number, high: number, lane: number): boolean {
+  return ((lane < 32 ? low >>> lane : high >>> (lane - 32)) & 1) !== 0;
+}
+
+function bits(word: number): number {
+  let count = 0;
+  for (let rest = word; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}
+
+export async function unpack(packed: PackedRun): Promise<Run> {
+  const { steps, writes, events } = packed;
+  const [group, line, vector, stack, writeStep, writeRegister, writeLow, writeHigh, eventStep, eventKind] =
+    await Promise.all([
+      column(steps.group, steps.count),
+      column(steps.line, steps.count),
+      column(steps.vector, steps.count),
+      column(steps.stack, steps.count),
+      column(writes.step, writes.count),
+      column(writes.register, writes.count),
+      column(writes.low, writes.count),
+      column(writes.high, writes.count),
+      column(events.step, events.count),
+      column(events.kind, events.count),
+    ]);
+  const writeStart = new Int32Array(writes.count + 1);
+  for (let write = 0; write < writes.count; write++) {
+    writeStart[write + 1] = writeStart[write]! + bits(writeLow[write]!) + bits(writeHigh[write]!);
+  }
+  const writeValues = await column(writes.values, writeStart[writes.count]!);
+  const vectors = packed.vectors.map((runs) => {
+    const lanes = new Uint16Array(packed.lanes_per_group);
+    let lane = 0;
+    for (let pair = 0; pair + 1 < runs.length; pair += 2) {
+      for (let left = runs[pair + 1]!; left > 0 && lane < lanes.length; left--) lanes[lane++] = runs[pair]!;
+    }
+    return lanes;
+  });
+  const states = vectors.map((lanes) => Uint8Array.from(lanes, (why) => packed.whys[why]?.state ?? 6));
+  const counts = new Int32Array(packed.groups);
+  for (const of of group) counts[of] = (counts[of] ?? 0) + 1;
+  const stepsOf = Array.from(counts, (count) => new Int32Array(count));
+  counts.fill(0);
+  group.forEach((of, step) => {
+    stepsOf[of]![counts[of]!] = step;
+    counts[of] = counts[of]! + 1;
+  });
+  return {
+    ...packed,
+    stepCount: steps.count,
+    group,
+    line,
+    vector,
+    stack,
+    vectors,
+    states,
+    writeStep,
+    writeRegister,
+    writeLow,
+    writeHigh,
+    writeStart,
+    writeValues,
+    eventStep,
+    eventKind,
+    stepsOf,
+  };
+}
+
+/** The first place in a sorted list whose number is not below `value`. */
+export function lowerBound(list: Int32Array, value: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** An address as the machine's manual spells it. */
+export function address(run: Run, at: number): string {
+  return run.unit === "bytes" ? `0x${at.toString(16)}` : String(at);
+}
