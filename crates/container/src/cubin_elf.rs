@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Stage, Variable};
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{Bytes, words};
+use crate::bytes::{Bytes, little_endian, words};
 use crate::elf::{self, Elf, Section};
 use crate::{Error, Format, limits};
 
@@ -162,7 +162,7 @@ fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
             expected,
         });
     }
-    let mut program = Program::from_words(words("a .text section", section.offset, section.data)?);
+    let mut program = little_endian(words("a .text section", section.offset, section.data)?, section.offset);
     program.name = Some(name.to_owned());
     program.stage = Some(Stage::Compute);
     // sh_info bits 31:24: registers; sh_flags bits 26:20: barriers.
