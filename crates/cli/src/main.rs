@@ -139,7 +139,8 @@ fn one_of<T: Clone + Send + Sync + 'static>(
     name: fn(&T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(values.iter().map(name));
-    names.try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
+    names
+        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
 }
 
 fn isa() -> impl TypedValueParser<Value = Isa> {
