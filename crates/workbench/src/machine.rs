@@ -10,7 +10,7 @@ use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
 
 use crate::launch::MachineLaunch;
-use crate::listing::{Listing, Style};
+use crate::listing::{Line, Listing, Style};
 use crate::{r500, r700, tesla};
 
 /// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
@@ -62,6 +62,21 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// A number of words that no instruction has, or words that are no instruction.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError>;
+
+    /// Explains the instruction of `program` at `address`, in the machine's own unit: the words that stand there in its
+    /// listing. A machine whose words mean different things in different places overrides it.
+    ///
+    /// # Errors
+    /// No instruction starts there, or the words are none.
+    fn explain_at(
+        &self,
+        target: &Target,
+        program: &Program,
+        address: u32,
+    ) -> Result<Explanation, ExplainError> {
+        let listing = self.disassemble(target, program, Style::default())?;
+        self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
+    }
 
     /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
     /// Such words survive the round trip all the same.
@@ -296,6 +311,20 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     }
 }
 
+/// The line at an address.
+///
+/// # Errors
+/// No instruction starts there; the nearest that do are in the message.
+pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, ExplainError> {
+    if let Some(line) = lines.iter().find(|line| line.address == Some(address)) {
+        return Ok(line);
+    }
+    let starts = || lines.iter().filter_map(|line| line.address);
+    let near =
+        [starts().filter(|start| *start < address).max(), starts().filter(|start| *start > address).min()];
+    Err(ExplainError::NoStart { isa, address, near: near.into_iter().flatten().collect() })
+}
+
 /// An objection to a program.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
@@ -363,14 +392,63 @@ pub enum ExplainError {
     /// No instruction has these bits.
     #[error("{0}")]
     NoInstruction(String),
+    /// No instruction starts at an address of a program.
+    #[error("no instruction starts at {}: {}", shown(.isa, .address), nearest(.isa, .near))]
+    NoStart {
+        /// The machine.
+        isa: Isa,
+        /// The address asked for.
+        address: u32,
+        /// The addresses before and behind it at which instructions start.
+        near: Vec<u32>,
+    },
     /// The machine.
     #[error(transparent)]
     Target(#[from] TargetError),
 }
 
+/// An address as the machine's listings write it: Tesla's count bytes and are hexadecimal.
+fn shown(isa: &Isa, address: &u32) -> String {
+    match isa {
+        Isa::Tesla => format!("{address:#x}"),
+        Isa::R500 | Isa::R700 => address.to_string(),
+    }
+}
+
+fn nearest(isa: &Isa, near: &[u32]) -> String {
+    match near {
+        [] => "the program has no instruction".to_owned(),
+        [one] => format!("the nearest starts at {}", shown(isa, one)),
+        _ => format!(
+            "the nearest start at {}",
+            near.iter().map(|at| shown(isa, at)).collect::<Vec<_>>().join(" and ")
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instruction_is_explained_where_it_stands_in_its_program() {
+        let target = Target::new(Isa::Tesla, None);
+        let source = "nop\nadd b32 $r0 $r1 $r2\nexit nop\n";
+        let program = assemble(&target, source).unwrap().image.programs.remove(0);
+        let at = |address| machine(Isa::Tesla).explain_at(&target, &program, address);
+        let first = at(0).unwrap();
+        let second = first.words.len() as u32 * 4;
+        assert_eq!(
+            at(second).unwrap().words,
+            program.words[first.words.len()..][..at(second).unwrap().words.len()]
+        );
+        assert!(at(second).unwrap().text.contains("add"), "{:?}", at(second));
+        let refused = at(2).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            format!("no instruction starts at 0x2: the nearest start at 0x0 and {second:#x}")
+        );
+    }
 
     #[test]
     fn a_chip_or_a_source_names_its_machine() {
