@@ -82,10 +82,10 @@ export class Pane {
     };
     bar.append(
       this.groups,
-      button("⏮", "first step (Home)", () => this.move(-Infinity)),
+      button("|◀", "first step (Home)", () => this.move(-Infinity)),
       button("◀", "step back (left)", () => this.move(-1)),
       button("▶", "step (right)", () => this.move(1)),
-      button("⏭", "last step (End)", () => this.move(Infinity)),
+      button("▶|", "last step (End)", () => this.move(Infinity)),
       button("−", "zoom out (-)", () => this.timeline.zoom(1.6)),
       button("+", "zoom in (+)", () => this.timeline.zoom(0.625)),
       button("all", "show all steps (0)", () => this.timeline.fit()),

@@ -20,6 +20,8 @@ export class Timeline {
   private cursor = 0;
   private dragged: { x: number; left: number; moved: boolean } | null = null;
   private frame = 0;
+  /** Whether all steps are shown, whatever the size of the canvas. */
+  private fitted = true;
 
   constructor(
     private readonly run: Run,
@@ -68,7 +70,8 @@ export class Timeline {
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
     this.canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
-    this.draw();
+    if (this.fitted) this.fit();
+    else this.moveTo(this.left);
   }
 
   /** Shows another group. */
@@ -80,6 +83,7 @@ export class Timeline {
 
   /** Shows all steps. */
   fit(): void {
+    this.fitted = true;
     this.left = 0;
     this.scale = Math.max(this.steps.length / this.width(), 1 / 24);
     this.draw();
@@ -94,6 +98,7 @@ export class Timeline {
     const at = around === undefined ? this.place(this.cursor) : this.left + (around - GUTTER) * this.scale;
     const widest = Math.max(this.steps.length / this.width(), 1 / 24);
     const scale = Math.min(widest, Math.max(1 / 24, this.scale * by));
+    this.fitted = scale === widest;
     this.left = at - ((at - this.left) * scale) / this.scale;
     this.scale = scale;
     this.moveTo(this.left);

@@ -49,7 +49,7 @@ pub struct Issue {
 }
 
 /// Why a lane is or is not running: the question a debugger asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// It takes part in the next instruction.
     Active,

@@ -20,6 +20,7 @@ pub mod manifest;
 pub mod open;
 pub mod r500;
 pub mod r700;
+pub mod report;
 pub mod request;
 pub mod result;
 pub mod session;

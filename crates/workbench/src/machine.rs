@@ -18,6 +18,9 @@ pub trait Machine: Sync + fmt::Debug {
     /// Its name.
     fn isa(&self) -> Isa;
 
+    /// The unit of its addresses, as listings and traces count them.
+    fn unit(&self) -> &'static str;
+
     /// Its chips.
     fn chips(&self) -> Vec<ChipName>;
 

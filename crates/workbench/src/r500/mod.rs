@@ -30,6 +30,10 @@ impl Machine for R500 {
         Isa::R500
     }
 
+    fn unit(&self) -> &'static str {
+        "instructions"
+    }
+
     fn chips(&self) -> Vec<ChipName> {
         CHIPS.iter().map(|chip| ChipName { name: chip.name, aliases: chip.aliases }).collect()
     }

@@ -35,6 +35,10 @@ impl Machine for R700 {
         Isa::R700
     }
 
+    fn unit(&self) -> &'static str {
+        "64-bit words"
+    }
+
     fn chips(&self) -> Vec<ChipName> {
         CHIPS.iter().map(|chip| ChipName { name: chip.name, aliases: chip.aliases }).collect()
     }

@@ -42,6 +42,10 @@ impl Machine for Tesla {
         Isa::Tesla
     }
 
+    fn unit(&self) -> &'static str {
+        "bytes"
+    }
+
     fn chips(&self) -> Vec<ChipName> {
         Chip::ALL.map(|chip| ChipName { name: chip.name(), aliases: chip.aliases() }).to_vec()
     }

@@ -1,0 +1,67 @@
+//! The report of a run: it has every step, and what every lane does in front of it.
+
+use reconverge_isa::Isa;
+use reconverge_simt::Options;
+use reconverge_workbench::kernels::KERNELS;
+use reconverge_workbench::report::{Bounds, Report, Subject, page};
+
+/// A page with a place for runs.
+const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";
+
+/// The report of a kernel on some lanes.
+fn report(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Report {
+    let kernel = KERNELS.iter().find(|kernel| (kernel.isa, kernel.name) == (isa, name)).unwrap();
+    let opened = kernel.open().unwrap();
+    let session = kernel.prepare(lanes).unwrap();
+    let subject = Subject { title: name, target: &opened.target, program: &opened.image.programs[0] };
+    Report::of(subject, &session, &Options::default(), bounds).unwrap()
+}
+
+#[test]
+fn a_page_has_the_run_and_nothing_that_ends_its_script() {
+    let run = report(Isa::Tesla, "mandel", 256, Bounds::default());
+    let html = page(TEMPLATE, &[run]).unwrap();
+    assert!(html.starts_with("<p><script id=\"runs\"") && html.ends_with("</script></p>"));
+    assert_eq!(html.matches('<').count(), TEMPLATE.matches('<').count());
+}
+
+#[test]
+fn a_bound_is_named_in_the_page() {
+    let bounds = Bounds { steps: 100, values: 64 };
+    for kernel in &KERNELS {
+        let run = report(kernel.isa, kernel.name, 256, bounds);
+        let json = serde_json::to_value(&run).unwrap();
+        let notes: Vec<&str> =
+            json["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+        assert!(notes.iter().any(|note| note.contains("first 100 of")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("registers are recorded up to step")), "{notes:?}");
+        assert_eq!(json["steps"]["count"], 100);
+    }
+}
+
+#[test]
+fn the_counts_of_a_report_are_those_of_the_run() {
+    for kernel in &KERNELS {
+        let run = serde_json::to_value(report(kernel.isa, kernel.name, 256, Bounds::default())).unwrap();
+        let counted = kernel.prepare(256).unwrap().run(&Options::default()).unwrap().statistics();
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        assert_eq!(run["totals"]["instructions"], counted.instructions, "{what}");
+        assert_eq!(run["totals"]["lane_instructions"], counted.lane_instructions, "{what}");
+        assert_eq!(run["totals"]["divergent_branches"], counted.divergent_branches, "{what}");
+        let sum: u64 = run["counts"].as_array().unwrap().iter().filter_map(|counts| counts[0].as_u64()).sum();
+        assert_eq!(sum, counted.instructions, "{what}");
+    }
+}
+
+/// Writes a page of each kernel for the tests of the viewer.
+#[test]
+#[ignore = "writes files: VIEWER_PAGES=DIR"]
+fn pages_for_the_viewer() {
+    let template = std::fs::read_to_string("../cli/assets/report.html").unwrap();
+    let folder = std::env::var("VIEWER_PAGES").unwrap();
+    for kernel in &KERNELS {
+        let run = report(kernel.isa, kernel.name, 1 << 14, Bounds::default());
+        let name = format!("{folder}/{}-{}.html", kernel.isa, kernel.name);
+        std::fs::write(name, page(&template, &[run]).unwrap()).unwrap();
+    }
+}
