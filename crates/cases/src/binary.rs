@@ -87,7 +87,8 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     };
     let (target, image) = (opened.target, opened.image);
     let programs = image.programs.clone().into_iter();
-    let mut image = Some(Box::new(image));
+    // Without modules, a file is no more than its programs.
+    let mut image = (!image.modules.is_empty()).then(|| Box::new(image));
     Ok(programs
         .map(|program| {
             let name = program.name.clone().unwrap_or_default();
