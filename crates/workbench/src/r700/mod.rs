@@ -47,7 +47,7 @@ impl Machine for R700 {
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
         let Style { hex, structure } = style;
         let mut text = directives(program);
-        let options = text::Options { hex, structure };
+        let options = text::Options { hex, structure, start: program.base };
         let mut printed = text::disassemble(&program.words, chip(target), options);
         printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
         text += &printed.text;
