@@ -1,8 +1,8 @@
 //! Raw words: little endian, nothing else. The machine must come from elsewhere.
 
-use reconverge_isa::{Image, Program};
+use reconverge_isa::Image;
 
-use crate::bytes::{to_bytes, words};
+use crate::bytes::{little_endian, to_bytes, words};
 use crate::{Error, Format};
 
 /// One nameless program of the file's words. A length that is no multiple of four is an error.
@@ -10,7 +10,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
     }
-    let program = Program::from_words(words("the file", 0, bytes)?);
+    let program = little_endian(words("the file", 0, bytes)?, 0);
     Ok(Image { format: Format::Bin.name(), programs: vec![program], ..Image::default() })
 }
 

@@ -1,5 +1,11 @@
 //! Reading from bytes that may end anywhere: every access is checked against the length first.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_isa::program::{CodeAt, Digits, Numbers};
+
 use crate::Error;
 
 /// A file (or member) of which parts are read by offset.
@@ -66,6 +72,18 @@ pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32
         return Err(Error::Uneven { what, at, bytes: bytes.len() as u64, multiple: 4 });
     }
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// A program of little-endian words that the file has from `at` on.
+pub(crate) fn little_endian(words: Vec<u32>, at: u64) -> Program {
+    let code_at = CodeAt::Bytes { start: at as usize, big_endian: false };
+    Program { code_at, ..Program::from_words(words) }
+}
+
+/// The place of words that a text spells as numbers, one each.
+pub(crate) fn numbers(places: Vec<Range<usize>>, digits: Digits) -> CodeAt {
+    let numbers = Numbers { start: 0, places: Arc::new(places), digits, width: 4, big_endian: false };
+    CodeAt::Numbers(numbers, Box::new(CodeAt::Bytes { start: 0, big_endian: false }))
 }
 
 /// Words as little-endian bytes.

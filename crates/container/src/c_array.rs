@@ -6,6 +6,9 @@
 //! their own are raw words. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian.
 //! `long` has no one size and is refused.
 
+use std::sync::Arc;
+
+use reconverge_isa::program::{CodeAt, Digits, Numbers};
 use reconverge_isa::{Image, Span};
 
 use crate::error::quoted;
@@ -58,10 +61,12 @@ struct Array<'a> {
     name: &'a str,
     start: usize,
     bytes: Vec<u8>,
+    /// The elements that spell them.
+    numbers: Numbers,
 }
 
 fn add(image: &mut Image, array: &Array<'_>) -> Result<(), Error> {
-    let Array { name, start, bytes } = array;
+    let Array { name, start, bytes, numbers } = array;
     let in_member =
         |source| Error::Member { name: (*name).to_owned(), at: *start as u64, source: Box::new(source) };
     let member = match recognise_marked(bytes).map_err(in_member)? {
@@ -80,7 +85,9 @@ fn add(image: &mut Image, array: &Array<'_>) -> Result<(), Error> {
             raw
         }
     };
-    merge(image, name, member);
+    merge(image, name, member, |place| {
+        *place = CodeAt::Numbers(numbers.clone(), Box::new(std::mem::take(place)));
+    });
     Ok(())
 }
 
@@ -193,9 +200,9 @@ impl<'a> Reader<'a> {
             ));
             return Ok(None);
         };
-        let mut bytes = Vec::new();
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
         let mut depth = 1;
-        let mut negative = false;
+        let mut negative = None;
         while depth > 0 {
             let token = self.need("`}`")?;
             match (token.kind, token.text) {
@@ -209,7 +216,7 @@ impl<'a> Reader<'a> {
                 (Kind::Mark, "}") => depth -= 1,
                 (Kind::Mark, ",") => {}
                 (Kind::Mark, "-") => {
-                    negative = true;
+                    negative = Some(token.start);
                     continue;
                 }
                 (Kind::Number, number) => {
@@ -218,14 +225,15 @@ impl<'a> Reader<'a> {
                         let expected = format!("an integer of at most {} bits", 8 * width);
                         return Err(self.syntax(token.start, quoted(number), &expected));
                     };
-                    let value = if negative { value.wrapping_neg() } else { value };
+                    let value = if negative.is_some() { value.wrapping_neg() } else { value };
+                    places.push(negative.unwrap_or(token.start)..self.at);
                     bytes.extend_from_slice(&value.to_le_bytes()[..width]);
                 }
                 (_, other) => {
                     return Err(self.syntax(token.start, quoted(other), "an integer constant, `,` or `}`"));
                 }
             }
-            negative = false;
+            negative = None;
         }
         let elements = (bytes.len() / width) as u64;
         if let Some(declared) = declared.filter(|declared| dimensions == 1 && *declared != elements) {
@@ -237,7 +245,9 @@ impl<'a> Reader<'a> {
                 "array {name}: declares {declared} elements and gives {elements}; the zeros behind them are left out"
             ));
         }
-        Ok(Some(Array { name, start: brace.start, bytes }))
+        let places = Arc::new(places);
+        let numbers = Numbers { start: 0, places, digits: Digits::C, width, big_endian: false };
+        Ok(Some(Array { name, start: brace.start, bytes, numbers }))
     }
 }
 
@@ -291,7 +301,7 @@ fn element_bytes(words: &[&str]) -> Option<usize> {
 }
 
 /// A C integer constant with any suffix of `u` and `l`.
-fn integer(text: &str) -> Option<u64> {
+pub(crate) fn integer(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']).replace('\'', "");
     if let Some(hexadecimal) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         u64::from_str_radix(hexadecimal, 16).ok()

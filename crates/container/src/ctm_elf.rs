@@ -12,7 +12,7 @@ use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
 use reconverge_isa::program::{ConstantBlock, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{Bytes, to_bytes, words};
+use crate::bytes::{Bytes, little_endian, to_bytes, words};
 use crate::elf;
 use crate::error::quoted;
 use crate::{Error, Format, Written};
@@ -117,9 +117,9 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             .notes
             .push(format!("the entry address is {:#x}, expected 0; it has no meaning here", elf.entry));
     }
-    let mut program = Program { stage: Some(Stage::Pixel), ..Program::default() };
     let (at, code) = code(&elf)?;
-    program.words = words("the code", at, code)?;
+    let mut program =
+        Program { stage: Some(Stage::Pixel), ..little_endian(words("the code", at, code)?, at) };
     if !program.words.len().is_multiple_of(6) {
         image.notes.push(format!(
             "the code has {} words, no multiple of the six of an instruction",

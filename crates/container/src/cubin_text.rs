@@ -15,8 +15,11 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 
-use reconverge_isa::program::{ConstantBlock, Module, Place, Resources, Sampler, Slot, Stage, Variable};
+use reconverge_isa::program::{
+    ConstantBlock, Digits, Module, Place, Resources, Sampler, Slot, Stage, Variable,
+};
 use reconverge_isa::source::parse_number;
 use reconverge_isa::{Image, Isa, Program, Span};
 
@@ -241,14 +244,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Words up to the closing brace; the opening one has been read.
-    fn words(&mut self) -> Result<Vec<u32>, Error> {
+    fn words(&mut self) -> Result<(Vec<u32>, Vec<Range<usize>>), Error> {
         const EXPECTED: &str = "a word such as 0x1000c805, or `}`";
-        let mut words = Vec::new();
+        let (mut words, mut places) = (Vec::new(), Vec::new());
         loop {
             let token = self.need(EXPECTED)?;
             if token.text == "}" {
-                return Ok(words);
+                return Ok((words, places));
             }
+            places.push(token.start..token.start + token.text.len());
             // nvcc prints a zero with a C format that leaves the 0x out.
             let zero = token.text.bytes().all(|byte| byte == b'0');
             let hexadecimal = token.text.starts_with("0x");
@@ -315,7 +319,7 @@ impl<'a> Reader<'a> {
                     "bytes" => segment.bytes = self.number(value, u32::MAX)?,
                     _ => notes.push(self.passed(key)),
                 },
-                Member::Block { key } if key.text == "mem" => mem = Some((key, self.words()?)),
+                Member::Block { key } if key.text == "mem" => mem = Some((key, self.words()?.0)),
                 Member::Block { key } => {
                     self.pass_over_block()?;
                     notes.push(self.passed(key));
@@ -406,7 +410,9 @@ impl<'a> Reader<'a> {
         if program.name.is_none() {
             return Err(self.missing(block, "`name = …`"));
         }
-        program.words = words.ok_or_else(|| self.missing(block, "`bincode { … }`"))?;
+        let (words, places) = words.ok_or_else(|| self.missing(block, "`bincode { … }`"))?;
+        program.words = words;
+        program.code_at = crate::bytes::numbers(places, Digits::C);
         Ok(program)
     }
 }

@@ -167,6 +167,14 @@ pub enum Error {
         /// What would fit.
         remedy: &'static str,
     },
+    /// Words of a program that cannot be changed in its file.
+    #[error("{what} cannot be changed in the file: {remedy}")]
+    Unpatchable {
+        /// What was to be changed.
+        what: String,
+        /// Why not, and what to do instead.
+        remedy: String,
+    },
     /// A format name that is none.
     #[error("unknown format `{0}`: expected one of {names}", names = crate::Format::ALL.map(crate::Format::name).join(", "))]
     UnknownFormat(String),
@@ -179,4 +187,9 @@ pub(crate) fn quoted(text: &str) -> String {
         short.push('…');
     }
     format!("`{}`", short.escape_debug())
+}
+
+/// A number of things, with the right form of the word.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -133,7 +133,7 @@ fn member(file: Bytes<'_>, at: u64, end: u64, number: u32, image: &mut Image) ->
                     .notes
                     .push(format!("{name}: the cubin itself says {}", loaded.chip.as_deref().unwrap_or("")));
             }
-            merge(image, &name, loaded);
+            merge(image, &name, loaded, |place| place.shift(start as usize));
         }
         other => image.notes.push(format!("{name}: kind {other} has no known meaning and was passed over")),
     }

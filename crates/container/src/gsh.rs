@@ -10,9 +10,9 @@
 //! with the programs that were cut out of the same files by others.
 
 use reconverge_isa::program::Stage;
-use reconverge_isa::{Image, Isa, Program};
+use reconverge_isa::{Image, Isa};
 
-use crate::bytes::{Bytes, words};
+use crate::bytes::{Bytes, little_endian, words};
 use crate::{Error, Format};
 
 /// First bytes of a file.
@@ -219,7 +219,7 @@ fn add(
     data: &[u8],
     at: u64,
 ) -> Result<(), Error> {
-    let mut program = Program::from_words(words("a program block", at, data)?);
+    let mut program = little_endian(words("a program block", at, data)?, at);
     program.stage = Some(stage);
     // The copy program follows its geometry program, whose header has the registers of both.
     let header = match stage {

@@ -5,18 +5,24 @@
 
 use std::fmt::Write as _;
 
+use reconverge_isa::program::Digits;
 use reconverge_isa::{Image, Program};
 
+use crate::bytes::numbers;
 use crate::error::quoted;
 use crate::{Error, Format};
 
 /// One nameless program of the text's words.
 pub fn load(text: &str) -> Result<Image, Error> {
-    let mut words = Vec::new();
+    let (mut words, mut places) = (Vec::new(), Vec::new());
     for (line, content) in text.lines().enumerate() {
         for (column, token) in tokens(uncommented(content)) {
             match word(token) {
-                Some(word) => words.push(word),
+                Some(word) => {
+                    let start = token.as_ptr() as usize - text.as_ptr() as usize;
+                    places.push(start..start + token.len());
+                    words.push(word);
+                }
                 None => {
                     return Err(Error::Syntax {
                         line: line + 1,
@@ -36,7 +42,8 @@ pub fn load(text: &str) -> Result<Image, Error> {
                 .to_owned(),
         });
     }
-    Ok(Image { format: Format::Hex32.name(), programs: vec![Program::from_words(words)], ..Image::default() })
+    let program = Program { code_at: numbers(places, Digits::Hexadecimal), ..Program::from_words(words) };
+    Ok(Image { format: Format::Hex32.name(), programs: vec![program], ..Image::default() })
 }
 
 /// The words, one a line, lower case.

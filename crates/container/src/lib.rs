@@ -2,7 +2,7 @@
 //!
 //! Start at [`load`]: it recognises a file by its content and calls the module of its format. Each module has
 //! a `load`, and a `write` where the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
-//! [`formats`] lists them for help texts.
+//! [`formats`] lists them for help texts. [`patch`] changes words of a program and keeps every other byte of its file.
 //!
 //! All input is taken as hostile: every length and offset is checked against what is there, nothing is
 //! allocated beyond a small multiple of the file's size, and nothing panics. What has no known
@@ -22,15 +22,18 @@ pub mod fatbin;
 pub mod gsh;
 pub mod hex;
 mod limits;
+mod patch;
 pub mod r600_elf;
 
 use std::fmt;
 use std::str::FromStr;
 
+use reconverge_isa::program::CodeAt;
 use reconverge_isa::{Image, Isa};
 
 use crate::bytes::Bytes;
 pub use crate::error::Error;
+pub use crate::patch::patch;
 
 /// The formats that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -248,8 +251,9 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     })
 }
 
-/// Adds a member's programs and modules to the image of the container around it.
-fn merge(image: &mut Image, name: &str, mut member: Image) {
+/// Adds a member's programs and modules to the image of the container around it; `place` turns a place in the member
+/// into one in the container.
+fn merge(image: &mut Image, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     let first = image.modules.len();
     if member.modules.is_empty() {
         // So that the programs do not point at another member's module.
@@ -262,6 +266,7 @@ fn merge(image: &mut Image, name: &str, mut member: Image) {
     }
     for program in &mut member.programs {
         program.module += first;
+        place(&mut program.code_at);
     }
     let was_empty = image.programs.is_empty();
     image.isa = if was_empty || image.isa == member.isa { member.isa } else { None };

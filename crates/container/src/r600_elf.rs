@@ -6,7 +6,7 @@
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::words;
+use crate::bytes::{little_endian, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
@@ -98,7 +98,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         .collect();
     functions.sort_by_key(|symbol| symbol.value);
     if functions.is_empty() {
-        return Ok(vec![Program::from_words(words("the section .text", text.offset, text.data)?)]);
+        return Ok(vec![little_endian(words("the section .text", text.offset, text.data)?, text.offset)]);
     }
     let mut programs = Vec::new();
     let mut free = 0;
@@ -111,7 +111,8 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
             });
         }
         let part = crate::bytes::Bytes(text.data).slice("a function", symbol.value, symbol.size)?;
-        let mut program = Program::from_words(words("a function", text.offset + symbol.value, part)?);
+        let at = text.offset + symbol.value;
+        let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
         // A function without a size still occupies its place, so that no two share it.

@@ -4,7 +4,9 @@
 //! a fact that a container does not give is `None` or empty, never a guess.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -181,6 +183,69 @@ pub struct Usage {
     pub early_exit: Option<bool>,
 }
 
+/// Where the words of a program are in the file that it was read from.
+///
+/// A program is what it is wherever its words are: all values are equal.
+#[derive(Clone, Debug, Default)]
+pub enum CodeAt {
+    /// The program was not read from a file, or its words are not in the file as such (compressed data).
+    #[default]
+    Nowhere,
+    /// The words are in a row from this byte on.
+    Bytes {
+        /// Offset of the first word.
+        start: usize,
+        /// The byte order of each word.
+        big_endian: bool,
+    },
+    /// The file is a text that spells bytes as numbers, and the program is in those bytes.
+    Numbers(Numbers, Box<CodeAt>),
+}
+
+/// The numbers of a text that spell bytes.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// Where the text starts in the file.
+    pub start: usize,
+    /// The bytes that each number occupies, counted from the text's start.
+    pub places: Arc<Vec<Range<usize>>>,
+    /// How the digits are read.
+    pub digits: Digits,
+    /// Bytes that a number stands for.
+    pub width: usize,
+    /// The order of those bytes.
+    pub big_endian: bool,
+}
+
+/// How the digits of a number are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// Hexadecimal, with or without `0x`.
+    Hexadecimal,
+    /// Octal.
+    Octal,
+    /// As in C: decimal, octal after `0`, hexadecimal after `0x`.
+    C,
+}
+
+impl PartialEq for CodeAt {
+    fn eq(&self, _: &CodeAt) -> bool {
+        true
+    }
+}
+
+impl Eq for CodeAt {}
+
+impl CodeAt {
+    /// Moves the place to that in a file which has this one from byte `by` on.
+    pub fn shift(&mut self, by: usize) {
+        match self {
+            CodeAt::Nowhere => {}
+            CodeAt::Bytes { start, .. } | CodeAt::Numbers(Numbers { start, .. }, _) => *start += by,
+        }
+    }
+}
+
 /// One program of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
@@ -192,6 +257,8 @@ pub struct Program {
     pub module: usize,
     /// The code as 32-bit words in memory order.
     pub words: Vec<u32>,
+    /// Where the words are in the file.
+    pub code_at: CodeAt,
     /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub base: u32,
     /// State registers by their manual's name, in the container's order.
@@ -270,6 +337,8 @@ pub struct Module {
     pub chip: Option<String>,
     /// `abiversion` of a text cubin.
     pub abi_version: Option<u32>,
+    /// Bytes of a pointer in the parameter area (the class of an ELF cubin), if the container gives it.
+    pub pointer_bytes: Option<u32>,
     /// Constants that all its programs see.
     pub constants: Vec<ConstantBlock>,
     /// Textures declared for all its programs.
