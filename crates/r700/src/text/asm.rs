@@ -29,6 +29,8 @@ pub struct Assembled {
     pub words: Vec<u32>,
     /// The chip of `.chip`, or the one given.
     pub chip: Chip,
+    /// What `.chip` calls it.
+    pub chip_name: Option<String>,
     /// State directives in order: name without the dot, numbers.
     pub state: Vec<(String, Vec<u32>)>,
 }
@@ -119,6 +121,7 @@ struct Asm<'a> {
     /// The whole text, for the places in messages.
     source: &'a str,
     chip: Chip,
+    chip_name: Option<String>,
     name: Option<String>,
     /// Whether a program has begun: with `.program`, or with any line but `.isa` and `.chip`.
     begun: bool,
@@ -160,6 +163,7 @@ impl<'a> Asm<'a> {
         Asm {
             source,
             chip,
+            chip_name: None,
             name: None,
             begun: false,
             later: false,
@@ -185,7 +189,12 @@ impl<'a> Asm<'a> {
             let help = "before the first `.program` stands what is for all programs: `.isa` and `.chip`";
             self.faults.push(wrong(at, message).help(help));
         }
-        let mut next = Asm { begun: true, later: self.begun, ..Asm::new(self.source, self.chip) };
+        let mut next = Asm {
+            chip_name: self.chip_name.clone(),
+            begun: true,
+            later: self.begun,
+            ..Asm::new(self.source, self.chip)
+        };
         next.set.insert("program".to_owned(), at.span);
         match rest {
             [] => {}
@@ -316,7 +325,8 @@ impl<'a> Asm<'a> {
         }
         let mut words: Vec<u32> = image.words.into_iter().map(|word| word.unwrap_or(0)).collect();
         words.extend(self.tail);
-        Ok(Assembled { name: self.name, words, chip: self.chip, state: self.state })
+        let Asm { name, chip, chip_name, state, .. } = self;
+        Ok(Assembled { name, words, chip, chip_name, state })
     }
 
     /// Places every clause without ADDR after everything else, and gives every one without CNT its count.

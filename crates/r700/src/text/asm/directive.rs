@@ -138,6 +138,7 @@ impl Asm<'_> {
                         .help(format!("the programs of a text are for one chip, here {}", self.chip.name)));
                 }
                 self.chip = named;
+                self.chip_name = Some(chip.text.to_owned());
             }
             "stage" => {
                 let stage = arg(0)?;
