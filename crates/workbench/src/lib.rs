@@ -12,6 +12,7 @@
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod debugger;
 pub mod kernels;
 pub mod launch;
 pub mod listing;

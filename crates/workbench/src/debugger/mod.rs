@@ -1,0 +1,442 @@
+//! The debugger behind every front end: a launch that is stepped forward and backward, with stops and questions.
+//!
+//! [`Debugger`] moves, [`command`] reads and answers lines of text, [`stop`] says where to stop. The terminal, scripts and
+//! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
+//! gives the state of any step again.
+
+pub mod command;
+pub mod stop;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use reconverge_isa::Program;
+use reconverge_simt::{Event, Issue, Lane, Options, Why};
+
+use crate::listing::{Line, Style};
+use crate::machine::Target;
+use crate::request::Error;
+use crate::session::{GroupState, Register, Session, Snapshot, Stepping, Stride};
+use stop::{Stops, Why as Reason};
+
+/// Instructions between two snapshots.
+const INTERVAL: u64 = 2048;
+
+/// Snapshots that are kept; the interval doubles when there are more.
+const MOST_SNAPSHOTS: usize = 256;
+
+/// Where a movement ended, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Halt {
+    /// It went as far as it should.
+    There,
+    /// A stop was reached: its number, and what it saw.
+    Stop(Reason),
+    /// The launch has ended.
+    End,
+    /// The beginning of the launch was reached, going backward.
+    Start,
+    /// The program trapped, at the instruction that is next.
+    Trap(String),
+    /// As many instructions as allowed were executed.
+    Budget,
+}
+
+/// A launch that is debugged.
+pub struct Debugger {
+    stepping: Stepping,
+    /// Instructions executed so far.
+    position: u64,
+    snapshots: Vec<(u64, Snapshot)>,
+    interval: u64,
+    /// The program's instructions by address.
+    lines: Vec<Line>,
+    /// What the unit of addresses is.
+    unit: &'static str,
+    /// Stops, by number.
+    pub stops: Stops,
+    /// The group that questions are about.
+    group: usize,
+    /// The lane that questions are about.
+    lane: Lane,
+    trap: Option<String>,
+    /// The events of the last instruction, with their groups.
+    events: Vec<(usize, Event)>,
+}
+
+impl Debugger {
+    /// A launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that cannot be stepped, or a program without a listing.
+    pub fn new(
+        session: &Session,
+        target: &Target,
+        program: &Program,
+        options: &Options,
+    ) -> Result<Debugger, Error> {
+        let machine = target.machine();
+        let style = Style { structure: true, ..Style::default() };
+        let listing = machine.disassemble(target, program, style);
+        let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
+        let mut lines = listing.lines(&program.words);
+        lines.retain(|line| line.address.is_some());
+        lines.sort_by_key(|line| line.address);
+        let stepping = session.start(options)?;
+        let mut debugger = Debugger {
+            snapshots: vec![(0, stepping.snapshot())],
+            stepping,
+            position: 0,
+            interval: INTERVAL,
+            lines,
+            unit: machine.unit(),
+            stops: Stops::default(),
+            group: 0,
+            lane: Lane(0),
+            trap: None,
+            events: Vec::new(),
+        };
+        debugger.group = debugger.stepping.current().unwrap_or(0);
+        Ok(debugger)
+    }
+
+    /// The launch as it is now.
+    pub fn stepping(&self) -> &Stepping {
+        &self.stepping
+    }
+
+    /// Instructions executed so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The program's instructions by address.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The group that questions are about.
+    pub fn group(&self) -> usize {
+        self.group
+    }
+
+    /// The lane that questions are about.
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    /// The trap that ended the launch.
+    pub fn trap(&self) -> Option<&str> {
+        self.trap.as_deref()
+    }
+
+    /// What the last instruction did to the flow and to data, with its group.
+    pub fn events(&self) -> &[(usize, Event)] {
+        &self.events
+    }
+
+    /// Turns questions to another group; `false` if the launch has no such group.
+    pub fn choose_group(&mut self, group: usize) -> bool {
+        let exists = group < self.stepping.groups();
+        if exists {
+            self.group = group;
+        }
+        exists
+    }
+
+    /// Turns questions to another lane; `false` if a group has no such lane.
+    pub fn choose_lane(&mut self, lane: Lane) -> bool {
+        let exists = lane.index() < self.width();
+        if exists {
+            self.lane = lane;
+        }
+        exists
+    }
+
+    /// The lanes that a group has room for.
+    pub fn width(&self) -> usize {
+        self.stepping.lanes(0).len().max(self.stepping.lanes(self.group).len())
+    }
+
+    /// The next instruction of the group that questions are about, and its lanes.
+    pub fn issue(&self) -> Option<Issue> {
+        match self.stepping.state(self.group) {
+            GroupState::Running => self.stepping.issue(self.group),
+            GroupState::Waiting | GroupState::Ended => None,
+        }
+    }
+
+    /// The line of the instruction at an address.
+    pub fn line(&self, address: u32) -> Option<&Line> {
+        let at = self.lines.binary_search_by_key(&Some(address), |line| line.address).ok()?;
+        self.lines.get(at)
+    }
+
+    /// An address as the machine's manual spells it.
+    pub fn spelled(&self, address: u32) -> String {
+        if self.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
+    }
+
+    /// A number that is equal for equal states: of all groups that run, registers, flow and stacks.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.position.hash(&mut hasher);
+        for group in 0..self.stepping.groups() {
+            let Some(view) = self.stepping.view(group) else { continue };
+            if let Some(issue) = view.issue() {
+                (issue.pc, issue.mask.0).hash(&mut hasher);
+            }
+            for lane in 0..self.width() {
+                format!("{:?}", view.why(Lane(lane as u8))).hash(&mut hasher);
+            }
+            for row in view.stack() {
+                (row.kind, row.pc, row.mask.map(|mask| mask.0), row.count).hash(&mut hasher);
+            }
+            for class in self.stepping.registers() {
+                for number in 0..class.count {
+                    for channel in 0..class.channels.len().max(1) {
+                        let register = Register { class: class.name, number, channel };
+                        self.stepping.read(group, register).hash(&mut hasher);
+                    }
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    // ---- Forward
+
+    /// Executes the next instruction in the fixed order; `None` if there is one more after it.
+    fn execute(&mut self) -> Option<Halt> {
+        if let Some(trap) = &self.trap {
+            return Some(Halt::Trap(trap.clone()));
+        }
+        let Some(group) = self.stepping.current() else { return Some(Halt::End) };
+        let events = &mut self.events;
+        events.clear();
+        let result =
+            self.stepping.step(group, Stride::Instruction, &mut |group, event| events.push((group, event)));
+        if let Err(error) = result {
+            self.trap = Some(error.to_string());
+            return Some(Halt::Trap(error.to_string()));
+        }
+        self.position += 1;
+        self.keep();
+        None
+    }
+
+    /// Keeps a snapshot where one is due.
+    fn keep(&mut self) {
+        let last = self.snapshots.last().map_or(0, |(position, _)| *position);
+        if self.position < last + self.interval {
+            return;
+        }
+        self.snapshots.push((self.position, self.stepping.snapshot()));
+        if self.snapshots.len() > MOST_SNAPSHOTS {
+            self.interval *= 2;
+            let mut number = 0;
+            self.snapshots.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+        }
+    }
+
+    /// Executes instructions until `there` holds in front of one, a stop is reached, or `budget` is used up. At least one.
+    pub fn run(&mut self, budget: u64, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
+        for _ in 0..budget {
+            if let Some(halt) = self.execute() {
+                self.follow_current();
+                return halt;
+            }
+            if let Some(reason) = self.stops.reached(&self.stepping, &self.events, self) {
+                self.follow_current();
+                return Halt::Stop(reason);
+            }
+            if there(self) {
+                return Halt::There;
+            }
+            if self.stepping.current().is_none() {
+                return Halt::End;
+            }
+        }
+        Halt::Budget
+    }
+
+    /// Turns questions to the group that runs.
+    fn follow_current(&mut self) {
+        if let Some(current) = self.stepping.current() {
+            self.group = current;
+        }
+    }
+
+    /// Executes instructions of the group that questions are about, and of those before it in the order.
+    pub fn step(&mut self, count: u64, budget: u64) -> Halt {
+        let group = self.group;
+        for _ in 0..count {
+            let mut rest = budget;
+            loop {
+                if self.stepping.state(group) == GroupState::Ended {
+                    return Halt::End;
+                }
+                let runs = self.stepping.current() == Some(group);
+                match self.run(1, &mut |_| true) {
+                    Halt::There if runs => break,
+                    Halt::There => {}
+                    other => return other,
+                }
+                rest -= 1;
+                if rest == 0 {
+                    return Halt::Budget;
+                }
+            }
+        }
+        self.group = group;
+        Halt::There
+    }
+
+    /// Executes instructions of the group until the next is one that a lane takes part in.
+    pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
+        let group = self.group;
+        self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group)
+                && debugger.stepping.issue(group).is_some_and(|issue| issue.mask.has(lane))
+                || debugger.stepping.state(group) == GroupState::Ended
+        })
+    }
+
+    /// Executes the next instruction of the group, and what it calls.
+    pub fn over(&mut self, budget: u64) -> Halt {
+        let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
+        let depth = self.calls(group);
+        let lanes = issue.mask;
+        self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group)
+                && debugger.calls(group) <= depth
+                && debugger.stepping.issue(group).is_some_and(|issue| (issue.mask & lanes).any())
+                || debugger.stepping.state(group) == GroupState::Ended
+        })
+    }
+
+    /// Executes instructions of the group until its stack has fewer entries.
+    pub fn out(&mut self, budget: u64) -> Halt {
+        let group = self.group;
+        let depth = self.stepping.stack(group).len();
+        self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group) && debugger.stepping.stack(group).len() < depth
+                || debugger.stepping.state(group) == GroupState::Ended
+        })
+    }
+
+    /// Executes instructions until the group is in front of the one at an address.
+    pub fn until(&mut self, address: u32, budget: u64) -> Halt {
+        let group = self.group;
+        self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group)
+                && debugger.stepping.issue(group).is_some_and(|issue| issue.pc == address)
+        })
+    }
+
+    /// Return addresses on the stack of a group.
+    fn calls(&self, group: usize) -> usize {
+        const CALLS: [&str; 4] = ["return address", "CALL", "CALLLIM", "RETURN"];
+        self.stepping.stack(group).iter().filter(|row| CALLS.contains(&row.kind)).count()
+    }
+
+    // ---- Backward
+
+    /// Goes to the state in front of an instruction by its number in the run.
+    pub fn go_to(&mut self, position: u64) -> Halt {
+        let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
+        if position < self.position {
+            self.restore(from);
+        }
+        while self.position < position {
+            if let Some(halt) = self.execute() {
+                return halt;
+            }
+        }
+        Halt::There
+    }
+
+    fn restore(&mut self, number: usize) {
+        let (position, snapshot) = &self.snapshots[number];
+        self.stepping.restore(snapshot);
+        self.position = *position;
+        self.trap = None;
+        self.events.clear();
+    }
+
+    /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
+    pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
+        let now = self.position;
+        let group = self.group;
+        let before = self.snapshots.partition_point(|(at, _)| *at < now);
+        let mut end = now;
+        for number in (0..before).rev() {
+            self.restore(number);
+            let start = self.position;
+            let mut found = None;
+            while self.position < end {
+                if there(self) {
+                    found = Some((self.position, Halt::There));
+                } else if self.position > start
+                    && let Some(reason) = self.stops.reached(&self.stepping, &self.events, self)
+                {
+                    found = Some((self.position, Halt::Stop(reason)));
+                }
+                if self.execute().is_some() {
+                    break;
+                }
+            }
+            if let Some((position, halt)) = found {
+                self.go_to(position);
+                match halt {
+                    Halt::Stop(_) => self.follow_current(),
+                    _ => self.group = group,
+                }
+                return halt;
+            }
+            end = start;
+        }
+        self.go_to(0);
+        self.follow_current();
+        Halt::Start
+    }
+
+    /// Goes back by instructions of the group that questions are about.
+    pub fn back(&mut self, count: u64) -> Halt {
+        let group = self.group;
+        for _ in 0..count {
+            // A stop on the way back would hide the instruction before.
+            let stops = std::mem::take(&mut self.stops);
+            let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
+            self.stops = stops;
+            if halt != Halt::There {
+                return halt;
+            }
+        }
+        Halt::There
+    }
+
+    /// Why a lane of the group runs or does not, in words.
+    pub fn why(&self, lane: Lane) -> String {
+        match self.stepping.state(self.group) {
+            GroupState::Waiting => return "its group waits for the groups before it".to_owned(),
+            GroupState::Ended => return "its group has ended".to_owned(),
+            GroupState::Running => {}
+        }
+        match self.stepping.why(self.group, lane) {
+            None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
+            Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
+            Some(Why::Branch { depth: 0 }) => "switched off by the innermost branch".to_owned(),
+            Some(Why::Branch { depth: 1 }) => {
+                "switched off by the branch around the innermost construct".to_owned()
+            }
+            Some(Why::Branch { depth }) => format!("switched off by the branch {depth} constructs out"),
+            Some(Why::Break) => "it has left the loop, and waits for its end".to_owned(),
+            Some(Why::Continue) => "it waits for the loop's next round".to_owned(),
+            Some(Why::Parked { pc }) => format!("parked: it goes on at {}", self.spelled(pc)),
+            Some(Why::Exited) => "exited".to_owned(),
+        }
+    }
+}
