@@ -448,7 +448,7 @@ fn place(debugger: &Debugger, word: &str) -> Option<u32> {
 }
 
 /// The register that a word names: `$r5`, `R1.x`, `temp3.w`. Case does not count.
-fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
+pub(super) fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     let classes = debugger.stepping().registers();
     let lower = word.to_ascii_lowercase();
     let class = classes.iter().filter(|class| lower.starts_with(&class.name.to_ascii_lowercase()));
@@ -476,7 +476,7 @@ fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
 }
 
 /// The number that events have for a register of the first class.
-fn event_number(debugger: &Debugger, register: Register) -> u32 {
+pub(super) fn event_number(debugger: &Debugger, register: Register) -> u32 {
     let classes = debugger.stepping().registers();
     let channels =
         classes.iter().find(|class| class.name == register.class).map_or(1, |class| class.channels.len());
@@ -484,7 +484,7 @@ fn event_number(debugger: &Debugger, register: Register) -> u32 {
 }
 
 /// A condition as it is written.
-fn condition_of(debugger: &Debugger, text: &str) -> Result<Condition, String> {
+pub(super) fn condition_of(debugger: &Debugger, text: &str) -> Result<Condition, String> {
     let found = Relation::ALL
         .iter()
         .filter_map(|(spelling, relation)| text.find(spelling).map(|at| (at, *spelling, *relation)));
@@ -595,18 +595,11 @@ pub fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String 
 fn all_registers(debugger: &Debugger) -> String {
     let (group, lane) = (debugger.group(), debugger.lane());
     let mut lines = format!("lane {}, registers that are not 0:\n", lane.0);
-    for class in debugger.stepping().registers() {
-        for number in 0..class.count {
-            for channel in 0..class.channels.len().max(1) {
-                let register = Register { class: class.name, number, channel };
-                let Some(values) = debugger.stepping().read(group, register) else { continue };
-                let Some(value) = values.get(lane.index()).filter(|value| **value != 0) else { continue };
-                let name = match class.channels.get(channel..=channel) {
-                    Some(channel) => format!("{}{number}.{channel}", class.name),
-                    None => format!("{}{number}", class.name),
-                };
-                let _ = writeln!(lines, "{name:<10} {}", shown(*value));
-            }
+    for (name, register) in debugger.register_names() {
+        let value =
+            debugger.stepping().read(group, register).and_then(|values| values.get(lane.index()).copied());
+        if let Some(value) = value.filter(|value| *value != 0) {
+            let _ = writeln!(lines, "{name:<10} {}", shown(value));
         }
     }
     lines

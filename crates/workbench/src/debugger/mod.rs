@@ -5,6 +5,7 @@
 //! gives the state of any step again.
 
 pub mod command;
+pub mod dap;
 pub mod stop;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -191,16 +192,28 @@ impl Debugger {
             for row in view.stack() {
                 (row.kind, row.pc, row.mask.map(|mask| mask.0), row.count).hash(&mut hasher);
             }
-            for class in self.stepping.registers() {
-                for number in 0..class.count {
-                    for channel in 0..class.channels.len().max(1) {
-                        let register = Register { class: class.name, number, channel };
-                        self.stepping.read(group, register).hash(&mut hasher);
-                    }
-                }
+            for (_, register) in self.register_names() {
+                self.stepping.read(group, register).hash(&mut hasher);
             }
         }
         hasher.finish()
+    }
+
+    /// Every register of the machine with its name: `R1.x`, `$r5`.
+    pub fn register_names(&self) -> Vec<(String, Register)> {
+        let mut names = Vec::new();
+        for class in self.stepping.registers() {
+            for number in 0..class.count {
+                for channel in 0..class.channels.len().max(1) {
+                    let name = match class.channels.get(channel..=channel) {
+                        Some(channel) => format!("{}{number}.{channel}", class.name),
+                        None => format!("{}{number}", class.name),
+                    };
+                    names.push((name, Register { class: class.name, number, channel }));
+                }
+            }
+        }
+        names
     }
 
     // ---- Forward
