@@ -122,6 +122,20 @@ pub fn completions(line: &str) -> Vec<&'static str> {
     names.filter(|name| name.starts_with(line)).collect()
 }
 
+/// The answer to a command that only looks: `stack`, `registers`.
+///
+/// # Errors
+/// A command that changes something, or one with words behind it.
+pub fn look(debugger: &Debugger, line: &str) -> Result<String, CommandError> {
+    match line {
+        "stack" => Ok(stack(debugger)),
+        "registers" => Ok(all_registers(debugger)),
+        "where" => Ok(position(debugger)),
+        "groups" => Ok(groups(debugger)),
+        other => Err(CommandError::Unknown(other.to_owned(), String::new())),
+    }
+}
+
 /// Carries out a line. An empty line and one that begins with `#` do nothing.
 ///
 /// # Errors
@@ -291,26 +305,7 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
             let lane = lane(debugger, words.first())?;
             text(format!("lane {}: {}\n", lane.0, debugger.why(lane)))
         }
-        "stack" => {
-            let mut lines = String::new();
-            for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
-                let _ = write!(lines, "{depth:>3}  {}", row.kind);
-                if let Some(pc) = row.pc {
-                    let _ = write!(lines, "  to {}", debugger.spelled(pc));
-                }
-                if let Some(mask) = row.mask {
-                    let _ = write!(lines, "  lanes {mask}");
-                }
-                if let Some(count) = row.count {
-                    let _ = write!(lines, "  count {count}");
-                }
-                lines.push('\n');
-            }
-            if lines.is_empty() {
-                lines.push_str("the stack is empty\n");
-            }
-            text(lines)
-        }
+        "stack" => text(stack(debugger)),
         "registers" => {
             let mut lines = String::new();
             for word in &words {
@@ -549,6 +544,28 @@ fn position(debugger: &Debugger) -> String {
 
 fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The machine's own stack of the group, innermost first.
+fn stack(debugger: &Debugger) -> String {
+    let mut lines = String::new();
+    for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
+        let _ = write!(lines, "{depth:>3}  {}", row.kind);
+        if let Some(pc) = row.pc {
+            let _ = write!(lines, "  to {}", debugger.spelled(pc));
+        }
+        if let Some(mask) = row.mask {
+            let _ = write!(lines, "  lanes {mask}");
+        }
+        if let Some(count) = row.count {
+            let _ = write!(lines, "  count {count}");
+        }
+        lines.push('\n');
+    }
+    if lines.is_empty() {
+        lines.push_str("the stack is empty\n");
+    }
+    lines
 }
 
 /// The groups that run, and where each is.
