@@ -1,5 +1,6 @@
 //! What can be wrong with a file, or with a program that is to be written.
 
+use reconverge_isa::Image;
 use thiserror::Error;
 
 /// Why a file could not be read or written.
@@ -192,4 +193,31 @@ pub(crate) fn quoted(text: &str) -> String {
 /// A number of things, with the right form of the word.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Members of a container that could not be read. A member that cannot be read does not hide the others.
+#[derive(Default)]
+pub(crate) struct Unread {
+    errors: Vec<Error>,
+}
+
+impl Unread {
+    pub(crate) fn push(&mut self, error: Error) {
+        self.errors.push(error);
+    }
+
+    /// Names each in the image's notes. An image without programs is an error: that of the first member, or `none` of
+    /// a container whose members are all something else.
+    pub(crate) fn settle(self, image: &mut Image, none: impl FnOnce() -> Error) -> Result<(), Error> {
+        if image.programs.is_empty() {
+            return Err(self.errors.into_iter().next().unwrap_or_else(none));
+        }
+        const SHOWN: usize = 50;
+        let notes = self.errors.iter().take(SHOWN).map(|error| format!("passed over: {error}"));
+        image.notes.extend(notes);
+        if let Some(more) = self.errors.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            image.notes.push(format!("{more} more that cannot be read were passed over"));
+        }
+        Ok(())
+    }
 }
