@@ -198,12 +198,25 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 /// Members of a container that could not be read. A member that cannot be read does not hide the others.
 #[derive(Default)]
 pub(crate) struct Unread {
+    /// The first ones.
     errors: Vec<Error>,
+    count: usize,
 }
+
+/// Members that cannot be read and are named; more are counted.
+const MOST_NAMED: usize = 50;
 
 impl Unread {
     pub(crate) fn push(&mut self, error: Error) {
-        self.errors.push(error);
+        self.count += 1;
+        if self.errors.len() < MOST_NAMED {
+            self.errors.push(error);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
     /// Names each in the image's notes. An image without programs is an error: that of the first member, or `none` of
@@ -212,10 +225,9 @@ impl Unread {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or_else(none));
         }
-        const SHOWN: usize = 50;
-        let notes = self.errors.iter().take(SHOWN).map(|error| format!("passed over: {error}"));
-        image.notes.extend(notes);
-        if let Some(more) = self.errors.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let more = self.count - self.errors.len();
+        image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));
+        if more > 0 {
             image.notes.push(format!("{more} more that cannot be read were passed over"));
         }
         Ok(())

@@ -13,10 +13,10 @@ use reconverge_isa::Image;
 
 use crate::bytes::Bytes;
 use crate::error::{Unread, counted};
-use crate::{Error, Format, cubin_elf, cubin_text, merge};
+use crate::{Error, Format, Hints, cubin_elf, cubin_text, merge};
 
 const WRAPPER: u32 = 0x4662_43b1;
-const HEADER: u32 = 0xba55_ed50;
+pub(crate) const HEADER: u32 = 0xba55_ed50;
 const OLD: u32 = 0x1ee5_5a01;
 /// Flags of a member that is compressed, one a method.
 const COMPRESSED: u64 = 0x3000;
@@ -26,6 +26,14 @@ const MEMBER_BYTES: u32 = 0x40;
 /// Whether the magic number is a fat binary's.
 pub(crate) fn starts_like(bytes: &[u8]) -> bool {
     Bytes(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
+}
+
+/// The length that the header states, where it is one.
+pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
+    let file = Bytes(bytes);
+    let header = file.u16("", 6).ok().filter(|header| *header >= 16)?;
+    let members = file.u64("", 8).ok()?;
+    usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
 /// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged ones)
@@ -149,7 +157,7 @@ fn member(
                     .notes
                     .push(format!("{name}: the cubin itself says {}", loaded.chip.as_deref().unwrap_or("")));
             }
-            merge(image, &name, loaded, |place| place.shift(start as usize));
+            merge(image, &Hints::default(), &name, loaded, |place| place.shift(start as usize));
         }
         other => image.notes.push(format!("{name}: kind {other} has no known meaning and was passed over")),
     }
