@@ -12,6 +12,7 @@ use reconverge_workbench::{Known, Opened};
 
 use crate::launch::Beside;
 use crate::modes::{Trouble, in_modes};
+use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, Folder, ReadError, Settings, Verdict};
 
 /// A manifest and its program.
@@ -57,6 +58,11 @@ impl ManifestCase {
             }
             result.findings.into_iter().next().map_or(Ok(()), |finding| Err(Trouble::Finding(finding)))
         })
+    }
+
+    /// The program's file; the launches of a manifest share memory, so that none stands alone.
+    pub(crate) fn open(&self) -> OpenedCase {
+        OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }
 
     pub(crate) fn run(&self, options: &Options) -> Result<RunResult, Error> {

@@ -8,7 +8,7 @@ use reconverge_container::{bin, hex};
 use reconverge_workbench::Opened;
 use reconverge_workbench::open::OpenError;
 
-use crate::messages::{SourceErrors, note, render};
+use crate::messages::{SourceErrors, note, warn};
 use crate::{Answer, TargetArgs, files};
 
 /// Assemble a text
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let name = args.file.display().to_string();
     let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
         Ok(opened) => opened,
-        Err(OpenError::Source(errors)) => return Err(SourceErrors(render(&name, &text, &errors)).into()),
+        Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
         Err(error) => bail!("{name}: {error}"),
     };
-    eprint!("{}", render(&name, &text, &opened.warnings));
+    warn(&args.file, &text, &opened.warnings);
     let Opened { target, image, .. } = opened;
     let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
     let format = args.format.unwrap_or_else(|| by_name(&args.output));

@@ -23,7 +23,7 @@ use crate::{Answer, EngineArgs};
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Only this machine
-    #[arg(long, value_name = "MACHINE")]
+    #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
     isa: Option<Isa>,
     /// Only this kernel
     #[arg(long, value_parser = ["mandel", "collatz"])]
@@ -41,7 +41,7 @@ pub(crate) struct Bench {
     trace: bool,
     /// One JSON object on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// What a kernel took.
@@ -120,7 +120,7 @@ fn no_result(args: &Bench, kernel: &Kernel, error: anyhow::Error) -> Result<Answ
     if args.json {
         say!("{}", serde_json::json!({ kind: error.to_string() }));
     }
-    eprintln!("{} {}: {error}", kernel.isa, kernel.name);
+    tell!("{} {}: {error}", kernel.isa, kernel.name);
     Ok(Answer::No)
 }
 

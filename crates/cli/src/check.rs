@@ -15,7 +15,7 @@ use reconverge_isa::Isa;
 use reconverge_simt::{Mode, Shares};
 use regex::Regex;
 
-use crate::messages::note;
+use crate::messages::{counted, note, quiet};
 use crate::{Answer, EngineArgs, builtin, files};
 
 /// Run test cases and compare; without a path, the built-in corpus of all machines
@@ -26,7 +26,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     engine: EngineArgs,
     /// Threads; as many as there are processors when absent
-    #[arg(long, value_name = "N")]
+    #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
     /// Only cases whose name matches
     #[arg(long, value_name = "REGEX")]
@@ -38,14 +38,14 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Only strict or only lenient mode; both when absent, a strict trap being a finding
-    #[arg(long, value_name = "MODE", value_parser = crate::mode)]
+    #[arg(long, value_name = "MODE", value_parser = crate::mode())]
     mode: Option<Mode>,
     /// The machine of bare words, where nothing else states it
-    #[arg(long, value_name = "MACHINE")]
+    #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
     isa: Option<Isa>,
     /// One JSON object on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 pub(crate) fn run(args: &Check) -> Result<Answer> {
@@ -106,33 +106,28 @@ fn print(summary: &Summary, shares: &Shares) {
         say!("skipped  {}: {}", outcome.file, outcome.why);
     }
     for outcome in &summary.findings {
-        say!("finding  {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("finding  {}: {}", outcome.place(), outcome.why);
     }
     for outcome in &summary.failures {
-        say!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("FAILED   {}: {}", outcome.place(), outcome.why);
     }
     say!(
         "{}: {} passed, {} failed, {} unsupported, {} skipped; {}",
-        counted(summary.cases, "case"),
+        counted(summary.cases as u64, "case"),
         summary.passed,
         summary.failed,
         summary.unsupported,
         summary.skipped,
-        counted(summary.findings.len(), "strict finding")
+        counted(summary.findings.len() as u64, "strict finding")
     );
     if shares.total() > 0 {
         say!("the fast engine ran {shares}");
     }
 }
 
-/// `1 case`, `2 cases`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// A bar on a terminal, after a second; nothing elsewhere.
 fn progress(cases: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
+    let target = if std::io::stderr().is_terminal() && !quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()

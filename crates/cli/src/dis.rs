@@ -30,7 +30,7 @@ pub(crate) struct Dis {
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
-    let style = Style { hex: args.hex, structure: args.structure };
+    let style = Style { hex: args.hex, structure: args.structure, notes: true };
     let mut image = opened.image;
     if let Some(kernel) = &args.kernel {
         let program =

@@ -13,7 +13,7 @@ pub(crate) struct Explain {
     words: Vec<String>,
     /// One JSON object on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }

@@ -1,6 +1,6 @@
 //! Reading and writing files; `-` is standard input or output.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
@@ -9,7 +9,7 @@ use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, open};
 
 use crate::TargetArgs;
-use crate::messages::{SourceErrors, note, render};
+use crate::messages::{SourceErrors, answer_bytes, note, warn};
 
 /// The bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
@@ -24,7 +24,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 /// Writes a file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
-        return std::io::stdout().write_all(bytes).context("standard output");
+        answer_bytes(bytes);
+        return Ok(());
     }
     std::fs::write(path, bytes).with_context(|| path.display().to_string())
 }
@@ -36,14 +37,12 @@ pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
     match open(&bytes, is_source(&name), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
-            if !opened.warnings.is_empty() {
-                eprint!("{}", render(&name, &String::from_utf8_lossy(&bytes), &opened.warnings));
-            }
+            warn(path, &String::from_utf8_lossy(&bytes), &opened.warnings);
             Ok(opened)
         }
         Err(OpenError::Source(errors)) => {
             let text = String::from_utf8_lossy(&bytes);
-            Err(SourceErrors(render(&name, &text, &errors)).into())
+            Err(SourceErrors::new(&name, &text, &errors).into())
         }
         Err(error) => Err(anyhow!(error).context(name)),
     }

@@ -2,6 +2,9 @@
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, the program trapped); 2 the input or the usage is wrong.
 
+// What these write panics where the stream is closed: `say!` and `tell!` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 /// `println!` for answers: a reader that has gone away (a pager, `head`) ends the program quietly.
 macro_rules! say {
     ($($text:tt)*) => { crate::messages::answer(format_args!("{}\n", format_args!($($text)*))) };
@@ -12,6 +15,11 @@ macro_rules! say_part {
     ($($text:tt)*) => { crate::messages::answer(format_args!($($text)*)) };
 }
 
+/// `eprintln!` for messages: it neither panics nor changes how the program ends where nothing can be written.
+macro_rules! tell {
+    ($($text:tt)*) => { crate::messages::tell(format_args!("{}\n", format_args!($($text)*))) };
+}
+
 mod asm;
 mod bench;
 mod builtin;
@@ -19,12 +27,14 @@ mod check;
 mod dis;
 mod explain;
 mod files;
+mod man;
 mod messages;
 mod run;
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_simt::{Engine, Level, Mode, Options};
@@ -37,6 +47,12 @@ use reconverge_workbench::{Known, Target};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// When messages are coloured; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    color: ColorChoice,
+    /// No notes, warnings and progress
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand)]
@@ -53,19 +69,36 @@ enum Command {
     Check(check::Check),
     /// Run the two divergent kernels and time them
     Bench(bench::Bench),
+    /// Print the completions of a shell
+    Completions(man::Completions),
+    /// Print the manual page, or write the pages of all commands into a folder
+    Man(man::Man),
+}
+
+impl Command {
+    /// Whether the answer is one JSON object.
+    fn as_json(&self) -> bool {
+        match self {
+            Command::Explain(args) => args.json,
+            Command::Run(args) => args.json,
+            Command::Check(args) => args.json,
+            Command::Bench(args) => args.json,
+            Command::Dis(_) | Command::Asm(_) | Command::Completions(_) | Command::Man(_) => false,
+        }
+    }
 }
 
 /// What the input may not state itself.
 #[derive(Args, Clone, Debug, Default)]
 struct TargetArgs {
-    /// The machine: r500, r700 or tesla
-    #[arg(long, value_name = "MACHINE")]
+    /// The machine
+    #[arg(long, value_name = "MACHINE", value_parser = isa())]
     isa: Option<Isa>,
     /// The chip, for instance R580, RV770, GT200 or sm_13
     #[arg(long, value_name = "NAME")]
     chip: Option<String>,
-    /// The program type, where it decides what words mean (tesla): compute, vertex, geometry or fragment
-    #[arg(long, value_name = "TYPE")]
+    /// The program type, where it decides what words mean
+    #[arg(long, value_name = "TYPE", value_parser = stage())]
     stage: Option<Stage>,
 }
 
@@ -85,11 +118,11 @@ impl TargetArgs {
 #[derive(Args)]
 struct EngineArgs {
     /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
-    #[arg(long, value_parser = engine)]
+    #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
-    /// What the fast engine computes with: baseline, avx2 or avx512; the most that this processor has when absent.
-    /// Results do not depend on it
-    #[arg(long, value_parser = level)]
+    /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
+    /// depend on it
+    #[arg(long, value_parser = level())]
     level: Option<Level>,
 }
 
@@ -100,22 +133,35 @@ impl EngineArgs {
     }
 }
 
-/// The engine of a name.
-fn engine(name: &str) -> Result<Engine, String> {
-    let names = Engine::ALL.map(Engine::name).join(", ");
-    Engine::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
+/// An argument that is one of some names, which help texts and completions list.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    values: Vec<T>,
+    name: fn(&T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(values.iter().map(name));
+    names
+        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
 }
 
-/// The mode of a name.
-fn mode(name: &str) -> Result<Mode, String> {
-    let names = Mode::ALL.map(Mode::name).join(", ");
-    Mode::from_name(name).ok_or_else(|| format!("one of {names} fits here"))
+fn isa() -> impl TypedValueParser<Value = Isa> {
+    one_of(Isa::ALL.to_vec(), |isa| isa.name())
 }
 
-/// The level of a name.
-fn level(name: &str) -> Result<Level, String> {
-    let names = Level::available().into_iter().map(Level::name).collect::<Vec<_>>().join(", ");
-    Level::from_name(name).ok_or_else(|| format!("this processor has {names}"))
+fn stage() -> impl TypedValueParser<Value = Stage> {
+    one_of(Stage::ALL.to_vec(), |stage| stage.name())
+}
+
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    one_of(Engine::ALL.to_vec(), |engine| engine.name())
+}
+
+/// Of the levels, those that this processor has.
+fn level() -> impl TypedValueParser<Value = Level> {
+    one_of(Level::available(), |level| level.name())
+}
+
+fn mode() -> impl TypedValueParser<Value = Mode> {
+    one_of(Mode::ALL.to_vec(), |mode| mode.name())
 }
 
 /// The container formats, for help texts.
@@ -147,9 +193,23 @@ fn main() -> ExitCode {
             // Help and version are answers, anything else is wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
+            if code == 2 && std::env::args().any(|argument| argument == "--json") {
+                let text = error.to_string();
+                say!("{}", serde_json::json!({ "error": text.trim_start_matches("error: ").trim_end() }));
+            }
             return ExitCode::from(code);
         }
     };
+    match cli.color {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+    if cli.quiet {
+        messages::be_quiet();
+    }
+    let as_json = cli.command.as_json();
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),
@@ -157,12 +217,14 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => man::completions(&args),
+        Command::Man(args) => man::run(&args),
     };
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            messages::error(&error);
+            messages::error(&error, as_json);
             ExitCode::from(2)
         }
     }

@@ -1,65 +1,185 @@
-//! Messages for people, on standard error.
+//! Messages for people, on standard error, and answers, on standard output.
 
-use std::fmt::Write;
-use std::io::{IsTerminal, Write as _};
+use std::fmt::{self, Write as _};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
 use reconverge_isa::source::{self, Diagnostic};
+use serde_json::{Value, json};
 
-/// Errors of an assembler source, already rendered with the lines they are about.
+/// Whether notes, warnings and progress are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes, warnings and progress from now on.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes, warnings and progress are left out.
+pub(crate) fn quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Errors of an assembler source with the lines they are about.
 #[derive(Debug)]
-pub(crate) struct SourceErrors(pub(crate) String);
+pub(crate) struct SourceErrors {
+    rendered: String,
+    json: Vec<Value>,
+}
 
-impl std::fmt::Display for SourceErrors {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.trim_end())
+impl SourceErrors {
+    pub(crate) fn new(path: &str, text: &str, diagnostics: &[Diagnostic]) -> SourceErrors {
+        let of = |diagnostic: &Diagnostic| {
+            let (line, column) = diagnostic.span.line_column(text);
+            json!({"message": diagnostic.message, "line": line, "column": column, "help": diagnostic.help})
+        };
+        let json = diagnostics.iter().take(SHOWN).map(of).collect();
+        SourceErrors { rendered: render(path, text, diagnostics), json }
+    }
+}
+
+impl fmt::Display for SourceErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.rendered.trim_end())
     }
 }
 
 impl std::error::Error for SourceErrors {}
 
-/// Prints why a command could not do its work.
-pub(crate) fn error(error: &Error) {
-    match error.downcast_ref::<SourceErrors>() {
-        Some(errors) => eprintln!("{errors}"),
-        None => eprintln!("error: {error:#}"),
+/// Writes to standard error, without colours where none are wanted. A standard error that cannot be written is no
+/// reason to end differently.
+pub(crate) fn tell(text: fmt::Arguments<'_>) {
+    let _ = anstream::stderr().write_fmt(text);
+}
+
+/// Says why a command could not do its work: on standard error, and where the answer would be JSON as an object on
+/// standard output.
+pub(crate) fn error(error: &Error, as_json: bool) {
+    let source = error.downcast_ref::<SourceErrors>();
+    match source {
+        Some(errors) => tell!("{errors}"),
+        None => tell!("error: {error:#}"),
+    }
+    if as_json {
+        let plain = match source {
+            Some(errors) => anstream::adapter::strip_str(&errors.to_string()).to_string(),
+            None => format!("{error:#}"),
+        };
+        let mut object = json!({ "error": plain });
+        if let Some(errors) = source {
+            object["diagnostics"] = errors.json.clone().into();
+        }
+        say!("{object}");
     }
 }
 
 /// Writes to standard output. A reader that has gone away wants no more: that is no error.
-pub(crate) fn answer(text: std::fmt::Arguments<'_>) {
-    if let Err(error) = std::io::stdout().write_fmt(text) {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
+pub(crate) fn answer(text: fmt::Arguments<'_>) {
+    written(std::io::stdout().write_fmt(text));
+}
+
+/// Writes bytes to standard output, as [`answer`] does text.
+pub(crate) fn answer_bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    written(out.write_all(bytes).and_then(|()| out.flush()));
+}
+
+fn written(result: std::io::Result<()>) {
+    if let Err(error) = result {
+        if error.kind() == ErrorKind::BrokenPipe {
             std::process::exit(0);
         }
-        eprintln!("error: standard output: {error}");
+        tell!("error: standard output: {error}");
         std::process::exit(2);
     }
 }
 
-/// Prints something that a person should know and that stops nothing.
+/// Says something that a person should know and that stops nothing.
 pub(crate) fn note(text: &str) {
-    eprintln!("note: {text}");
+    if !quiet() {
+        tell!("note: {text}");
+    }
 }
 
-/// Diagnostics with the lines they are about.
-pub(crate) fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
-    let renderer = if std::io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };
+/// Shows warnings with the lines they are about.
+pub(crate) fn warn(path: &Path, text: &str, warnings: &[Diagnostic]) {
+    if !quiet() && !warnings.is_empty() {
+        tell(format_args!("{}", render(&path.display().to_string(), text, warnings)));
+    }
+}
+
+/// `1 case`, `2 cases`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How many diagnostics are shown.
+const SHOWN: usize = 50;
+
+/// Diagnostics with the lines they are about. The renderer gets these lines only: it walks all that it gets, for each
+/// diagnostic.
+fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
+    let renderer = Renderer::styled();
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
+    let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
     let mut out = String::new();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(SHOWN) {
         let level = match diagnostic.level {
             source::Level::Error => Level::ERROR,
             source::Level::Warning => Level::WARNING,
         };
-        let span = diagnostic.span.start.min(text.len())..diagnostic.span.end.min(text.len());
-        let annotation = AnnotationKind::Primary.span(span).label(&diagnostic.label);
-        let snippet = Snippet::source(text).path(path).annotation(annotation);
+        let (start, end) = (diagnostic.span.start.min(text.len()), diagnostic.span.end.min(text.len()));
+        let (first, last) = (line_of(start), line_of(end.max(start)));
+        let from = starts[first];
+        let to = starts.get(last + 1).copied().unwrap_or(text.len());
+        let annotation =
+            AnnotationKind::Primary.span(start - from..end.max(start) - from).label(&diagnostic.label);
+        let snippet =
+            Snippet::source(&text[from..to]).line_start(first + 1).path(path).annotation(annotation);
         let mut group = level.primary_title(&diagnostic.message).element(snippet);
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help));
         }
         let _ = writeln!(out, "{}", renderer.render(&[group]));
     }
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(out, "{} more of {} in {path}", more, diagnostics.len());
+    }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::Span;
+
+    use super::*;
+
+    #[test]
+    fn fifty_diagnostics_are_shown_and_the_rest_is_counted() {
+        let text = "bad line\n".repeat(2_000);
+        let errors: Vec<Diagnostic> =
+            (0..2_000).map(|line| Diagnostic::error(Span::new(line * 9, line * 9 + 3), "unknown")).collect();
+        let rendered = anstream::adapter::strip_str(&render("a.s", &text, &errors)).to_string();
+        assert_eq!(rendered.matches("error: unknown").count(), 50);
+        assert!(rendered.contains(" --> a.s:50:1\n   |\n50 | bad line\n   | ^^^\n"), "{rendered}");
+        assert!(rendered.ends_with("1950 more of 2000 in a.s\n"), "{rendered}");
+    }
+
+    /// A place at the end of a text without a newline, one beyond it, and one over two lines.
+    #[test]
+    fn any_place_can_be_shown() {
+        for (start, end) in [(3, 3), (7, 9), (0, 4), (2, 3)] {
+            let rendered = render("a.s", "ab\ncd", &[Diagnostic::error(Span::new(start, end), "wrong")]);
+            assert!(rendered.contains("a.s:"), "{rendered}");
+        }
+    }
+
+    #[test]
+    fn messages_count_properly() {
+        assert_eq!((counted(1, "case"), counted(0, "case")), ("1 case".into(), "0 cases".into()));
+    }
 }

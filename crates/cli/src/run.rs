@@ -70,7 +70,7 @@ pub(crate) struct Run {
     #[arg(long)]
     uncached: bool,
     /// strict: undefined behaviour traps; lenient: it does what is recommended
-    #[arg(long, value_name = "MODE", value_parser = crate::mode)]
+    #[arg(long, value_name = "MODE", value_parser = crate::mode())]
     mode: Option<Mode>,
     /// Lanes that share a program counter (r500)
     #[arg(long, value_name = "N")]
@@ -85,7 +85,7 @@ pub(crate) struct Run {
     output: Vec<String>,
     /// One JSON object on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
@@ -130,7 +130,7 @@ fn no_result(args: &Run, error: &Error) -> Answer {
         let kind = if matches!(error, Error::Differ(_)) { "differ" } else { "trap" };
         say!("{}", serde_json::json!({ kind: error.to_string() }));
     }
-    eprintln!("{}: {error}", args.file.display());
+    tell!("{}: {error}", args.file.display());
     Answer::No
 }
 
@@ -308,7 +308,7 @@ fn print(args: &Run, result: &RunResult) -> Result<()> {
         note(&format!("{}: strict finding: {finding}", args.file.display()));
     }
     for mismatch in &result.mismatches {
-        eprintln!("{}: {mismatch}", args.file.display());
+        tell!("{}: {mismatch}", args.file.display());
     }
     Ok(())
 }

@@ -50,7 +50,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     };
     let mut image =
         Image { format: format.name(), isa: Some(Isa::Tesla), chip: Some(chip.clone()), ..Image::default() };
-    let mut module = Module { chip: Some(chip), ..Module::default() };
+    let pointer_bytes = Some(if elf.wide { 8 } else { 4 });
+    let mut module = Module { chip: Some(chip), pointer_bytes, ..Module::default() };
     let mut kernels: HashMap<&str, usize> = HashMap::new();
     for section in &elf.sections {
         let Some(name) = section.name.strip_prefix(".text.") else { continue };
@@ -195,7 +196,7 @@ fn attributes(
     };
     let data = Bytes(section.data);
     let mut at = 0;
-    let mut unknown = Vec::new();
+    let (mut unknown, mut offsets) = (Vec::new(), Vec::new());
     while at < section.data.len() as u64 {
         let format = data.u8(RECORD, at).map_err(shifted)?;
         let attribute = data.u8(RECORD, at + 1).map_err(shifted)?;
@@ -224,7 +225,7 @@ fn attributes(
             }
         };
         let known = match &mut program {
-            Some(program) => attribute_of_kernel(elf, program, attribute, value, start)?,
+            Some(program) => attribute_of_kernel(elf, program, attribute, value, start, &mut offsets)?,
             None => false,
         };
         if !known && unknown.len() < 32 && !unknown.contains(&attribute) {
@@ -232,6 +233,12 @@ fn attributes(
         }
     }
     if let Some(program) = program {
+        if program.params.is_empty() && !offsets.is_empty() {
+            program.params = parameters_of_offsets(offsets, program.resources.param_bytes);
+            if program.params.is_empty() {
+                notes.push(format!("{}: parameter offsets without sizes were passed over", section.name));
+            }
+        }
         program.params.sort_by_key(|param| param.offset);
     }
     if !unknown.is_empty() {
@@ -241,6 +248,20 @@ fn attributes(
     Ok(())
 }
 
+/// Parameters of which a file states the offsets and the size of all: each ends where the next begins, so that the
+/// padding between two counts for the first. Empty where the numbers do not say where the last one ends.
+fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
+    offsets.sort_unstable();
+    let ends = offsets.iter().copied().skip(1).chain(all);
+    let params: Vec<Param> = offsets
+        .iter()
+        .zip(ends)
+        .filter(|(offset, end)| end > *offset)
+        .map(|(&offset, end)| Param { name: None, offset, bytes: end - offset })
+        .collect();
+    if params.len() == offsets.len() { params } else { Vec::new() }
+}
+
 /// Takes one attribute into the program; says whether it was understood.
 fn attribute_of_kernel(
     elf: &Elf<'_>,
@@ -248,6 +269,7 @@ fn attribute_of_kernel(
     attribute: u8,
     value: &[u8],
     at: u64,
+    offsets: &mut Vec<u32>,
 ) -> Result<bool, Error> {
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
@@ -272,8 +294,16 @@ fn attribute_of_kernel(
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
             Ok(true)
         }
-        // EIATTR_SMEM_PARAM_OFFSETS says again what KPARAM_INFO says.
-        0x0b => Ok(true),
+        // EIATTR_SMEM_PARAM_OFFSETS: a word each, its low half the offset. Tools of CUDA 3.0 and 3.1 write nothing else
+        // about parameters; later ones say the same in KPARAM_INFO. See `parameters_of_offsets`.
+        0x0b => {
+            if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
+            {
+                return Ok(false);
+            }
+            offsets.clone_from(&words);
+            Ok(true)
+        }
         // EIATTR_KPARAM_INFO: -1 or 0, index (16 bits) and offset (16 bits), size << 18 | flags.
         0x17 => {
             let [_, place, size] = words[..] else { return Ok(false) };

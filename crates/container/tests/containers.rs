@@ -327,3 +327,38 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+/// A cubin whose attributes say nothing about parameters but their offsets.
+fn with_offsets_only(wide: bool, offsets: &[u32], size: Option<u32>) -> Image {
+    let mut elf = cubin(wide);
+    let mut info = Vec::new();
+    info.extend([4, 0x0b]);
+    info.extend((4 * offsets.len() as u16).to_le_bytes());
+    info.extend(words(offsets));
+    if let Some(size) = size {
+        info.extend([3, 0x18]);
+        info.extend((size as u16).to_le_bytes());
+    }
+    let section = elf.sections.iter_mut().find(|section| section.name == ".nv.info.k").unwrap();
+    section.data = info;
+    read(&elf.build())
+}
+
+#[test]
+fn parameter_offsets_alone_give_the_parameters() {
+    let image = with_offsets_only(true, &[0, 8, 0x10, 0x14], Some(0x18));
+    let params = &image.programs[0].params;
+    let found: Vec<_> = params.iter().map(|param| (param.offset, param.bytes)).collect();
+    assert_eq!(found, [(0, 8), (8, 8), (0x10, 4), (0x14, 4)]);
+    assert!(image.notes.is_empty(), "{:?}", image.notes);
+    let image = with_offsets_only(true, &[0, 8], None);
+    assert!(image.programs[0].params.is_empty());
+    assert!(image.notes[0].contains("offsets without sizes"), "{:?}", image.notes);
+}
+
+#[test]
+fn the_class_of_an_elf_cubin_says_how_wide_pointers_are() {
+    for (wide, bytes) in [(false, 4), (true, 8)] {
+        assert_eq!(read(&cubin(wide).build()).modules[0].pointer_bytes, Some(bytes));
+    }
+}

@@ -337,6 +337,8 @@ pub struct Module {
     pub chip: Option<String>,
     /// `abiversion` of a text cubin.
     pub abi_version: Option<u32>,
+    /// Bytes of a pointer in the parameter area (the class of an ELF cubin), if the container gives it.
+    pub pointer_bytes: Option<u32>,
     /// Constants that all its programs see.
     pub constants: Vec<ConstantBlock>,
     /// Textures declared for all its programs.

@@ -24,7 +24,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     let kernel = find(isa, "mandel").ok_or("every machine has it")?;
     let opened = kernel.open()?;
     let program = &opened.image.programs[0];
-    let style = Style { structure: true, hex: false };
+    let style = Style { structure: true, ..Default::default() };
     let lines = machine(isa).disassemble(&opened.target, program, style)?.lines(&program.words);
     let line = |pc: u32| lines.iter().find(|line| line.address == Some(pc)).map_or("", |line| &line.text);
 

@@ -9,6 +9,8 @@ pub struct Style {
     pub hex: bool,
     /// Indents and labels flow constructs.
     pub structure: bool,
+    /// Comments behind instructions: names of what they use, values of constants, built-ins. (Tesla)
+    pub notes: bool,
 }
 
 /// A disassembled program.

@@ -61,7 +61,7 @@ fn a_listing_has_its_instructions_as_data() {
         let known = Known { isa: Some(isa), ..Known::default() };
         let Ok(opened) = open(source.as_bytes(), true, &known) else { panic!("{isa}") };
         let words = &opened.image.programs[0].words;
-        let style = reconverge_workbench::Style { structure: true, hex: false };
+        let style = reconverge_workbench::Style { structure: true, ..Default::default() };
         let listing = opened.target.machine().disassemble(&opened.target, &opened.image.programs[0], style);
         let listing = listing.expect("a listing");
         let lines = listing.lines(words);

@@ -41,7 +41,7 @@ impl Machine for R500 {
     }
 
     fn disassemble(&self, _: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure } = style;
+        let Style { hex, structure, .. } = style;
         let mut marks = Vec::new();
         let text = text::disassemble_marked(program, text::Listing { hex, structure }, &mut marks);
         Ok(Listing { text, marks })

@@ -45,7 +45,7 @@ impl Machine for R700 {
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure } = style;
+        let Style { hex, structure, .. } = style;
         let mut text = directives(program);
         let options = text::Options { hex, structure };
         let mut printed = text::disassemble(&program.words, chip(target), options);

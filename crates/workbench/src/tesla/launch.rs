@@ -304,7 +304,8 @@ impl Launch {
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
         let mut next = FIRST_ADDRESS;
-        let mut placed = parameters(self, program, &mut compute, &mut next, files)?;
+        let pointer = image.module_of(program).and_then(|module| module.pointer_bytes);
+        let mut placed = parameters(self, program, pointer, &mut compute, &mut next, files)?;
         if let Some(module) = image.module_of(program) {
             for (name, address) in compute.load_module(module, next).map_err(impossible)? {
                 let bytes = compute.memory.at(address).map_or(0, |buffer| buffer.bytes.len());
@@ -321,6 +322,7 @@ impl Launch {
 fn parameters(
     file: &Launch,
     program: &Program,
+    pointer: Option<u32>,
     compute: &mut Compute,
     next: &mut u32,
     files: &dyn Files,
@@ -341,7 +343,8 @@ fn parameters(
             (Some(values), None) => {
                 let array = values.load_plain(&what, files)?;
                 let address = param.address.unwrap_or(*next);
-                let size = match declared.map_or(file.pointer_bytes.unwrap_or(4), |declared| declared.bytes) {
+                let pointer = file.pointer_bytes.or(pointer).unwrap_or(4);
+                let size = match declared.map_or(pointer, |declared| declared.bytes) {
                     size @ (4 | 8) => size as usize,
                     other => {
                         return Err(Error::Machine(format!(

@@ -1,6 +1,7 @@
 //! NVIDIA Tesla behind the workbench's interface: text here, launches in [`mod@launch`].
 
 pub mod launch;
+pub mod names;
 
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ impl Machine for Tesla {
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure } = style;
+        let Style { hex, structure, .. } = style;
         let listing = text::Listing { hex, structure, labels: true };
         let mut marks = Vec::new();
         let stage = stage(target, program)?;

@@ -1,0 +1,225 @@
+//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them) and the parameter types that they state.
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+use crate::array::Dtype;
+
+/// The type of a kernel's parameter, as far as its mangled name states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// An address; with the element type of what it points to, where that is one number or a vector of one type.
+    Pointer(Option<Dtype>),
+    /// One number.
+    Scalar(Dtype),
+    /// `long` or `unsigned long`: 4 bytes or 8, which depends on the host.
+    Long {
+        /// Whether it is signed.
+        signed: bool,
+    },
+    /// A built-in vector such as `float4`, passed by value.
+    Vector(Dtype, usize),
+    /// A structure, or something else that the name does not describe.
+    Unknown,
+}
+
+impl ParamType {
+    /// Its size in bytes; `None` where the name does not decide it. Pointers have `pointer_bytes`.
+    pub fn bytes(self, pointer_bytes: usize) -> Option<usize> {
+        match self {
+            ParamType::Pointer(_) => Some(pointer_bytes),
+            ParamType::Scalar(dtype) => Some(dtype.bytes()),
+            ParamType::Vector(dtype, count) => Some(count * dtype.bytes()),
+            ParamType::Long { .. } | ParamType::Unknown => None,
+        }
+    }
+}
+
+/// A C++ name as it stands in the source; `None` for a name that is not mangled.
+///
+/// ```
+/// use reconverge_workbench::tesla::names::demangled;
+/// assert_eq!(demangled("_Z4Fan1PfS_ii").as_deref(), Some("Fan1(float*, float*, int, int)"));
+/// assert_eq!(demangled("cuda_process"), None);
+/// ```
+pub fn demangled(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    let options = DemangleOptions::new().recursion_limit(128);
+    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+}
+
+/// The types of a kernel's parameters, in order; `None` where its name is not that of a C++ function.
+///
+/// ```
+/// use reconverge_workbench::array::Dtype;
+/// use reconverge_workbench::tesla::names::{ParamType, params_of_mangled};
+/// let float = ParamType::Pointer(Some(Dtype::F32));
+/// let int = ParamType::Scalar(Dtype::I32);
+/// assert_eq!(params_of_mangled("_Z4Fan1PfS_ii"), Some(vec![float, float, int, int]));
+/// ```
+pub fn params_of_mangled(name: &str) -> Option<Vec<ParamType>> {
+    let text = demangled(name)?;
+    let list = parameter_list(&text)?;
+    Some(split(list).into_iter().map(param_type).collect())
+}
+
+/// What is between the last brackets at the end of a function: `f<int>(float*)` gives `float*`.
+fn parameter_list(text: &str) -> Option<&str> {
+    let inside = text.strip_suffix(')')?;
+    let mut depth = 0;
+    for (at, byte) in inside.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' if depth == 0 => return Some(&inside[at + 1..]),
+            b'(' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parts between commas that are in no brackets; none for an empty list.
+fn split(list: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, byte) in list.bytes().enumerate() {
+        match byte {
+            b'(' | b'<' | b'[' | b'{' => depth += 1,
+            b')' | b'>' | b']' | b'}' => depth -= 1,
+            b',' if depth == 0 => {
+                parts.push(list[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = list[start..].trim();
+    if !last.is_empty() && last != "void" {
+        parts.push(last);
+    }
+    parts
+}
+
+fn param_type(text: &str) -> ParamType {
+    // Qualifiers follow what they qualify: `float const*`, `int* const`.
+    let plain = |text: &str| -> String {
+        text.split_whitespace().filter(|word| !matches!(*word, "const" | "volatile" | "__restrict__")).fold(
+            String::new(),
+            |mut plain, word| {
+                if !plain.is_empty() {
+                    plain.push(' ');
+                }
+                plain.push_str(word);
+                plain
+            },
+        )
+    };
+    let text = text.trim_end();
+    let text = ["const", "volatile", "restrict", "__restrict__", "__restrict"]
+        .iter()
+        .fold(text, |text, word| text.strip_suffix(word).map_or(text, str::trim_end));
+    if let Some(pointee) = text.strip_suffix('*') {
+        let element = match scalar(&plain(pointee)) {
+            ParamType::Scalar(dtype) | ParamType::Vector(dtype, _) => Some(dtype),
+            ParamType::Pointer(_) | ParamType::Long { .. } | ParamType::Unknown => None,
+        };
+        return ParamType::Pointer(element);
+    }
+    scalar(&plain(text))
+}
+
+fn scalar(name: &str) -> ParamType {
+    ParamType::Scalar(match name {
+        "bool" | "unsigned char" => Dtype::U8,
+        "char" | "signed char" => Dtype::I8,
+        "short" => Dtype::I16,
+        "unsigned short" => Dtype::U16,
+        "int" => Dtype::I32,
+        "unsigned int" | "unsigned" => Dtype::U32,
+        "long long" => Dtype::I64,
+        "unsigned long long" => Dtype::U64,
+        "float" => Dtype::F32,
+        "double" => Dtype::F64,
+        "long" => return ParamType::Long { signed: true },
+        "unsigned long" => return ParamType::Long { signed: false },
+        _ => return vector(name),
+    })
+}
+
+/// CUDA's built-in vectors: `float4`, `uchar2`, …
+fn vector(name: &str) -> ParamType {
+    let Some((at, count)) =
+        name.char_indices().last().and_then(|(at, digit)| Some((at, digit.to_digit(10)?)))
+    else {
+        return ParamType::Unknown;
+    };
+    let dtype = match &name[..at] {
+        "char" => Dtype::I8,
+        "uchar" => Dtype::U8,
+        "short" => Dtype::I16,
+        "ushort" => Dtype::U16,
+        "int" => Dtype::I32,
+        "uint" => Dtype::U32,
+        "longlong" => Dtype::I64,
+        "ulonglong" => Dtype::U64,
+        "float" => Dtype::F32,
+        "double" => Dtype::F64,
+        _ => return ParamType::Unknown,
+    };
+    if (1..=4).contains(&count) { ParamType::Vector(dtype, count as usize) } else { ParamType::Unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOAT: ParamType = ParamType::Pointer(Some(Dtype::F32));
+    const INT: ParamType = ParamType::Scalar(Dtype::I32);
+
+    #[test]
+    fn a_mangled_name_states_the_types_of_its_parameters() {
+        let cases: [(&str, &[ParamType]); 8] = [
+            (
+                "_Z14dynproc_kerneliPiS_S_iiii",
+                &[
+                    INT,
+                    ParamType::Pointer(Some(Dtype::I32)),
+                    ParamType::Pointer(Some(Dtype::I32)),
+                    ParamType::Pointer(Some(Dtype::I32)),
+                    INT,
+                    INT,
+                    INT,
+                    INT,
+                ],
+            ),
+            ("_Z1kPKfS0_d", &[FLOAT, FLOAT, ParamType::Scalar(Dtype::F64)]),
+            ("_Z1kP6float4S0_", &[FLOAT, FLOAT]),
+            ("_Z1k6float2m", &[ParamType::Vector(Dtype::F32, 2), ParamType::Long { signed: false }]),
+            (
+                "_Z1kIfEvPT_hxy",
+                &[
+                    FLOAT,
+                    ParamType::Scalar(Dtype::U8),
+                    ParamType::Scalar(Dtype::I64),
+                    ParamType::Scalar(Dtype::U64),
+                ],
+            ),
+            ("_Z1kPFvfiE4dataPPf", &[ParamType::Unknown, ParamType::Unknown, ParamType::Pointer(None)]),
+            ("_Z1kv", &[]),
+            ("_ZN5space1kEPfi", &[FLOAT, INT]),
+        ];
+        for (name, types) in cases {
+            assert_eq!(params_of_mangled(name).as_deref(), Some(types), "{name}: {:?}", demangled(name));
+        }
+    }
+
+    #[test]
+    fn what_is_no_mangled_function_states_nothing() {
+        for name in ["cuda_process", "", "_Z", "_ZZZZ", "_Z3x", "_ZN1a1bE"] {
+            assert_eq!(params_of_mangled(name), None, "{name}");
+        }
+        let deep = format!("_Z1k{}i", "P".repeat(100_000));
+        let _ = params_of_mangled(&deep);
+    }
+}
