@@ -174,6 +174,19 @@ pub enum Endian {
     Big,
 }
 
+impl Endian {
+    /// Both.
+    pub const ALL: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    /// The name used on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Endian::Little => "little",
+            Endian::Big => "big",
+        }
+    }
+}
+
 /// Something written, with notes about what its format has no place for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {

@@ -65,7 +65,7 @@ pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
         Some("a Windows executable or library")
     } else if bytes.starts_with(b"MZ")
         && bytes.len() >= 0x40
-        && Bytes(bytes).u16("", 0x18).is_ok_and(|at| at >= 0x1c && at <= 0x40)
+        && Bytes(bytes).u16("", 0x18).is_ok_and(|at| (0x1c..=0x40).contains(&at))
     {
         Some("a DOS executable")
     } else if bytes.starts_with(b"!<arch>\n") {
