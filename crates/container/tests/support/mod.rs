@@ -197,8 +197,11 @@ pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
     out
 }
 
-/// An AMD CAL image with the encodings given: machine, type, words, registers.
-pub(crate) fn cal(encodings: &[(u32, u32, &[u32], &[(u32, u32)])]) -> Vec<u8> {
+/// An encoding to be: machine, type, words, registers.
+pub(crate) type Encoding<'a> = (u32, u32, &'a [u32], &'a [(u32, u32)]);
+
+/// An AMD CAL image with the encodings given.
+pub(crate) fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     let count = encodings.len();
     let segments = 1 + 2 * count;
     let sections = 2 + count;
