@@ -1,0 +1,140 @@
+//! Counts by instruction equal an independent recount of the trace, and the counts of the run, on every case of the
+//! built-in corpus; `STATISTICS_OF=FOLDER` adds the corpora of a folder.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use reconverge_cases::{Folder, NoFolder, read};
+use reconverge_simt::{Engine, Event, Mask, Mode, Options};
+use reconverge_trace::{Header, Limits, Line, Outcome, Reader, What, Writer};
+use reconverge_workbench::Style;
+use reconverge_workbench::stats::Profile;
+use reconverge_workbench::trace::{Recorded, Sink};
+use reconverge_workbench::values::NoFiles;
+
+/// Hands everything to counts and to a trace.
+struct Both {
+    profile: Profile,
+    writer: Writer<Vec<u8>>,
+}
+
+impl Sink for Both {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        self.profile.issues(group, addresses, mask);
+        self.writer.issues(group as u32, addresses, mask).unwrap();
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        self.profile.event(group, event);
+        self.writer.event(group as u32, event).unwrap();
+    }
+}
+
+/// Executed, lanes and diverged by address, counted from a trace.
+fn recount(file: Vec<u8>) -> BTreeMap<u32, [u64; 3]> {
+    let mut reader = Reader::new(Cursor::new(file)).unwrap();
+    let records: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
+    let mut counts: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
+    let mut last: BTreeMap<u32, u32> = BTreeMap::new();
+    for record in records {
+        match record.what {
+            What::Ran { pc, count, mask } => {
+                for address in reader.addresses(pc, count) {
+                    let [executed, lanes, _] = counts.entry(*address).or_default();
+                    *executed += 1;
+                    *lanes += u64::from(mask.count());
+                    last.insert(record.group, *address);
+                }
+            }
+            What::Diverge { .. } => counts.entry(last[&record.group]).or_default()[2] += 1,
+            _ => {}
+        }
+    }
+    counts
+}
+
+/// The launches of a file; gives how many were compared.
+fn compare(path: &Path) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    let none: Arc<dyn Folder> = Arc::new(NoFolder);
+    let Ok(cases) = read(&path.display().to_string(), &bytes, &none, None) else { return 0 };
+    let mut compared = 0;
+    for case in cases {
+        let Ok(opened) = case.open() else { continue };
+        let (target, image) = (&opened.opened.target, &opened.opened.image);
+        let program = &image.programs[0];
+        for launch in &opened.launches {
+            let Ok(session) = launch.prepare(image, program, &NoFiles) else { continue };
+            let listing = target.machine().disassemble(target, program, Style::default()).unwrap();
+            let mut addresses: Vec<u32> =
+                listing.lines(&program.words).iter().filter_map(|line| line.address).collect();
+            addresses.sort_unstable();
+            addresses.dedup();
+            let line = |address: u32| Line { address, ..Line::default() };
+            let header = Header { listing: addresses.into_iter().map(line).collect(), ..Header::default() };
+            let name = format!("{} {}", path.display(), case.name);
+            let both = [Engine::Fast, Engine::Reference].map(|engine| {
+                let options = Options { engine, mode: Mode::Lenient, ..Options::default() };
+                let writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();
+                let mut both = Both { profile: Profile::new(64), writer };
+                let outcome = session.copy().run_traced(&options, Recorded::Flow, &mut both);
+                let statistics = outcome.ok().map(|outcome| outcome.statistics());
+                let Both { profile, writer } = both;
+                let counts: BTreeMap<u32, [u64; 3]> = profile
+                    .instructions()
+                    .map(|(pc, counts)| (pc, [counts.executed, counts.lanes, counts.diverged]))
+                    .collect();
+                let file = writer.finish(Outcome::default()).unwrap();
+                assert_eq!(counts, recount(file), "{name} on {engine:?}");
+                if let Some(statistics) = statistics {
+                    let totals = profile.totals();
+                    assert_eq!(
+                        (totals.instructions, totals.lane_instructions, totals.divergent_branches),
+                        (
+                            statistics.instructions,
+                            statistics.lane_instructions,
+                            statistics.divergent_branches
+                        ),
+                        "{name} on {engine:?}"
+                    );
+                }
+                counts
+            });
+            assert_eq!(both[0], both[1], "{name}: the engines count alike");
+            compared += 1;
+        }
+    }
+    compared
+}
+
+/// All files of cases in a folder.
+fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "gz") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn counts_by_instruction_equal_a_recount_of_the_trace_and_the_counts_of_the_run() {
+    let mut found = Vec::new();
+    files(Path::new("../../corpus"), &mut found);
+    if let Ok(folder) = std::env::var("STATISTICS_OF") {
+        files(Path::new(&folder), &mut found);
+    }
+    let mut compared = 0;
+    for path in found {
+        let launches = compare(&path);
+        if launches > 0 {
+            println!("{}: {launches} launches", path.display());
+        }
+        compared += launches;
+    }
+    assert!(compared > 50, "{compared} launches");
+}
