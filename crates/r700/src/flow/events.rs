@@ -99,8 +99,9 @@ impl Snapshot {
                 observer.event(Event::Pop { kind: self.top });
             }
         }
-        if active != self.active {
-            announce_masks(self.active, active, observer);
+        // Where these part lanes, VALID_PIXEL_MODE does, which is no divergence (docs/r700.md, "Counts").
+        if (active - self.active).any() {
+            observer.event(Event::Reconverge { mask: active });
         }
         if pc != self.pc && pc != self.pc + 1 {
             observer.event(Event::Jump { to: pc });
@@ -177,6 +178,17 @@ mod tests {
         // All leave: no divergence.
         assert_eq!(start(&mut flow, AluForm::ALU), []);
         assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
+    }
+
+    #[test]
+    fn lanes_that_valid_pixel_mode_switches_off_are_no_divergence() {
+        let mut flow = flow();
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        flow.kill_lanes(Mask(0b0001));
+        let end = Control { valid_pixel_mode: true, ..Control::to(1) };
+        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_end(&end).unwrap());
+        assert_eq!(flow.active(), Mask(0b1110));
+        assert_eq!(events, []);
     }
 
     #[test]
