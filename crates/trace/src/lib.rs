@@ -26,11 +26,14 @@
 
 mod columns;
 mod error;
+pub mod export;
+pub mod filter;
 mod read;
 mod record;
 mod write;
 
 pub use error::Error;
+pub use filter::Filter;
 pub use read::{Block, Reader, Records};
 pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
 pub use write::{Limits, Writer};

@@ -1,0 +1,243 @@
+//! A trace for other programs: Chrome's JSON and Perfetto's protocol buffers. Both show a track a group, an instruction a
+//! microsecond.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek, Write};
+
+use prost::Message;
+use serde_json::json;
+
+use crate::filter::Filter;
+use crate::{Error, Reader, Record, What};
+
+/// Walks the records that a filter takes, each with the address of its instruction.
+fn walk<R: Read + Seek>(
+    reader: &mut Reader<R>,
+    filter: &Filter,
+    mut take: impl FnMut(&Reader<R>, &Record, u32) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut last: Vec<u32> = Vec::new();
+    for number in 0..reader.blocks().len() {
+        for record in reader.block(number)? {
+            let group = record.group as usize;
+            if group >= last.len() {
+                last.resize(group + 1, 0);
+            }
+            let pc = match record.what {
+                What::Ran { pc, count, .. } => {
+                    last[group] = reader.addresses(pc, count).last().copied().unwrap_or(pc);
+                    pc
+                }
+                _ => last[group],
+            };
+            if filter.takes(&record, pc) {
+                take(reader, &record, pc)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a record is called, and for how many steps it lasts: 0 is an instant.
+fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, pc: u32) -> (String, u32) {
+    let text = |pc: u32| {
+        let listing = &reader.header().listing;
+        let line = listing.binary_search_by_key(&pc, |line| line.address).ok();
+        line.map_or_else(|| format!("{pc:#x}"), |line| listing[line].text.clone())
+    };
+    match record.what {
+        What::Ran { count, .. } => (text(pc), count),
+        What::Diverge { .. } => ("diverge".to_owned(), 0),
+        What::Reconverge { .. } => ("reconverge".to_owned(), 0),
+        What::Push { kind } => (format!("push {}", reader.kind(kind)), 0),
+        What::Pop { kind } => (format!("pop {}", reader.kind(kind)), 0),
+        What::Jump { to } => (format!("jump to {to:#x}"), 0),
+        What::Trap { .. } => ("trap".to_owned(), 0),
+        What::Write { lane, register, value } => {
+            (format!("lane {} writes {register}: {value:#010x}", lane.0), 0)
+        }
+        What::Load { lane, address } => (format!("lane {} loads {address:#x}", lane.0), 0),
+        What::Store { lane, address, value } => {
+            (format!("lane {} stores {address:#x}: {value:#010x}", lane.0), 0)
+        }
+    }
+}
+
+/// Writes the JSON of Chrome's trace viewer (`chrome://tracing`, Perfetto, Speedscope).
+///
+/// # Errors
+/// The trace is damaged, or the output fails.
+pub fn chrome<R: Read + Seek>(
+    reader: &mut Reader<R>,
+    filter: &Filter,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let isa = reader.header().isa.clone();
+    let program = reader.header().program.clone().unwrap_or_default();
+    write!(
+        out,
+        "{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\"traceEvents\":[",
+        json!({ "isa": isa, "program": program })
+    )?;
+    let mut groups = BTreeSet::new();
+    let mut first = true;
+    walk(reader, filter, |reader, record, pc| {
+        let (name, lasts) = named(reader, record, pc);
+        let mut event = json!({ "name": name, "pid": 0, "tid": record.group, "ts": record.step });
+        match record.what {
+            What::Ran { mask, .. } => {
+                event["ph"] = json!("X");
+                event["dur"] = json!(lasts);
+                event["args"] = json!({ "pc": pc, "lanes": format!("{mask}"), "active": mask.count() });
+            }
+            _ => {
+                event["ph"] = json!("i");
+                event["s"] = json!("t");
+            }
+        }
+        groups.insert(record.group);
+        write!(out, "{}{event}", if first { "\n" } else { ",\n" })?;
+        first = false;
+        Ok(())
+    })?;
+    for group in groups {
+        let name = json!({ "name": "thread_name", "ph": "M", "pid": 0, "tid": group, "args": { "name": format!("group {group}") } });
+        write!(out, "{}{name}", if first { "\n" } else { ",\n" })?;
+        first = false;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(())
+}
+
+/// The part of Perfetto's messages that a trace needs: perfetto/trace/trace_packet.proto and
+/// perfetto/trace/track_event/{track_event,track_descriptor}.proto.
+#[derive(Clone, PartialEq, Message)]
+struct Packet {
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    track_event: Option<TrackEvent>,
+    #[prost(message, optional, tag = "60")]
+    track_descriptor: Option<TrackDescriptor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TrackDescriptor {
+    #[prost(uint64, optional, tag = "1")]
+    uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TrackEvent {
+    #[prost(int32, optional, tag = "9")]
+    kind: Option<i32>,
+    #[prost(uint64, optional, tag = "11")]
+    track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    name: Option<String>,
+}
+
+const SLICE_BEGIN: i32 = 1;
+const SLICE_END: i32 = 2;
+const INSTANT: i32 = 3;
+
+/// A trace: packets, each in field 1.
+#[derive(Clone, PartialEq, Message)]
+struct Packets {
+    #[prost(message, repeated, tag = "1")]
+    packet: Vec<Packet>,
+}
+
+/// Writes a trace for Perfetto (<https://ui.perfetto.dev>).
+///
+/// # Errors
+/// The trace is damaged, or the output fails.
+pub fn perfetto<R: Read + Seek>(
+    reader: &mut Reader<R>,
+    filter: &Filter,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let mut groups = BTreeSet::new();
+    // Several messages one after another are one with all their packets.
+    let mut put = |packet: Packet| {
+        let message = Packets { packet: vec![packet] };
+        out.write_all(&message.encode_to_vec()).map_err(Error::from)
+    };
+    walk(reader, filter, |reader, record, pc| {
+        let track = u64::from(record.group) + 1;
+        if groups.insert(record.group) {
+            let name = Some(format!("group {}", record.group));
+            let descriptor = TrackDescriptor { uuid: Some(track), name };
+            put(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
+        }
+        let (name, lasts) = named(reader, record, pc);
+        let event = |kind, at: u64, name| Packet {
+            timestamp: Some(at * 1000),
+            trusted_packet_sequence_id: Some(1),
+            track_event: Some(TrackEvent { kind: Some(kind), track_uuid: Some(track), name }),
+            track_descriptor: None,
+        };
+        if lasts == 0 {
+            return put(event(INSTANT, record.step, Some(name)));
+        }
+        put(event(SLICE_BEGIN, record.step, Some(name)))?;
+        put(event(SLICE_END, record.step + u64::from(lasts), None))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use reconverge_simt::{Event, Mask};
+
+    use super::*;
+    use crate::{Header, Limits, Line, Outcome, Writer};
+
+    fn trace() -> Reader<Cursor<Vec<u8>>> {
+        let line = |address, text: &str| Line { address, text: text.to_owned(), ..Line::default() };
+        let listing = vec![line(0, "set $c0"), line(8, "bra \"L\"")];
+        let header = Header { isa: "tesla".to_owned(), listing, ..Header::default() };
+        let mut writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();
+        writer.issues(0, &[0, 8], Mask(0b11)).unwrap();
+        writer.event(0, Event::Diverge { taken: Mask(1), not: Mask(2) }).unwrap();
+        writer.issues(1, &[8], Mask(1)).unwrap();
+        Reader::new(Cursor::new(writer.finish(Outcome::default()).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn chrome_json_has_a_slice_a_run_and_a_track_a_group() {
+        let mut out = Vec::new();
+        chrome(&mut trace(), &Filter::default(), &mut out).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let events = json["traceEvents"].as_array().unwrap();
+        assert_eq!(events.len(), 3 + 2);
+        assert_eq!((&events[0]["ph"], &events[0]["dur"]), (&json!("X"), &json!(2)));
+        assert_eq!((&events[1]["name"], &events[1]["ts"]), (&json!("diverge"), &json!(2)));
+        assert_eq!(events[2]["name"], "bra \"L\"");
+    }
+
+    #[test]
+    fn perfetto_packets_are_read_back() {
+        let mut out = Vec::new();
+        perfetto(&mut trace(), &Filter::default(), &mut out).unwrap();
+        let packets = Packets::decode(&out[..]).unwrap().packet;
+        let descriptors = packets.iter().filter(|packet| packet.track_descriptor.is_some()).count();
+        let kinds: Vec<i32> = packets.iter().filter_map(|packet| packet.track_event.as_ref()?.kind).collect();
+        assert_eq!(descriptors, 2);
+        assert_eq!(kinds, [SLICE_BEGIN, SLICE_END, INSTANT, SLICE_BEGIN, SLICE_END]);
+    }
+
+    #[test]
+    fn an_export_has_what_the_filter_takes() {
+        let mut out = Vec::new();
+        let filter = Filter { groups: Some(1..=1), ..Filter::default() };
+        chrome(&mut trace(), &filter, &mut out).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(json["traceEvents"].as_array().unwrap().len(), 2);
+    }
+}

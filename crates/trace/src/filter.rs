@@ -1,0 +1,66 @@
+//! Which records of a trace are wanted.
+
+use std::ops::RangeInclusive;
+
+use reconverge_simt::Mask;
+
+use crate::record::{Record, What};
+
+/// The types of records, by the names that filters have for them.
+pub const EVENTS: [&str; 9] =
+    ["issue", "diverge", "reconverge", "push", "pop", "jump", "trap", "write", "memory"];
+
+/// Records that are wanted; everything by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Groups.
+    pub groups: Option<RangeInclusive<u32>>,
+    /// Records that concern one of these lanes.
+    pub lanes: Option<Mask>,
+    /// Addresses of instructions; an event belongs to the last instruction of its group.
+    pub addresses: Option<RangeInclusive<u32>>,
+    /// Types, of [`EVENTS`].
+    pub events: Option<Vec<&'static str>>,
+}
+
+impl Filter {
+    /// Whether a record is wanted, of an instruction at `pc`.
+    pub fn takes(&self, record: &Record, pc: u32) -> bool {
+        let lanes = |mask: Mask| self.lanes.is_none_or(|lanes| (lanes & mask).any());
+        let (name, concerned) = match record.what {
+            What::Ran { mask, .. } => ("issue", lanes(mask)),
+            What::Diverge { taken, not } => ("diverge", lanes(taken | not)),
+            What::Reconverge { mask } => ("reconverge", lanes(mask)),
+            What::Trap { mask } => ("trap", lanes(mask)),
+            What::Push { .. } => ("push", true),
+            What::Pop { .. } => ("pop", true),
+            What::Jump { .. } => ("jump", true),
+            What::Write { lane, .. } => ("write", lanes(Mask::only(lane))),
+            What::Load { lane, .. } | What::Store { lane, .. } => ("memory", lanes(Mask::only(lane))),
+        };
+        concerned
+            && self.groups.as_ref().is_none_or(|groups| groups.contains(&record.group))
+            && self.addresses.as_ref().is_none_or(|addresses| addresses.contains(&pc))
+            && self.events.as_ref().is_none_or(|events| events.contains(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_asks_for_group_lane_address_and_type() {
+        let record = |group, bits| Record { step: 0, group, what: What::Reconverge { mask: Mask(bits) } };
+        let all = Filter::default();
+        assert!(all.takes(&record(3, 1), 8));
+        let group = Filter { groups: Some(1..=2), ..Filter::default() };
+        assert_eq!([group.takes(&record(2, 1), 8), group.takes(&record(3, 1), 8)], [true, false]);
+        let lane = Filter { lanes: Some(Mask(0b10)), ..Filter::default() };
+        assert_eq!([lane.takes(&record(0, 0b11), 8), lane.takes(&record(0, 1), 8)], [true, false]);
+        let place = Filter { addresses: Some(8..=16), ..Filter::default() };
+        assert_eq!([place.takes(&record(0, 1), 16), place.takes(&record(0, 1), 24)], [true, false]);
+        let event = Filter { events: Some(vec!["diverge"]), ..Filter::default() };
+        assert!(!event.takes(&record(0, 1), 8));
+    }
+}
