@@ -82,7 +82,7 @@ impl Machine for R500 {
             words: record.to_vec(),
             text: explained.text,
             fields: explained.fields.into_iter().map(field).collect(),
-            meaning: Vec::new(),
+            meaning: explained.meaning,
             flow: explained.flow,
             findings: explained.findings,
             source: explained.source.to_owned(),
