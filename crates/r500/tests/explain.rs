@@ -76,7 +76,7 @@ fn the_meaning_says_what_each_half_computes() {
             &["RGB half: computes temp[0].rrr - 6; the ALU result becomes whether red is below zero."],
         ),
         (
-            "ALU temp[3].g = SOP\n  + RSQ |src0.r| : src0=temp[4]",
+            "ALU temp[3].g = SOP\n  + RSQ |src0.a| : src0=temp[4]",
             &["RGB half: temp[3].g = the alpha half's function, in each channel."],
         ),
         (

@@ -98,7 +98,12 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
         InstType::FC => "CTM guide pp. 35-40; AMD R5xx 3D register reference, US_FC_*",
         InstType::TEX => "CTM guide pp. 32-33; AMD R5xx 3D register reference, US_TEX_*",
     };
-    let text = disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
+    let mut text =
+        disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
+    // Alone, every endif closes more than is open, which a listing marks.
+    if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
+        text = endif.to_owned();
+    }
     Explanation { text, fields, meaning, flow, findings, source }
 }
 

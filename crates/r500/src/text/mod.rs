@@ -19,6 +19,7 @@ mod asm_fc;
 pub mod construct;
 mod dis;
 mod explain;
+pub mod idioms;
 mod meaning;
 mod reading;
 mod structure;
