@@ -681,6 +681,7 @@ pub fn field(name: &str) -> &'static str {
         "deriv" => "Whether derivatives are used outside fragment programs too.",
         "lim" => "Whether the jump is a limited one; what that limits is not documented.",
         "sfu" => "Which unit executes the move; the result is the same.",
+        "shift count" => "By how many bits the first source is shifted.",
         "post-increment" => "Whether the access is at $a alone, which then grows by the offset.",
         "immediate" => "The immediate: its low 6 bits are in the first word, its high 26 in the second.",
         "special register" => "Which special register is read.",
