@@ -9,6 +9,7 @@ use reconverge_isa::source::{Diagnostic, closest, lines};
 use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
 
+use crate::edit::within;
 use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
 use crate::{r500, r700, tesla};
@@ -76,6 +77,14 @@ pub trait Machine: Sync + fmt::Debug {
     ) -> Result<Explanation, ExplainError> {
         let listing = self.disassemble(target, program, Style::default())?;
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
+    }
+
+    /// The text of one instruction as a program of its own, and the address at which it is there.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with places in the text.
+    fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+        alone(target, "", text)
     }
 
     /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
@@ -311,6 +320,34 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     }
 }
 
+/// The last instruction of a program that `context` begins and `text`, one instruction, ends.
+///
+/// # Errors
+/// What is wrong with the text, with places in the text.
+pub(crate) fn alone(target: &Target, context: &str, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+    let machine = target.machine();
+    let assembled = machine.assemble(target, &format!("{context}{text}\n"));
+    let place = context.len()..context.len() + text.len();
+    let assembled = assembled.map_err(|errors| within(errors, place))?;
+    let whole = |message: String| vec![Diagnostic::error(Span::new(0, text.len()), message)];
+    let Some(program) = assembled.image.programs.into_iter().next() else {
+        return Err(whole("this is no instruction".to_owned()));
+    };
+    let listing = machine.disassemble(target, &program, Style::default());
+    let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
+    // Zeros fill what lies between a clause and the instruction that launches it.
+    let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
+    let of_text: Vec<u32> = behind
+        .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
+        .filter_map(|line| line.address)
+        .collect();
+    match of_text[..] {
+        [address] => Ok((program, address)),
+        [] => Err(whole("this is no instruction".to_owned())),
+        _ => Err(whole("these are several instructions: give one".to_owned())),
+    }
+}
+
 /// The line at an address.
 ///
 /// # Errors
@@ -393,7 +430,7 @@ pub enum ExplainError {
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction starts at an address of a program.
-    #[error("no instruction starts at {}: {}", shown(.isa, .address), nearest(.isa, .near))]
+    #[error("no instruction starts at {}: {}", shown(*.isa, *.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
@@ -408,20 +445,20 @@ pub enum ExplainError {
 }
 
 /// An address as the machine's listings write it: Tesla's count bytes and are hexadecimal.
-fn shown(isa: &Isa, address: &u32) -> String {
+pub(crate) fn shown(isa: Isa, address: u32) -> String {
     match isa {
         Isa::Tesla => format!("{address:#x}"),
         Isa::R500 | Isa::R700 => address.to_string(),
     }
 }
 
-fn nearest(isa: &Isa, near: &[u32]) -> String {
+fn nearest(isa: Isa, near: &[u32]) -> String {
     match near {
         [] => "the program has no instruction".to_owned(),
-        [one] => format!("the nearest starts at {}", shown(isa, one)),
+        [one] => format!("the nearest starts at {}", shown(isa, *one)),
         _ => format!(
             "the nearest start at {}",
-            near.iter().map(|at| shown(isa, at)).collect::<Vec<_>>().join(" and ")
+            near.iter().map(|at| shown(isa, *at)).collect::<Vec<_>>().join(" and ")
         ),
     }
 }
