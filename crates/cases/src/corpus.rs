@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::expect::{Expectation, Out};
 use crate::hex::{Quad, Words};
 use crate::modes::{Trouble, ended, in_modes, lanes_fit};
+use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, ReadError, Settings, Verdict, json_lines, r500, r700, tesla};
 
 /// A case; what differs between machines is in the type parameters.
@@ -166,21 +167,39 @@ where
         Ok(Image { programs: vec![program], ..Image::default() })
     }
 
+    /// The program and one launch a run.
+    ///
+    /// # Errors
+    /// A program or a launch that cannot be.
+    pub(crate) fn open(&self) -> Result<OpenedCase, String> {
+        let (target, program) = (Target::new(Self::ISA, self.chip()).checked(), self.program()?);
+        let target = Target { stage: program.stage, ..target.map_err(|error| error.to_string())? };
+        let launches = self.runs.iter().map(|run| self.launch_file(run)).collect::<Result<_, _>>()?;
+        Ok(OpenedCase::of(target, program, launches))
+    }
+
+    /// The launch with the constants of a run.
+    ///
+    /// # Errors
+    /// A launch that cannot be.
+    fn launch_file(&self, run: &Run<Constants>) -> Result<LaunchFile, String> {
+        lanes_fit(self.lanes)?;
+        let common = Common {
+            chip: self.chip().map(str::to_owned),
+            lanes: Some(self.lanes),
+            texture: self.textures.iter().map(|texture| self.texture(texture)).collect::<Result<_, _>>()?,
+            ..Common::default()
+        };
+        Ok(LaunchFile { isa: Self::ISA, common, machine: self.launch(run)? })
+    }
+
     /// The launch with the constants of a run, ready.
     ///
     /// # Errors
     /// A launch that cannot be.
     pub(crate) fn prepare(&self, image: &Image, run: &Run<Constants>) -> Result<Session, Trouble> {
-        lanes_fit(self.lanes).map_err(Trouble::Wrong)?;
-        let texture = self.textures.iter().map(|texture| self.texture(texture)).collect::<Result<_, _>>();
-        let common = Common {
-            chip: self.chip().map(str::to_owned),
-            lanes: Some(self.lanes),
-            texture: texture.map_err(Trouble::Wrong)?,
-            ..Common::default()
-        };
-        let machine = self.launch(run).map_err(Trouble::Wrong)?;
-        Ok(LaunchFile { isa: Self::ISA, common, machine }.prepare(image, &image.programs[0], &NoFiles)?)
+        let launch = self.launch_file(run).map_err(Trouble::Wrong)?;
+        Ok(launch.prepare(image, &image.programs[0], &NoFiles)?)
     }
 
     /// Compares what a run leaves with what it must leave.

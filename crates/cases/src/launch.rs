@@ -10,6 +10,7 @@ use reconverge_workbench::request::Error;
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Opened, round_trip};
 
+use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, Folder, ReadError, Settings, Verdict};
 
 /// A launch and its program.
@@ -63,6 +64,8 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let program = choose_program(&opened.image, launch.common.kernel.as_deref());
     let program = program.map_err(|error| damaged(format!("{name}: {error}")))?.clone();
     let case = LaunchCase { launch, opened, program, folder: folder.clone() };
+    // The launch's own name: several launches may have one program.
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }
 
@@ -90,6 +93,11 @@ impl LaunchCase {
             }
         }
         Verdict::Passed { findings }
+    }
+
+    /// The program's file and the launch.
+    pub(crate) fn open(&self) -> OpenedCase {
+        OpenedCase { opened: self.opened.clone(), launches: vec![self.launch.clone()] }
     }
 
     fn judge_run(&self, settings: &Settings, options: &Options) -> Result<Vec<String>, String> {

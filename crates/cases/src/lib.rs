@@ -3,6 +3,7 @@
 //! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
 //! * [`Case::judge`] runs one and compares: a [`Verdict`].
 //! * [`summary`] adds verdicts up.
+//! * [`opened`]: one case by name, as a program and its launches.
 //!
 //! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
 //! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
@@ -17,6 +18,7 @@ pub mod launch;
 pub mod listing;
 pub mod manifest;
 mod modes;
+pub mod opened;
 pub mod r500;
 pub mod r700;
 pub mod summary;
@@ -25,6 +27,7 @@ pub mod tesla;
 mod tests;
 pub mod vectors;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +36,7 @@ use reconverge_isa::Isa;
 use reconverge_simt::{Mode, Options, Shares};
 use thiserror::Error;
 
+pub use opened::{OpenCaseError, OpenedCase, find};
 pub use summary::{Outcome, Summary};
 
 /// What came of a case.
@@ -182,11 +186,39 @@ pub enum ReadError {
 /// Largest size a compressed file may unpack to. The largest known file has 60 MB.
 const UNPACKED_LIMIT: u64 = 1 << 30;
 
-/// The cases of a file. `path` is for messages; `isa` is what the caller knows about bare words.
+/// The cases of a file, each with a name of its own. `path` is for messages; `isa` is what the caller knows about bare
+/// words.
 ///
 /// # Errors
 /// See [`ReadError`].
 pub fn read(
+    path: &str,
+    bytes: &[u8],
+    folder: &Arc<dyn Folder>,
+    isa: Option<Isa>,
+) -> Result<Vec<Case>, ReadError> {
+    let mut cases = recognise(path, bytes, folder, isa)?;
+    name_apart(path, &mut cases);
+    Ok(cases)
+}
+
+/// A case without a name gets that of its file; the second of a name gets `#2` behind it.
+fn name_apart(path: &str, cases: &mut [Case]) {
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
+    for case in cases {
+        if case.name.is_empty() {
+            case.name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+        }
+        let times = seen.entry(case.name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            case.name = format!("{}#{times}", case.name);
+        }
+    }
+}
+
+/// The cases of a file, as it names them.
+fn recognise(
     path: &str,
     bytes: &[u8],
     folder: &Arc<dyn Folder>,

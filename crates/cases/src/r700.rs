@@ -16,6 +16,7 @@ use serde::Deserialize;
 use crate::corpus::{Run, Shader, ShaderCase, TextureCase, quads, words};
 use crate::hex::{Word, Words};
 use crate::modes::{Trouble, ended, in_modes, lanes_fit};
+use crate::opened::OpenedCase;
 use crate::{Settings, Verdict};
 
 /// A fragment program that Mesa compiled.
@@ -168,10 +169,23 @@ impl LlvmCase {
         launch.prepare(image, &image.programs[0], &NoFiles).map_err(|error| error.to_string())
     }
 
+    /// The program and its launch.
+    ///
+    /// # Errors
+    /// A launch that cannot be.
+    pub(crate) fn open(&self) -> Result<OpenedCase, String> {
+        let target = Target::new(Isa::R700, Some(&self.chip)).checked().map_err(|error| error.to_string())?;
+        Ok(OpenedCase::of(target, self.program(), vec![self.launch()?]))
+    }
+
     pub(crate) fn image(&self) -> Image {
+        Image { programs: vec![self.program()], ..Image::default() }
+    }
+
+    fn program(&self) -> Program {
         let mut program = Program::from_words(self.words.0.clone());
         program.resources.stack = Some(self.stack_size);
-        Image { programs: vec![program], ..Image::default() }
+        program
     }
 
     pub(crate) fn launch(&self) -> Result<LaunchFile, String> {

@@ -18,6 +18,16 @@ pub struct Outcome {
     pub why: String,
 }
 
+impl Outcome {
+    /// File and case; the file alone where the case has its name.
+    pub fn place(&self) -> String {
+        match self.file.rsplit(['/', '\\']).next() == Some(&self.name) {
+            true => self.file.clone(),
+            false => format!("{} {}", self.file, self.name),
+        }
+    }
+}
+
 /// All verdicts of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {

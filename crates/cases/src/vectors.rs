@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Program;
+use reconverge_isa::{Isa, Program};
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::{Engine, Lane, Machine, Options, Silent, Step};
 use reconverge_tesla::decode::decode;
@@ -12,7 +12,9 @@ use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup};
 use reconverge_tesla::meaning::Modes;
 use reconverge_tesla::run::Run;
+use reconverge_workbench::Target;
 
+use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, ReadError, Settings, Verdict};
 
 /// How every table of vectors begins.
@@ -155,6 +157,18 @@ impl VectorCase {
         };
         let verdicts = engines.iter().map(|engine| self.judge_with(&on(engine)));
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
+    }
+
+    /// The instruction and `exit`. Its registers at the start are in no launch.
+    ///
+    /// # Errors
+    /// A row without words.
+    pub(crate) fn open(&self) -> Result<OpenedCase, String> {
+        let row = &self.rows[self.lane];
+        let first = row.given(3)? as u32;
+        let words = row.number(4)?.map_or(vec![first, first], |second| vec![first, second as u32]);
+        let target = Target::new(Isa::Tesla, Some(row.chip()?.name()));
+        Ok(OpenedCase::of(target, Program::from_words([words, EXIT.to_vec()].concat()), Vec::new()))
     }
 
     fn judge_with(&self, options: &Options) -> Verdict {

@@ -106,10 +106,10 @@ fn print(summary: &Summary, shares: &Shares) {
         say!("skipped  {}: {}", outcome.file, outcome.why);
     }
     for outcome in &summary.findings {
-        say!("finding  {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("finding  {}: {}", outcome.place(), outcome.why);
     }
     for outcome in &summary.failures {
-        say!("FAILED   {} {}: {}", outcome.file, outcome.name, outcome.why);
+        say!("FAILED   {}: {}", outcome.place(), outcome.why);
     }
     say!(
         "{}: {} passed, {} failed, {} unsupported, {} skipped; {}",

@@ -119,10 +119,7 @@ fn check_says_no_when_a_case_fails() {
     folder.write("a.s", MOVE);
     folder.write("a.toml", "isa = \"r500\"\nprogram = \"a.s\"\nlanes = 1\ninput = [{ temp = 0, values = [1, 2, 3, 4] }]\n[[expect]]\noutput = \"color0\"\nvalues = [[1, 2, 3, 5]]\n");
     let out = folder.answers("check a.toml", 1);
-    assert!(
-        out.contains("FAILED   a.toml a.s: strict: expect color0: element 3: expected 5, found 4"),
-        "{out}"
-    );
+    assert!(out.contains("FAILED   a.toml: strict: expect color0: element 3: expected 5, found 4"), "{out}");
     folder.write("known.json", folder.answers("check a.toml --json", 1));
     folder.answers("check a.toml --baseline known.json --junit report.xml", 0);
     let report = std::fs::read_to_string(folder.0.join("report.xml")).unwrap();
@@ -408,7 +405,7 @@ fn a_malformed_program_is_a_finding_beside_its_round_trip() {
     // A clause whose last group has no LAST.
     folder.write("bad.hex", "00000002\na0000000\n00000000\n80200000\n001f0000\n00001910\n");
     let printed = folder.answers("check bad.hex --isa r700", 0);
-    assert!(printed.contains("finding  bad.hex : at 0: the clause ends inside a group"), "{printed}");
+    assert!(printed.contains("finding  bad.hex: at 0: the clause ends inside a group"), "{printed}");
 }
 
 #[test]

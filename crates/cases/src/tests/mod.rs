@@ -2,6 +2,7 @@
 
 mod engines;
 mod lanes;
+mod opened;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,0 +1,114 @@
+//! One case of a file as `run`, `dis` and `explain` take it: its program, and the launches that it describes.
+//!
+//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, [`Case::open`] gives program and launches.
+
+use reconverge_isa::source::closest;
+use reconverge_isa::{Image, Program};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::{Opened, Target};
+use thiserror::Error;
+
+use crate::{Case, CaseKind};
+
+/// A case's program and launches.
+#[derive(Clone, Debug)]
+pub struct OpenedCase {
+    /// The program with its machine and chip; the image has this one program, or those of the case's file.
+    pub opened: Opened,
+    /// One launch for each set of constants, with all inputs in it; none where the case only has words. What must come
+    /// out is not in them: [`Case::judge`] compares.
+    pub launches: Vec<LaunchFile>,
+}
+
+impl OpenedCase {
+    /// A program that a case states as words, with the launches of it.
+    pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
+        let (isa, chip) = (Some(target.isa), target.chip.clone());
+        let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
+        OpenedCase { opened: Opened { target, image, warnings: Vec::new() }, launches }
+    }
+}
+
+/// A case that cannot be had or opened.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum OpenCaseError {
+    /// No case has this name.
+    #[error("there is no case `{name}` among {count}{}", .meant.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default())]
+    NoCase {
+        /// The name.
+        name: String,
+        /// How many cases the file has.
+        count: usize,
+        /// The closest name.
+        meant: Option<String>,
+    },
+    /// The case has no program of its own to open.
+    #[error("{name}: {why}")]
+    NoProgram {
+        /// The case.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The case of a name.
+///
+/// # Errors
+/// There is none.
+pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case, OpenCaseError> {
+    cases.iter().find(|case| case.name == name).ok_or_else(|| OpenCaseError::NoCase {
+        name: name.to_owned(),
+        count: cases.len(),
+        meant: closest(name, cases.iter().map(|case| case.name.as_str())).map(str::to_owned),
+    })
+}
+
+impl Case {
+    /// What the case is, in a few words, for lists.
+    pub fn about(&self) -> String {
+        let shader = |isa: &str, lanes: usize, runs: usize| {
+            format!("{isa} shader, {}, {}", count(lanes, "lane"), count(runs, "run"))
+        };
+        match &self.kind {
+            CaseKind::R500(case) => shader("r500", case.lanes, case.runs.len()),
+            CaseKind::R700(case) => shader("r700", case.lanes, case.runs.len()),
+            CaseKind::Llvm(case) => shader("r700", case.lanes, 1),
+            CaseKind::Tesla(case) => shader("tesla", case.lanes, case.runs.len()),
+            CaseKind::Vector(_) => "one tesla instruction".to_owned(),
+            CaseKind::Manifest(_) => "run manifest".to_owned(),
+            CaseKind::Launch(_) => "launch file".to_owned(),
+            CaseKind::RoundTrip(case) => {
+                format!("{} program, {}", case.target.isa, count(case.program.words.len(), "word"))
+            }
+            CaseKind::Skip(why) => format!("skipped: {why}"),
+            CaseKind::Unsupported(why) => format!("unsupported: {why}"),
+        }
+    }
+
+    /// The program and the launches of the case.
+    ///
+    /// # Errors
+    /// The case has no program of its own, or one that cannot be.
+    pub fn open(&self) -> Result<OpenedCase, OpenCaseError> {
+        let refused = |why: String| OpenCaseError::NoProgram { name: self.name.clone(), why };
+        match &self.kind {
+            CaseKind::R500(case) => case.open().map_err(refused),
+            CaseKind::R700(case) => case.open().map_err(refused),
+            CaseKind::Llvm(case) => case.open().map_err(refused),
+            CaseKind::Tesla(case) => case.open().map_err(refused),
+            CaseKind::Vector(case) => case.open().map_err(refused),
+            CaseKind::Launch(case) => Ok(case.open()),
+            CaseKind::Manifest(case) => Ok(case.open()),
+            CaseKind::RoundTrip(case) => {
+                Ok(OpenedCase::of(case.target.clone(), case.program.clone(), Vec::new()))
+            }
+            CaseKind::Skip(why) | CaseKind::Unsupported(why) => Err(refused(why.clone())),
+        }
+    }
+}
+
+/// `1 lane`, `2 lanes`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
