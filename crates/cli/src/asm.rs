@@ -12,9 +12,9 @@ use crate::{Answer, TargetArgs, files};
 
 /// Assemble a text
 ///
-/// Formats: hex, one 32-bit word a line, with the machine and the chip in a comment; bin, 32-bit words, little endian;
-/// and the machine's own: cubin, a text cubin (tesla); elf, a CTM executable with program state and constants (r500);
-/// what else a machine has is in the message about one that it has not.
+/// Formats: hex, 32-bit words one a line behind a comment with the machine and the chip; hex32, the words alone; bin,
+/// 32-bit words, little endian; and the machine's own, such as cubin (tesla), gsh (r700) and elf (r500). A format that a
+/// machine does not have is answered with those that it has.
 #[derive(clap::Args)]
 pub(crate) struct Asm {
     /// The source; `-` for standard input

@@ -18,7 +18,7 @@ use crate::{Answer, TargetArgs};
 #[derive(clap::Args)]
 pub(crate) struct Explain {
     /// Words, a text, or FILE@ADDRESS
-    #[arg(required = true, value_name = "INSTRUCTION", allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "INSTRUCTION")]
     instruction: Vec<String>,
     /// The program, where the file has several
     #[arg(long)]

@@ -14,11 +14,13 @@ use crate::open::{Known, open};
 
 /// The formats in which a machine's programs can be written.
 pub fn formats(isa: Isa) -> Vec<&'static str> {
-    [HEX, BIN].iter().chain(machine(isa).containers()).copied().collect()
+    [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
 }
 
-/// Words as text.
+/// Words as text, the machine and the chip in a comment before them.
 pub const HEX: &str = "hex";
+/// The words alone, one a line, as collections have them.
+pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
 
@@ -142,6 +144,7 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
     };
     let written = match format {
         HEX => plain((header(target) + &hex::write(&one()?.words)).into_bytes()),
+        HEX32 => plain(hex::write(&one()?.words).into_bytes()),
         BIN => plain(bin::write(&one()?.words)),
         _ => match machine(target.isa).write(target, image, format) {
             Some(written) => Ok(written?),
