@@ -5,7 +5,7 @@ pub mod names;
 
 use std::sync::Arc;
 
-use reconverge_container::{Written, cubin_text};
+use reconverge_container::{Written, cubin_elf, cubin_text};
 use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
@@ -286,16 +286,32 @@ impl Machine for Tesla {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
-        let image = Image { chip: Some(chip(target).cuda_target().to_owned()), ..image.clone() };
+        let mut image = Image { chip: Some(chip(target).cuda_target().to_owned()), ..image.clone() };
+        for module in &mut image.modules {
+            let own = module.chip.as_deref().and_then(Chip::from_name);
+            module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
+        }
+        // Without a word about it, 64 bits where a parameter is as wide as a pointer there.
+        let wide = || {
+            let stated = image.modules.iter().find_map(|module| module.pointer_bytes);
+            let mut params = image.programs.iter().flat_map(|program| &program.params);
+            stated.map_or_else(|| params.any(|param| param.bytes == 8), |bytes| bytes == 8)
+        };
         let bytes = |written: Written<String>| Written {
             content: written.content.into_bytes(),
             notes: written.notes,
         };
-        (format == "cubin").then(|| cubin_text::write(&image).map(bytes))
+        Some(match format {
+            "cubin" => cubin_text::write(&image).map(bytes),
+            "elf" => cubin_elf::write(&image, wide()),
+            "cubin-elf32" => cubin_elf::write(&image, false),
+            "cubin-elf64" => cubin_elf::write(&image, true),
+            _ => return None,
+        })
     }
 
     fn containers(&self) -> &'static [&'static str] {
-        &["cubin"]
+        &["cubin", "elf", "cubin-elf32", "cubin-elf64"]
     }
 
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
