@@ -37,6 +37,7 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use reconverge_container::Endian;
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_simt::{Engine, Level, Mode, Options};
@@ -111,12 +112,15 @@ struct TargetArgs {
     /// The program type, where it decides what words mean
     #[arg(long, value_name = "TYPE", value_parser = stage())]
     stage: Option<Stage>,
+    /// The byte order of raw words and of arrays, where their contents do not show it
+    #[arg(long, value_name = "ORDER", value_parser = endian())]
+    endian: Option<Endian>,
 }
 
 impl TargetArgs {
     /// What is known about a file.
     fn known(&self) -> Known {
-        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage }
+        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
     }
 
     /// The target, once the machine is known.
@@ -160,6 +164,10 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
 
 fn stage() -> impl TypedValueParser<Value = Stage> {
     one_of(Stage::ALL.to_vec(), |stage| stage.name())
+}
+
+fn endian() -> impl TypedValueParser<Value = Endian> {
+    one_of(Endian::ALL.to_vec(), |endian| endian.name())
 }
 
 fn engine() -> impl TypedValueParser<Value = Engine> {
