@@ -280,7 +280,10 @@ fn a_tesla_program_survives_every_format() {
     folder.write("two.s", folder.answers("dis one.bin --isa tesla", 0));
     folder.answers("asm two.s -o two.bin", 0);
     assert_eq!(file("one.bin"), file("two.bin"));
-    folder.refuses("asm vec.s -o vec.hex", "error: vec.s: hex holds one program and this is 2; --format cubin does");
+    folder.refuses(
+        "asm vec.s -o vec.hex",
+        "error: vec.s: hex holds one program and this is 2; --format cubin does",
+    );
     folder.refuses(
         "run vec.cubin",
         "error: vec.cubin: several programs; choose one with --kernel: add, nothing",

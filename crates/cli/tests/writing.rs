@@ -82,8 +82,11 @@ fn standard_input_and_output_serve_every_command() {
 #[test]
 fn a_reader_that_has_gone_away_is_no_error() {
     let here = folder("closed-pipe");
-    std::fs::write(here.join("a.s"), format!(".isa tesla\n{}exit nop\n", "mov b32 $r0 0x5\n".repeat(20_000))).unwrap();
-    for arguments in [&["asm", "a.s", "-o", "-"][..], &["asm", "a.s"], &["asm", "a.s", "--format", "bin"], &["dis", "a.s"]] {
+    std::fs::write(here.join("a.s"), format!(".isa tesla\n{}exit nop\n", "mov b32 $r0 0x5\n".repeat(20_000)))
+        .unwrap();
+    for arguments in
+        [&["asm", "a.s", "-o", "-"][..], &["asm", "a.s"], &["asm", "a.s", "--format", "bin"], &["dis", "a.s"]]
+    {
         let mut child = Command::new(EXE)
             .current_dir(&here)
             .args(arguments)
@@ -153,7 +156,10 @@ fn an_error_is_an_object_where_the_answer_would_be_one() {
     }
     let output = run(&here, &["run", "bad.s", "--json"], b"");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&object["diagnostics"][0]["line"], &object["diagnostics"][0]["column"]), (&2.into(), &3.into()));
+    assert_eq!(
+        (&object["diagnostics"][0]["line"], &object["diagnostics"][0]["column"]),
+        (&2.into(), &3.into())
+    );
 }
 
 #[test]
@@ -207,7 +213,10 @@ fn list_shows_what_each_program_needs() {
     let program = &object["programs"][0];
     assert_eq!(program["name"], "_Z3addPfi");
     assert_eq!(program["demangled"], "add(float*, int)");
-    assert_eq!((&program["isa"], &program["chip"], &program["words"]), (&"tesla".into(), &"sm_11".into(), &2.into()));
+    assert_eq!(
+        (&program["isa"], &program["chip"], &program["words"]),
+        (&"tesla".into(), &"sm_11".into(), &2.into())
+    );
     assert_eq!((&program["registers"], &program["shared"]), (&4.into(), &24.into()));
     assert_eq!(object["programs"][1]["instructions"], 2);
 }
@@ -220,19 +229,26 @@ fn patch_changes_one_instruction_and_keeps_every_other_byte() {
     answer(&here, &["asm", "k.s", "-o", "k.cubin"], b"");
     let run_k = |file: &str| answer(&here, &["run", file, "--block", "2", "--buf", "out=i32[2]"], b"");
     assert!(run_k("k.cubin").contains("0  5"));
-    answer(&here, &["patch", "k.cubin", "--kernel", "k", "--at", "0x10", "mov b32 $r2 0x7", "-o", "p.cubin"], b"");
+    answer(
+        &here,
+        &["patch", "k.cubin", "--kernel", "k", "--at", "0x10", "mov b32 $r2 0x7", "-o", "p.cubin"],
+        b"",
+    );
     assert!(run_k("p.cubin").contains("0  7"));
     let [before, after] = ["k.cubin", "p.cubin"].map(|name| std::fs::read(here.join(name)).unwrap());
     assert_eq!(before.len(), after.len());
     let differ = before.iter().zip(&after).filter(|(before, after)| before != after).count();
     assert!((1..=2).contains(&differ), "{differ}");
     // What does not fit is refused with both lengths.
-    let refused = run(&here, &["patch", "k.cubin", "--at", "0x10", "short mov b32 $r2 $r3", "-o", "q.cubin"], b"");
+    let refused =
+        run(&here, &["patch", "k.cubin", "--at", "0x10", "short mov b32 $r2 $r3", "-o", "q.cubin"], b"");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
     assert!(said.contains("has 1 word, and the instruction there, `mov b32 $r2 0x5`, has 2 words"), "{said}");
     let refused = run(&here, &["patch", "k.cubin", "--at", "0x12", "nop", "-o", "q.cubin"], b"");
-    assert!(text(&refused.stderr).contains("no instruction starts at 0x12: the nearest start at 0x10 and 0x18"));
+    assert!(
+        text(&refused.stderr).contains("no instruction starts at 0x12: the nearest start at 0x10 and 0x18")
+    );
     assert!(!here.join("q.cubin").exists());
 }
 
