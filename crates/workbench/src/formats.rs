@@ -163,7 +163,8 @@ fn header(target: &Target) -> String {
 }
 
 fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
-    let known = Known { isa: Some(target.isa), chip: target.chip.clone(), stage: target.stage };
+    let known =
+        Known { isa: Some(target.isa), chip: target.chip.clone(), stage: target.stage, ..Known::default() };
     let back = open(file, false, &known).map(|opened| opened.image).unwrap_or_default();
     let machine = machine(target.isa);
     let text = |image| machine.image_text(target, image, Style::default()).unwrap_or_default();
