@@ -34,8 +34,12 @@ enum Format {
     Bin,
     /// Text cubin (tesla)
     Cubin,
-    /// CTM executable with program state and constants (r500)
+    /// CTM executable with program state and constants (r500), or ELF cubin as wide as its pointers (tesla)
     Elf,
+    /// 32-bit ELF cubin (tesla)
+    CubinElf32,
+    /// 64-bit ELF cubin (tesla)
+    CubinElf64,
 }
 
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
@@ -51,14 +55,19 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let Opened { target, image, .. } = opened;
     let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
     let format = args.format.unwrap_or_else(|| by_name(&args.output));
-    if image.programs.len() > 1 && format != Format::Cubin {
-        bail!("{name}: {} kernels; only --format cubin holds several", image.programs.len());
+    if image.programs.len() > 1 && matches!(format, Format::Hex | Format::Bin) {
+        bail!("{name}: {} kernels; only --format cubin and elf hold several", image.programs.len());
     }
     let content = match format {
         Format::Hex => hex::write(&program.words).into_bytes(),
         Format::Bin => bin::write(&program.words),
-        Format::Cubin | Format::Elf => {
-            let format = if format == Format::Cubin { "cubin" } else { "elf" };
+        Format::Cubin | Format::Elf | Format::CubinElf32 | Format::CubinElf64 => {
+            let format = match format {
+                Format::Cubin => "cubin",
+                Format::CubinElf32 => "cubin-elf32",
+                Format::CubinElf64 => "cubin-elf64",
+                _ => "elf",
+            };
             let machine = target.machine();
             let Some(written) = machine.write(&target, &image, format) else {
                 let has: Vec<&str> = ["hex", "bin"].iter().chain(machine.containers()).copied().collect();

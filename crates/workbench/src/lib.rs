@@ -27,6 +27,6 @@ pub mod trace;
 pub mod values;
 
 pub use listing::{Listing, Style};
-pub use machine::{Machine, Target, machine, round_trip};
+pub use machine::{Machine, Target, machine, round_trip, round_trip_image};
 pub use open::{Known, Opened, open};
 pub use session::{Outcome, Session};

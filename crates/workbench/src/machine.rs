@@ -57,6 +57,15 @@ pub trait Machine: Sync + fmt::Debug {
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
+    /// Whether `back`, which comes from the text of `image`, has what such a text keeps. The error is the first
+    /// difference.
+    ///
+    /// # Errors
+    /// What differs.
+    fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
+        same_programs(self, image, back)
+    }
+
     /// Explains one instruction.
     ///
     /// # Errors
@@ -296,18 +305,52 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let [back] = &back.image.programs[..] else {
         return Err(format!("round trip: {} programs come back", back.image.programs.len()));
     };
+    same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
+}
+
+/// An image to text and back: the same programs, and of what they share and what the container states, the part that
+/// the machine's texts have (Tesla: all of it). So for every style of text.
+///
+/// # Errors
+/// The first difference, in words; or a target that cannot be.
+pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
+    let machine = machine(target.isa);
+    target.clone().checked().map_err(|error| error.to_string())?;
+    for style in [Style::default(), Style { hex: true, structure: true, notes: true }] {
+        let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
+        let back = assemble(target, &text).map_err(|errors| {
+            let error = &errors[0];
+            let (line, column) = error.span.line_column(&text);
+            format!("round trip: line {line}, column {column} of the file's text does not assemble: {error}")
+        })?;
+        machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;
+    }
+    Ok(())
+}
+
+fn same_programs<M: Machine + ?Sized>(machine: &M, image: &Image, back: &Image) -> Result<(), String> {
+    if image.programs.len() != back.programs.len() {
+        return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
+    }
+    image.programs.iter().zip(&back.programs).enumerate().try_for_each(|(number, (program, back))| {
+        let name = program.name.clone().unwrap_or_else(|| number.to_string());
+        same_program(machine, program, back).map_err(|why| format!("program {name}: {why}"))
+    })
+}
+
+fn same_program<M: Machine + ?Sized>(machine: &M, program: &Program, back: &Program) -> Result<(), String> {
     if back.words != program.words {
         let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
         let at = differ.unwrap_or(back.words.len().min(program.words.len()));
         return Err(format!(
-            "round trip: word {at} comes back as {:08x?}, was {:08x?}",
+            "word {at} comes back as {:08x?}, was {:08x?}",
             back.words.get(at),
             program.words.get(at)
         ));
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("round trip: what the container states comes back differently".to_owned()),
+        false => Err("what the container states comes back differently".to_owned()),
     }
 }
 
