@@ -64,6 +64,8 @@ pub struct Reading {
     pub flow: Vec<String>,
     /// Bits and values without a meaning; a legal instruction has none.
     pub findings: Vec<String>,
+    /// Whether fields that it does not read are not 0, which real code seldom has.
+    pub unread: bool,
     /// Where it is documented.
     pub source: &'static str,
 }
@@ -93,7 +95,8 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 
 /// What `words` can be: a control-flow instruction or one of an ALU clause (two words), a fetch (four), an ALU group
 /// with its literals (two for each slot and each pair of literals). Readings that are not legal are given only where
-/// none is; without any that fits the number of words, the result is empty.
+/// none is, and those with something in fields that they do not read only where all have that. The result is empty when
+/// no instruction has this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -105,8 +108,11 @@ pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     if let Some(slots) = slots_of(words) {
         all.push(group(words, slots, None, chip));
     }
-    let legal = all.iter().any(|reading| reading.findings.is_empty());
-    all.retain(|reading| !legal || reading.findings.is_empty());
+    for doubts in [|reading: &Reading| !reading.findings.is_empty(), |reading: &Reading| reading.unread] {
+        if !all.iter().all(doubts) {
+            all.retain(|reading| !doubts(reading));
+        }
+    }
     all
 }
 
@@ -174,6 +180,7 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
         meaning: Vec::new(),
         flow: Vec::new(),
         findings: stray(words, &formats),
+        unread: false,
         source: "",
     };
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);
@@ -266,21 +273,14 @@ fn control_flow(words: &[u32], chip: Chip) -> Reading {
                 reading.flow.extend(sentence(control::effect(inst)));
                 also.extend(disputed(row.rule));
                 also.push(format!("Fidelity: {}.", row.exactness.name()));
-                // What the instruction does not read is zero in real code; in ALU words it seldom is.
-                let waits = inst == CfInst::WAIT_ACK;
-                let unread = [
-                    ("COUNT", get("count") != 0 && !fetches),
-                    ("ADDR", addr != 0 && !fetches && !row.jumps && !waits && inst != CfInst::POP),
-                    ("CALL_COUNT", get("call_count") != 0 && !matches!(inst, CfInst::CALL | CfInst::CALL_FS)),
-                    (
-                        "CF_CONST",
-                        get("cf_const") != 0 && get("cond") < 2 && reading.source.find("loops").is_none(),
-                    ),
-                ];
-                let unread = unread.into_iter().filter(|(_, is)| *is);
-                reading
-                    .findings
-                    .extend(unread.map(|(name, _)| format!("{} does not read {name}", inst.name())));
+                let counts = matches!(row.work, CfWork::Flow(_)) && reading.source.contains("loops");
+                reading.unread = (get("count") != 0 && !fetches)
+                    || (addr != 0
+                        && !fetches
+                        && !row.jumps
+                        && !matches!(inst, CfInst::WAIT_ACK | CfInst::POP))
+                    || (get("call_count") != 0 && !matches!(inst, CfInst::CALL | CfInst::CALL_FS))
+                    || (get("cf_const") != 0 && get("cond") < 2 && !counts);
             }
             None => reading.findings.push(format!("CF_INST {number:#x} {missing}")),
         }
@@ -327,6 +327,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
         meaning: Vec::new(),
         flow: Vec::new(),
         findings: Vec::new(),
+        unread: false,
         source: "R700-Family Instruction Set Architecture, pp. 67 to 70 (operands, literals, groups), chapter 4 (ALU clauses)",
     };
     let of_word = |shift: usize| move |field: Explained| Explained { word: field.word + shift, ..field };
@@ -347,7 +348,11 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     closed[2 * (slots - 1)] |= 1 << 31;
     match code::group_of(&closed, chip) {
         Ok(ops) => {
-            for op in &ops {
+            for (op, pair) in ops.iter().zip(words.chunks(2)) {
+                let unread =
+                    [!(0x1fff << 13 | 0x1fff), !(0x1fff << 13), !0, !0][usize::from(op.opcode.sources)];
+                let sources = pair[0] & !unread & 0x03ff_ffff;
+                reading.unread |= sources != 0 || (!op.writes() && op.dst_gpr != 0);
                 let slot = char::from(b"xyzwt"[usize::from(op.slot)]);
                 reading.meaning.extend(alu_meaning(op).into_iter().map(|line| format!("{slot}: {line}")));
                 reading.flow.extend(alu_flow(op, form).into_iter().map(|line| format!("{slot}: {line}")));
@@ -487,6 +492,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
         meaning: Vec::new(),
         flow: Vec::new(),
         findings: stray(words, &formats),
+        unread: false,
         source: "",
     };
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);

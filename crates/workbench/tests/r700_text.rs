@@ -147,8 +147,8 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     let refused = target.machine().explain_at(&target, &program, 4).unwrap_err().to_string();
     assert!(refused.starts_with("no instruction starts at 4"), "{refused}");
     // Control flow that is no ALU instruction, and the other way round.
-    let jump = explain(&[192, 0x8500_0001]);
-    assert_eq!(jump.text, "JUMP: ADDR(192) POP_CNT(1)");
+    let jump = explain(&[3, 0x8500_0001]);
+    assert_eq!(jump.text, "JUMP: ADDR(3) POP_CNT(1)");
     assert!(jump.flow[0].starts_with("When no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
     assert_eq!(explain(&[0x8000_0000, 0x0000_0c90]).text, "x: MOV R0.x, R0.x");
     // Words that are legal as both are told as both.
@@ -188,7 +188,7 @@ fn a_wii_u_program_is_chosen_by_name_or_by_stage() {
     let Some(folder) = shared("binaries/r700") else { return };
     let bytes = std::fs::read(folder.join("latte-wut/pos_col_shader.gsh")).unwrap();
     let opened = open(&bytes, false, &Known::default()).unwrap();
-    let named = |name| choose_program(&opened.image, Some(name)).map(Clone::clone);
+    let named = |name| choose_program(&opened.image, Some(name)).cloned();
     let pixel: Program = named("pixel").unwrap();
     assert_eq!((pixel.stage, named("vertex").unwrap().stage), (Some(Stage::Pixel), Some(Stage::Vertex)));
     for chip in ["LATTE", "latte", "rv770"] {
