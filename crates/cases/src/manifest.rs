@@ -42,7 +42,7 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
     }
     let binary = folder.read(&format!("../{}", manifest.binary)).or_else(|| folder.read(&manifest.binary));
     let binary = binary.ok_or_else(|| format!("the program {} is not there", manifest.binary))?;
-    let known = Known { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None };
+    let known = Known { isa: Some(isa), chip: Some(manifest.arch.clone()), ..Known::default() };
     let opened = open(&binary, false, &known).map_err(|error| format!("{}: {error}", manifest.binary))?;
     let (name, folder) = (manifest.id.clone(), folder.clone());
     case(&name, CaseKind::Manifest(Box::new(ManifestCase { manifest, opened, folder })))

@@ -43,7 +43,7 @@ fn content_decides_the_format() {
     assert_eq!(recognise(&[]), Err(Error::Empty));
     let mut other = cubin(true);
     other.machine = 62;
-    assert!(matches!(recognise(&other.build()), Err(Error::OtherChip { .. })));
+    assert_eq!(recognise(&other.build()), Ok(Format::Embedded));
 }
 
 #[test]
@@ -138,6 +138,42 @@ fn a_compressed_member_is_an_error_by_name() {
         matches!(&error, Error::Compressed { at: 16, flags: 0x2001, name } if name.contains("sm_12")),
         "{error}"
     );
+}
+
+#[test]
+fn one_unreadable_member_does_not_hide_the_others_of_a_fat_binary() {
+    let text = |name: &str| {
+        format!("architecture {{sm_10}}\ncode {{ name = {name} bincode {{ 0x1 }} }}").into_bytes()
+    };
+    let mut fermi = cubin(true);
+    fermi.flags = 0x14_0014;
+    let mut empty = cubin(true);
+    empty.sections.retain(|section| !section.name.starts_with(".text"));
+    let members = [
+        (2, 20, 0, fermi.build()),
+        (2, 10, 0, text("first")),
+        (2, 13, 0, empty.build()),
+        (2, 10, 0x2001, vec![1, 2, 3, 4]),
+        (2, 10, 0, text("last")),
+    ];
+    let file = fatbin(&members);
+    let image = read(&file);
+    let names: Vec<_> = image.programs.iter().map(|program| program.name.as_deref()).collect();
+    assert_eq!(names, [Some("first"), Some("last")]);
+    for (note, name, why) in
+        [(0, "member 1, sm_20", "sm_20"), (1, "member 3", ".text"), (2, "member 4", "compressed")]
+    {
+        assert!(image.notes[note].contains(name) && image.notes[note].contains(why), "{:?}", image.notes);
+    }
+    assert_eq!(image.notes.len(), 3, "{:?}", image.notes);
+    // A member that reaches beyond the end hides what is behind it, not what is before.
+    let mut cut = file.clone();
+    let last = file.len() - members[4].3.len() - 0x40;
+    cut[last + 8..last + 16].fill(0xff);
+    let image = read(&cut);
+    assert_eq!((image.programs.len(), image.notes.len()), (1, 4), "{:?}", image.notes);
+    let error = load(&fatbin(&members[..1]), &Hints::default()).unwrap_err().to_string();
+    assert!(error.contains("member 1, sm_20") && error.contains("sm_10, sm_11"), "{error}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
 //! * [`open()`]: a file's bytes to programs with their machine.
+//! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
+//!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
@@ -11,6 +13,9 @@
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod contents;
+pub mod edit;
+pub mod formats;
 pub mod kernels;
 pub mod launch;
 pub mod listing;

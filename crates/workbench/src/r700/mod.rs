@@ -17,7 +17,7 @@ use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
-    line_at,
+    alone, line_at,
 };
 
 pub use launch::Launch;
@@ -122,15 +122,31 @@ impl Machine for R700 {
             let listing = self.disassemble(target, program, Style::default())?;
             let lines = listing.lines(&program.words);
             line_at(&lines, target.isa, address)?;
-            let why = format!(
-                "the words at {address} are data that no instruction reaches, or a group without an end"
-            );
+            let why = format!("the words at {address} are data that no instruction reaches");
             return Err(ExplainError::NoInstruction(why));
         };
         let mut explained = explanation(reading, false);
         let here = self.lint(target, program)?.into_iter().filter(|finding| finding.pc == address);
         explained.findings.extend(here.map(|finding| format!("{}: {}", finding.rule, finding.message)));
         Ok(explained)
+    }
+
+    /// An operation of an ALU group and a fetch are placed in a clause of their own. What is wrong is said of the reading
+    /// that understands most of the text.
+    fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+        const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
+        let mut furthest: Option<Vec<Diagnostic>> = None;
+        for context in CONTEXTS {
+            let errors = match alone(target, context, text) {
+                Ok(found) => return Ok(found),
+                Err(errors) => errors,
+            };
+            let reach = |errors: &Vec<Diagnostic>| errors.first().map(|error| error.span.start);
+            if furthest.as_ref().is_none_or(|most| reach(&errors) >= reach(most)) {
+                furthest = Some(errors);
+            }
+        }
+        Err(furthest.unwrap_or_default())
     }
 
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
