@@ -149,7 +149,7 @@ pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order: --endian says which they have";
 
 /// The program with the bytes of each word in the other order.
-fn swapped(program: &Program) -> Program {
+pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
