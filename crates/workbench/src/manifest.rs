@@ -237,7 +237,7 @@ impl Manifest {
                 .map(|expect| expect.elem.as_str());
             let dtype = elem.and_then(element).filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes()));
             let dtype = dtype.unwrap_or(Dtype::U8);
-            let bytes = left.values.load(&buffer.name, files)?.bytes;
+            let bytes = left.values.load(&buffer.name, files)?.array.bytes;
             let shape = vec![bytes.len() / dtype.bytes()];
             result.outputs.push((buffer.name.clone(), Array { dtype, shape, bytes }));
         }
