@@ -9,11 +9,12 @@
 //! Layouts are those of the GX2 structures as wut documents them (`gfd.h`, `gx2/shaders.h`). The words agree
 //! with the programs that were cut out of the same files by others.
 
-use reconverge_isa::program::Stage;
-use reconverge_isa::{Image, Isa};
+use reconverge_isa::program::{Resources, Stage};
+use reconverge_isa::{Image, Isa, Program};
 
 use crate::bytes::{Bytes, little_endian, words};
-use crate::{Error, Format};
+use crate::error::quoted;
+use crate::{Error, Format, Written};
 
 /// First bytes of a file.
 pub(crate) const MAGIC: &[u8] = b"Gfx2";
@@ -28,8 +29,10 @@ struct Layout {
     counted: &'static [(u64, u64, &'static str, u32)],
     /// The program's size in bytes.
     size: u64,
-    /// Counts of initial constant values and of loop variables, which are not read.
+    /// What is not read, unless it is 0.
     unread: &'static [(u64, &'static str)],
+    /// Words of the structure.
+    words: usize,
 }
 
 const VERTEX: Layout = Layout {
@@ -46,7 +49,18 @@ const VERTEX: Layout = Layout {
     ],
     counted: &[(3, 4, "SPI_VS_OUT_ID", 10), (16, 17, "SQ_VTX_SEMANTIC", 32)],
     size: 52,
-    unread: &[(59, "initial constant values"), (61, "loop variables")],
+    unread: &[
+        (54, "shader mode"),
+        (55, "uniform blocks"),
+        (57, "uniform variables"),
+        (59, "initial constant values"),
+        (61, "loop variables"),
+        (63, "samplers"),
+        (65, "attributes"),
+        (67, "ring item size"),
+        (68, "stream output"),
+    ],
+    words: 77,
 };
 
 const PIXEL: Layout = Layout {
@@ -63,7 +77,15 @@ const PIXEL: Layout = Layout {
     ],
     counted: &[(4, 5, "SPI_PS_INPUT_CNTL", 32)],
     size: 41,
-    unread: &[(48, "initial constant values"), (50, "loop variables")],
+    unread: &[
+        (43, "shader mode"),
+        (44, "uniform blocks"),
+        (46, "uniform variables"),
+        (48, "initial constant values"),
+        (50, "loop variables"),
+        (52, "samplers"),
+    ],
+    words: 58,
 };
 
 const GEOMETRY: Layout = Layout {
@@ -80,8 +102,21 @@ const GEOMETRY: Layout = Layout {
     ],
     counted: &[(7, 8, "SPI_VS_OUT_ID", 10)],
     size: 19,
-    unread: &[],
+    unread: &[
+        (23, "shader mode"),
+        (24, "uniform blocks"),
+        (26, "uniform variables"),
+        (28, "initial constant values"),
+        (30, "loop variables"),
+        (32, "samplers"),
+        (34, "ring item size"),
+        (35, "stream output"),
+    ],
+    words: 48,
 };
+
+/// Where the geometry header has the size of the copy program behind it.
+const COPY_SIZE: usize = 21;
 
 /// The registers of the last header block, for the program block behind it.
 struct Pending {
@@ -150,7 +185,26 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             remedy: "expected a block of type 5, 7, 9 or 10".to_owned(),
         });
     }
+    let names = names(&image.programs);
+    for (program, name) in image.programs.iter_mut().zip(names) {
+        program.name = name;
+    }
     Ok(image)
+}
+
+/// The names of a file's programs, which the format does not have: their stage, with a number from 0 when several
+/// programs are for it.
+fn names(programs: &[Program]) -> Vec<Option<String>> {
+    let is = |stage: Stage| move |program: &&Program| program.stage == Some(stage);
+    let name = |(index, program): (usize, &Program)| {
+        let stage = program.stage?;
+        let before = programs[..index].iter().filter(is(stage)).count();
+        match programs.iter().filter(is(stage)).count() {
+            1 => Some(stage.to_string()),
+            _ => Some(format!("{stage}{before}")),
+        }
+    };
+    programs.iter().enumerate().map(name).collect()
 }
 
 fn header_bytes(file: Bytes<'_>, at: u64) -> Result<u64, Error> {
@@ -204,10 +258,10 @@ fn registers(
             state.push((format!("{name}_{index}"), word(first + index)?));
         }
     }
-    for (index, name) in layout.unread {
-        if word(*index).is_ok_and(|count| count > 0) {
-            notes.push(format!("{}: {name} are there and are not read", layout.what));
-        }
+    let there = |(index, _): &&(u64, _)| word(*index).is_ok_and(|value| value > 0);
+    let unread: Vec<&str> = layout.unread.iter().filter(there).map(|(_, name)| *name).collect();
+    if !unread.is_empty() {
+        notes.push(format!("not read: {} beside {}", unread.join(", "), layout.what));
     }
     Ok(Pending { stage, state, bytes: word(layout.size)? })
 }
@@ -237,10 +291,8 @@ fn add(
                     header.bytes
                 ));
             }
-            // SQ_PGM_RESOURCES: general registers in bits 7:0, stack entries in bits 15:8.
-            if let Some((_, resources)) = header.state.first() {
-                program.resources.registers = Some(resources & 0xff);
-                program.resources.stack = Some(resources >> 8 & 0xff);
+            if let Some((_, register)) = header.state.first() {
+                program.resources = resources_of(*register);
             }
             program.state = header.state;
         }
@@ -248,4 +300,142 @@ fn add(
     }
     image.programs.push(program);
     Ok(())
+}
+
+// ---- Writing
+
+/// The file of an image of programs, each with all registers of its header. [`load`] gives the same programs back.
+///
+/// The tables of names (uniforms, attributes, samplers) are empty: no program has them.
+///
+/// # Errors
+/// What a header has no place for, by its name, or what it needs and a program does not state.
+pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
+    let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
+    let mut file: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
+    let mut index = 0;
+    let mut block = |kind: u32, data: &[u8]| {
+        let head = [u32::from_be_bytes(*b"BLK{"), HEADER_BYTES, 1, 0, kind, data.len() as u32, index, 0];
+        file.extend(head.iter().flat_map(|word| word.to_be_bytes()));
+        file.extend(data);
+        index += 1;
+    };
+    let names = names(&image.programs);
+    for (number, (program, derived)) in image.programs.iter().zip(names).enumerate() {
+        let refused = |what: String, remedy| Err(unwritable(program, what, remedy));
+        for (what, there) in [
+            ("a start that is not 0", program.base != 0),
+            ("contents of constant buffers", !program.constants.is_empty()),
+            ("parameters", !program.params.is_empty()),
+            ("samplers", !program.samplers.is_empty()),
+            ("the use of inputs and outputs", program.usage != Default::default()),
+        ] {
+            if there {
+                return refused(what.to_owned(), "words and registers fit");
+            }
+        }
+        let previous = number.checked_sub(1).and_then(|number| image.programs[number].stage);
+        let (header, code) = match program.stage {
+            Some(Stage::Vertex) => (Some((3, &VERTEX)), 5),
+            Some(Stage::Pixel) => (Some((6, &PIXEL)), 7),
+            Some(Stage::Geometry) => (Some((8, &GEOMETRY)), 9),
+            Some(Stage::GsCopy) if previous == Some(Stage::Geometry) => (None, 10),
+            Some(Stage::GsCopy) => {
+                return refused("a gs-copy program".to_owned(), "it follows its geometry program");
+            }
+            Some(Stage::Compute | Stage::Fragment | Stage::Fetch) | None => {
+                let stage = program.stage.map_or("no stage".to_owned(), |stage| format!("stage {stage}"));
+                return refused(stage, "vertex, pixel, geometry and gs-copy fit");
+            }
+        };
+        if let Some(name) = program.name.as_deref().filter(|name| Some(*name) != derived.as_deref()) {
+            return refused(format!("the name {}", quoted(name)), "the format has no names; leave it out");
+        }
+        let copy = image.programs.get(number + 1).filter(|next| next.stage == Some(Stage::GsCopy));
+        match header {
+            Some((kind, layout)) => block(kind, &header_block(layout, program, copy)?),
+            None => {
+                if let Some((name, _)) = program.state.first() {
+                    return refused(
+                        format!("state {}", quoted(name)),
+                        "its geometry program has the registers",
+                    );
+                }
+                resources(program, None)?;
+            }
+        }
+        block(code, &program.words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+    }
+    block(1, &[]);
+    Ok(Written { content: file, notes: Vec::new() })
+}
+
+fn unwritable(program: &Program, what: String, remedy: &'static str) -> Error {
+    let of = program.name.as_ref().map(|name| format!(" of program {}", quoted(name))).unwrap_or_default();
+    Error::Unwritable { format: Format::Gsh.name(), what: format!("{what}{of}"), remedy }
+}
+
+/// A header block: the structure of its stage, and behind it the directory of its pointers, of which there is none.
+fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> Result<Vec<u8>, Error> {
+    let mut words = vec![0; layout.words];
+    let mut left: Vec<&(String, u32)> = program.state.iter().collect();
+    let mut take = |name: &str| {
+        let at = left.iter().position(|(known, _)| known == name)?;
+        Some(left.remove(at).1)
+    };
+    let mut missing = Vec::new();
+    for (index, name) in layout.registers {
+        match take(name) {
+            Some(value) => words[*index as usize] = value,
+            None => missing.push(*name),
+        }
+    }
+    for (count, first, name, most) in layout.counted {
+        let values: Vec<u32> = (0..*most).map_while(|index| take(&format!("{name}_{index}"))).collect();
+        words[*count as usize] = values.len() as u32;
+        words[*first as usize..][..values.len()].copy_from_slice(&values);
+    }
+    if let Some((name, _)) = left.first() {
+        let remedy = "it is set twice, has no place in the header, or those before it in its row are not set";
+        return Err(unwritable(program, format!("state {}", quoted(name)), remedy));
+    }
+    if !missing.is_empty() {
+        let what = format!("a program without the registers {}", missing.join(", "));
+        return Err(unwritable(program, what, "a header has them all; give each with .state"));
+    }
+    resources(program, Some(words[0]))?;
+    words[layout.size as usize] = program.words.len() as u32 * 4;
+    if let Some(copy) = copy.filter(|_| layout.size == GEOMETRY.size) {
+        words[COPY_SIZE] = copy.words.len() as u32 * 4;
+    }
+    let bytes = 4 * layout.words as u32;
+    // Mark, own size, unknown, size and start of the structure, size and start of the names, unknown, number of pointers,
+    // where they are.
+    let data = 0xd060_0000;
+    words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
+    Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())
+}
+
+/// Refuses resources that `register`, SQ_PGM_RESOURCES of the header, does not state.
+fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
+    let stated = register.map_or_else(Resources::default, resources_of);
+    let Resources { registers, stack, .. } = program.resources;
+    let fits = |own: Option<u32>, stated: Option<u32>| own.is_none() || own == stated;
+    let others = Resources { registers: None, stack: None, ..program.resources };
+    let what = if !fits(registers, stated.registers) {
+        format!("{} registers", registers.unwrap_or(0))
+    } else if !fits(stack, stated.stack) {
+        format!("{} entries of the stack", stack.unwrap_or(0))
+    } else if others != Resources::default() {
+        "memory and barriers".to_owned()
+    } else {
+        return Ok(());
+    };
+    let remedy = "the header has SQ_PGM_RESOURCES: registers in bits 7:0, stack entries in bits 15:8";
+    Err(unwritable(program, what, remedy))
+}
+
+/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
+fn resources_of(register: u32) -> Resources {
+    Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
 }

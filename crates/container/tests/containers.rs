@@ -2,10 +2,10 @@
 
 mod support;
 
-use reconverge_container::{Error, Format, Hints, Written, ctm_elf, formats, load, recognise};
+use reconverge_container::{Error, Format, Hints, Written, ctm_elf, formats, gsh, load, recognise};
 use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage};
 use reconverge_isa::{Image, Isa, Program};
-use support::{cubin, fatbin, gsh, r600, words};
+use support::{cubin, fatbin, gsh as gsh_file, r600, words};
 
 fn read(bytes: &[u8]) -> Image {
     load(bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -173,12 +173,107 @@ fn the_machine_number_names_the_chip() {
 
 #[test]
 fn a_wii_u_program_has_the_registers_of_its_header() {
-    let image = read(&gsh(&[1, 2, 3, 4]));
+    let image = read(&gsh_file(&[1, 2, 3, 4]));
     let program = &image.programs[0];
     assert_eq!((program.words.as_slice(), program.stage), (&[1, 2, 3, 4][..], Some(Stage::Pixel)));
     assert_eq!(program.state("SPI_PS_INPUT_CNTL_0"), Some(0x100));
     assert_eq!((program.resources.registers, program.resources.stack), (Some(3), Some(2)));
     assert!(image.notes.is_empty(), "{:?}", image.notes);
+}
+
+/// A geometry program, its copy program and two pixel programs with all registers of their headers.
+fn wii_u_image() -> Image {
+    let state = |names: &[&str]| {
+        let value =
+            |name: &&str| if name.starts_with("SQ_PGM_RESOURCES") { 0x103 } else { name.len() as u32 };
+        names.iter().map(|name| ((*name).to_owned(), value(name))).collect::<Vec<_>>()
+    };
+    let geometry = [
+        "SQ_PGM_RESOURCES_GS",
+        "VGT_GS_OUT_PRIM_TYPE",
+        "VGT_GS_MODE",
+        "PA_CL_VS_OUT_CNTL",
+        "SQ_PGM_RESOURCES_VS",
+        "SQ_GS_VERT_ITEMSIZE",
+        "SPI_VS_OUT_CONFIG",
+        "VGT_STRMOUT_BUFFER_EN",
+        "SPI_VS_OUT_ID_0",
+        "SPI_VS_OUT_ID_1",
+    ];
+    let pixel = [
+        "SQ_PGM_RESOURCES_PS",
+        "SQ_PGM_EXPORTS_PS",
+        "SPI_PS_IN_CONTROL_0",
+        "SPI_PS_IN_CONTROL_1",
+        "CB_SHADER_MASK",
+        "CB_SHADER_CONTROL",
+        "DB_SHADER_CONTROL",
+        "SPI_INPUT_Z",
+    ];
+    let program = |name: &str, stage, words: &[u32], state: Vec<(String, u32)>| Program {
+        name: Some(name.to_owned()),
+        stage: Some(stage),
+        words: words.to_vec(),
+        resources: match state.first() {
+            Some((_, register)) => Resources {
+                registers: Some(register & 0xff),
+                stack: Some(register >> 8),
+                ..Resources::default()
+            },
+            None => Resources::default(),
+        },
+        state,
+        ..Program::default()
+    };
+    Image {
+        format: "gsh",
+        isa: Some(Isa::R700),
+        chip: Some("latte".to_owned()),
+        programs: vec![
+            program("geometry", Stage::Geometry, &[1, 2], state(&geometry)),
+            program("gs-copy", Stage::GsCopy, &[3, 4], Vec::new()),
+            program("pixel0", Stage::Pixel, &[5, 6, 7, 8], state(&pixel)),
+            program("pixel1", Stage::Pixel, &[9, 10], state(&pixel)),
+        ],
+        ..Image::default()
+    }
+}
+
+#[test]
+fn a_wii_u_file_comes_back_as_it_was_written() {
+    let image = wii_u_image();
+    let back = read(&gsh::write(&image).unwrap().content);
+    assert_eq!((back.programs, back.chip), (image.programs, image.chip));
+}
+
+#[test]
+fn a_wii_u_file_refuses_by_name_what_it_cannot_hold() {
+    let refused = |change: &dyn Fn(&mut Program)| {
+        let mut image = wii_u_image();
+        change(&mut image.programs[2]);
+        gsh::write(&image).unwrap_err().to_string()
+    };
+    type Change<'a> = &'a dyn Fn(&mut Program);
+    let cases: [(&str, Change<'_>); 9] = [
+        ("the name `main`", &|program| program.name = Some("main".to_owned())),
+        ("stage fetch of program", &|program| program.stage = Some(Stage::Fetch)),
+        ("no stage", &|program| program.stage = None),
+        ("a start that is not 0", &|program| program.base = 2),
+        ("contents of constant buffers", &|program| program.constants.push(ConstantBlock::default())),
+        ("state `SQ_CONFIG`", &|program| program.state.push(("SQ_CONFIG".to_owned(), 1))),
+        ("state `SPI_PS_INPUT_CNTL_1`", &|program| program.state.push(("SPI_PS_INPUT_CNTL_1".to_owned(), 1))),
+        ("without the registers CB_SHADER_MASK, SPI_INPUT_Z", &|program| {
+            program.state.retain(|(name, _)| name != "CB_SHADER_MASK" && name != "SPI_INPUT_Z");
+        }),
+        ("7 registers", &|program| program.resources.registers = Some(7)),
+    ];
+    for (what, change) in cases {
+        let message = refused(change);
+        assert!(message.contains(what) && message.contains("cannot be written as gsh"), "{what}: {message}");
+    }
+    let mut alone = wii_u_image();
+    alone.programs.remove(0);
+    assert!(gsh::write(&alone).unwrap_err().to_string().contains("gs-copy program"), "{alone:?}");
 }
 
 fn ctm_program() -> Program {

@@ -20,7 +20,7 @@ use crate::words::{
     VtxDword2R700,
 };
 use decode::Reader;
-pub(crate) use decode::{LITERAL, is_op3, literal_pairs};
+pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs};
 
 /// A program that can run.
 #[derive(Clone, Debug)]

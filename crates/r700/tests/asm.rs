@@ -9,7 +9,7 @@ use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::memory::VertexBuffer;
-use reconverge_r700::text::{self, Assembled, assemble, disassemble};
+use reconverge_r700::text::{self, Assembled, assemble, assemble_all, disassemble, name_text};
 use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_simt::Options;
 use reconverge_simt::texture::Image;
@@ -148,7 +148,12 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
     let end = "NOP: END_OF_PROGRAM\n";
     let cases = [
         (format!("JUMP: ADDR(@lop)\n@loop: {end}"), "@lop", "no label `@lop`", "`loop`"),
-        (format!("@a: NOP:\n@a: {end}"), "@a:", "label `@a` is defined twice", ""),
+        (
+            format!("@a: NOP:\n@a: {end}"),
+            "@a:",
+            "label `@a` is defined twice",
+            "the first is at line 1, column 1",
+        ),
         (format!("{end}@a:\n"), "@a:", "label `@a` names nothing: the text ends here", ""),
         (
             format!("ALU: ADDR(@a) CNT(1)\n@a: {end}"),
@@ -212,7 +217,9 @@ fn each_directive_says_what_does_not_fit() {
         (".gprs 129", "129", "the number is larger than 128", ""),
         (".gprs many", "many", "a number was expected", "0 to 128"),
         (".stack 256", "256", "the number is larger than 255", ""),
-        (".stack 1\n.stack 1", ".stack", "stack is set twice", ""),
+        (".stack 1\n.stack 1", ".stack", "stack is set twice", "the first is at line 1"),
+        (".start @a\n.start 0\n@a: NOP:", ".start", "start is set twice", "the first is at line 1"),
+        ("NOP:\n.dword 1\n.dword 2", ".dword", "the odd last word is set twice", "the first is at line 2"),
         (".stage ps\n.stage vs", ".stage", "stage is set twice", ""),
         (".start 0x400000", "0x400000", "the number is larger than 4194303", ""),
         (".const 16 0 1", "16", "the number is larger than 15", ""),
@@ -227,7 +234,13 @@ fn each_directive_says_what_does_not_fit() {
         (".state SQ_CONFIG", ".state", ".state needs more operands", "REGISTER value"),
         (".word 1", ".word", ".word needs more operands", ".word w0, w1"),
         (".org 1 2", "2", ".org has no such operand", ".org n"),
-        ("NOP:\n.chip r600", ".chip", ".chip must be before the first instruction", ""),
+        ("NOP:\n.chip r600", ".chip", ".chip must be before the first instruction", ".program NAME"),
+        (
+            "ALU:\n 0 x: MOV R1.x, (1.5f).x\n.literal x, 1",
+            ".literal",
+            "the group has another literal in this component",
+            "x holds (0x3fc00000, 1.5)",
+        ),
         ("ALU:\n 0 x: MOV R1.x, 1\n.literal q, 1", "q", "a component x, y, z or w was expected", ""),
     ];
     for (source, at, message, help) in cases {
@@ -248,4 +261,91 @@ fn a_clause_of_the_wrong_size_or_kind_is_an_error() {
     assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this fits in an ALU clause only");
     assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
     assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction is before this");
+}
+
+#[test]
+fn the_bits_and_the_value_of_a_literal_agree() {
+    let value = |text: &str| {
+        let words = good(&format!("ALU:\n 0 x: MOV R1.x, {text}\nNOP: END_OF_PROGRAM\n")).words;
+        words[2 * (2 + 1)]
+    };
+    for text in ["(0xc0400000, -3).x", "(-3.0f).x", "(-3.0).x", "(0xc0400000).x", "(0xc0400000, -3.0f)"] {
+        assert_eq!(value(text), (-3.0_f32).to_bits(), "{text}");
+    }
+    for (text, bits) in [
+        ("(0x00000003, 3).x", 3),
+        ("(0xfffffffd, NaN).x", 0xffff_fffd),
+        ("(-3).x", -3_i32 as u32),
+        ("(0xfffffffd, -3).x", -3_i32 as u32),
+        ("(0x80000000, -0).x", 1 << 31),
+        ("(0xff800000, -inf).x", 0xff80_0000),
+    ] {
+        assert_eq!(value(text), bits, "{text}");
+    }
+    let wrong = "(0xc0400000, -5).x";
+    let source = format!("ALU:\n 0 x: MOV R1.x, {wrong}\n");
+    let found = first(&source);
+    assert_eq!((found.0, found.1.as_str()), (wrong, "the bits 0xc0400000 are -3, not -5"));
+    assert_eq!(found.2, "for -5 write (-5.0f), for the bits write (0xc0400000)");
+    let found = first("ALU:\n 0 x: ADD_INT R1.x, R1.x, -5\n");
+    assert_eq!((found.0, found.1.as_str()), ("-5", "a minus sign before an integer flips its highest bit"));
+    assert_eq!(found.2, "for the integer write (-5), for the float -5.0f");
+}
+
+#[test]
+fn a_text_holds_several_programs() {
+    let source = "
+        .isa r700
+        .chip rv730
+        .program vertex
+        .stage vs
+        .gprs 3
+        @end: EXPORT_DONE: POS[60], R1.xyzw END_OF_PROGRAM
+        .program a%20%25
+        .stage ps
+        .gprs 2
+        .start @end
+        NOP:
+        @end: EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM
+        .program
+        NOP: END_OF_PROGRAM
+    ";
+    let programs = assemble_all(source, Chip::RV770).unwrap();
+    let names: Vec<_> = programs.iter().map(|program| program.name.as_deref()).collect();
+    assert_eq!(names, [Some("vertex"), Some("a %"), None]);
+    assert_eq!(name_text("a %"), "a%20%25");
+    assert_eq!(programs[1].state[1..], [("gprs".to_owned(), vec![2]), ("start".to_owned(), vec![1])]);
+    assert_eq!(programs.iter().map(|program| program.words.len()).collect::<Vec<_>>(), [2, 4, 2]);
+    assert!(programs.iter().all(|program| program.chip.name == "rv730"));
+    assert_eq!(first(source).1, "one program was expected, 3 are here");
+}
+
+#[test]
+fn texts_that_do_not_make_a_module_have_one_error() {
+    let program = ".stage ps\n.gprs 2\nNOP:\nNOP: END_OF_PROGRAM\n";
+    let cases = [
+        (
+            format!(".isa r700\n{program}.isa r700\n{program}"),
+            ".isa",
+            ".isa must be before the first instruction",
+        ),
+        (format!("{program}.program b\n{program}"), ".program", "a program has begun before this line"),
+        (format!(".gprs 2\n.program b\n{program}"), ".program", "a program has begun before this line"),
+        (format!(".program b\n{program}.program b\n{program}"), "b", "two programs are named `b`"),
+        (
+            format!(".program a\n.chip rv770\n{program}.program b\n.chip r600\n{program}"),
+            "r600",
+            "another chip",
+        ),
+        (format!(".program a b\n{program}"), "b", "a name is one word"),
+        (format!(".program a%2\n{program}"), "a%2", "`%` and two hexadecimal digits were expected"),
+    ];
+    for (source, at, message) in cases {
+        let errors = assemble_all(&source, Chip::RV770).unwrap_err();
+        assert_eq!(errors.len(), 1, "{source}: {errors:?}");
+        assert_eq!(
+            (&source[errors[0].span.start..errors[0].span.end], errors[0].message.as_str()),
+            (at, message)
+        );
+    }
 }

@@ -205,7 +205,7 @@ fn the_example_of_the_syntax_document_is_what_the_disassembler_prints() {
     let example = document.split("```\n").nth(1).expect("an example");
     let words = assemble(example, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0])).words;
     assert_eq!(disassemble(&words, Chip::RV770, Options::default()).text, example);
-    for options in [Options { hex: true, structure: false }, Options { hex: true, structure: true }] {
+    for options in [false, true].map(|structure| Options { hex: true, structure, start: 0 }) {
         let text = disassemble(&words, Chip::RV770, options).text;
         assert_eq!(assemble(&text, Chip::RV770).map(|back| back.words), Ok(words.clone()));
     }
@@ -266,6 +266,38 @@ fn worked_control_flow_reads_as_it_is_described() {
     for (words, line) in cases {
         let text = disassemble(&words, Chip::RV770, Options::default()).text;
         assert_eq!(text.lines().nth(1), Some(line));
+    }
+}
+
+/// Neither a clause behind an unconditional RETURN nor one before the start is control flow.
+#[test]
+fn control_flow_is_followed_from_the_start_to_an_unconditional_return() {
+    let source = "
+        CALL: ADDR(@first)
+        CALL: ADDR(@second)
+        NOP: END_OF_PROGRAM
+        @first: ALU: ADDR(6)
+          0 x: MOV R1.x, R2.y
+        NOP: END_OF_PROGRAM
+        @second: RETURN:
+    ";
+    let words = assemble(source, Chip::RV770).unwrap().words;
+    let text = disassemble(&words, Chip::RV770, Options::default()).text;
+    let clause = "03 ALU: ADDR(6) CNT(1)\n      0  x: MOV             R1.x, R2.y\n";
+    assert!(text.contains(clause) && text.ends_with("05 RETURN:\n"), "{text}");
+    // A conditional one goes on behind itself.
+    let conditional = assemble(&source.replace("RETURN:", "RETURN: COND(BOOL)"), Chip::RV770).unwrap().words;
+    let text = disassemble(&conditional, Chip::RV770, Options::default()).text;
+    assert!(!text.contains("R1.x, R2.y"), "{text}");
+    // The routine at address 0 is entered from the start, where a walk from 0 alone never arrives.
+    let source =
+        "RETURN:\n.org 1\n.zero 1\n02 ALU: ADDR(4) CNT(1)\n 0 x: MOV R1.x, R2.y\n03 NOP: END_OF_PROGRAM\n";
+    let words = assemble(source, Chip::RV770).unwrap().words;
+    let text = disassemble(&words, Chip::RV770, Options { start: 2, ..Options::default() }).text;
+    assert!(text.contains("02 ALU: ADDR(4) CNT(1)\n      0  x: MOV             R1.x, R2.y\n"), "{text}");
+    for (words, start) in [(words, 2), (conditional, 0)] {
+        let text = disassemble(&words, Chip::RV770, Options { start, ..Options::default() }).text;
+        assert_eq!(assemble(&text, Chip::RV770).unwrap().words, words, "{text}");
     }
 }
 

@@ -47,6 +47,14 @@ pub enum OpenError {
         /// The machine asked for.
         asked: Isa,
     },
+    /// The file has several programs, none for the step asked for.
+    #[error("no program of this file is for {asked}: there is {}", .has.join(", "))]
+    NoStage {
+        /// The step asked for.
+        asked: Stage,
+        /// The steps of its programs.
+        has: Vec<&'static str>,
+    },
     /// A source text that does not assemble.
     #[error("{} errors", .0.len())]
     Source(Vec<Diagnostic>),
@@ -61,7 +69,7 @@ pub fn is_source(name: &str) -> bool {
 pub const SOURCES: [&str; 2] = [".s", ".asm"];
 
 /// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
-/// knows; what the file says itself must not contradict them.
+/// knows; what the file says itself must not contradict them. A stage chooses among several programs.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -79,7 +87,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let chip = chip.map(str::to_owned).or(assembly.target.chip);
         let stage = assembly.target.stage.or(stage);
         let target = Target { isa, chip, stage }.checked()?;
-        return Ok(Opened { target, image: assembly.image, warnings: assembly.warnings });
+        let image = of_stage(assembly.image, stage)?;
+        return Ok(Opened { target, image, warnings: assembly.warnings });
     }
     let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
     let image = load(bytes, &hints)?;
@@ -90,5 +99,21 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     }
     let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
     let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
-    Ok(Opened { target: Target { isa, chip, stage }.checked()?, image, warnings: Vec::new() })
+    let (target, image) = (Target { isa, chip, stage }.checked()?, of_stage(image, stage)?);
+    Ok(Opened { target, image, warnings: Vec::new() })
+}
+
+/// The image with those of its programs only that are for `stage`, when it has several that say what they are for.
+fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
+    let mut stages = image.programs.iter().filter_map(|program| program.stage);
+    let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();
+    let Some(asked) = stage.filter(|_| several) else { return Ok(image) };
+    if !stages.any(|stage| stage == asked) {
+        let mut has: Vec<_> =
+            image.programs.iter().filter_map(|program| Some(program.stage?.name())).collect();
+        has.dedup();
+        return Err(OpenError::NoStage { asked, has });
+    }
+    image.programs.retain(|program| program.stage == Some(asked));
+    Ok(image)
 }

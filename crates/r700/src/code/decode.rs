@@ -6,7 +6,7 @@ use reconverge_isa::FieldValue;
 
 use super::{
     AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
-    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window,
+    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window, always_returns,
 };
 use crate::chip::Family;
 use crate::control::{self, CfWork, export_in_r600, tex_in_r600};
@@ -60,20 +60,7 @@ impl Reader<'_> {
         if !row.in_r600 && self.family() == Family::R600 {
             return Err(unknown);
         }
-        let control = Control {
-            addr: word0,
-            pop_count: fields.pop_count,
-            cond: match fields.cond {
-                Cond::CF_COND_ACTIVE => Condition::Active,
-                Cond::CF_COND_FALSE => Condition::False,
-                Cond::CF_COND_BOOL => Condition::Bool(fields.cf_const),
-                Cond::CF_COND_NOT_BOOL => Condition::NotBool(fields.cf_const),
-            },
-            cf_const: fields.cf_const,
-            call_count: fields.call_count,
-            valid_pixel_mode: fields.valid_pixel_mode,
-            whole_quad_mode: fields.whole_quad_mode,
-        };
+        let control = control_of(word0, &fields);
         let op = match row.work {
             CfWork::Fetch { .. } => {
                 let high = if self.family() == Family::R700 { u32::from(fields.count_3) << 3 } else { 0 };
@@ -430,6 +417,31 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// What a control-flow instruction that is neither ALU nor export says besides its number.
+pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
+    Control {
+        addr,
+        pop_count: fields.pop_count,
+        cond: match fields.cond {
+            Cond::CF_COND_ACTIVE => Condition::Active,
+            Cond::CF_COND_FALSE => Condition::False,
+            Cond::CF_COND_BOOL => Condition::Bool(fields.cf_const),
+            Cond::CF_COND_NOT_BOOL => Condition::NotBool(fields.cf_const),
+        },
+        cf_const: fields.cf_const,
+        call_count: fields.call_count,
+        valid_pixel_mode: fields.valid_pixel_mode,
+        whole_quad_mode: fields.whole_quad_mode,
+    }
+}
+
+/// Whether these words are a RETURN that always returns.
+pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
+    let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
+    let fields = CfDword1R700::unpack_lenient(word1);
+    inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_returns(&control_of(word0, &fields)))
 }
 
 fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) -> Read<Fetch> {

@@ -20,43 +20,79 @@ use crate::chip::{Chip, Family};
 use alu::Group;
 use lex::{Parse, Token, tokens, wrong};
 
-/// What a text says.
+/// What a text says of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
+    /// The name of `.program`.
+    pub name: Option<String>,
     /// The program, 32-bit words in memory order.
     pub words: Vec<u32>,
     /// The chip of `.chip`, or the one given.
     pub chip: Chip,
+    /// What `.chip` calls it.
+    pub chip_name: Option<String>,
     /// State directives in order: name without the dot, numbers.
     pub state: Vec<(String, Vec<u32>)>,
 }
 
-/// The words of `source`, for `chip` unless the text names another.
+/// The only program of `source`, for `chip` unless the text names another.
+///
+/// # Errors
+/// Everything in the text that has no meaning, each with its place; a second program.
+pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
+    let mut programs = assemble_all(source, chip)?;
+    match (programs.pop(), &programs[..]) {
+        (Some(only), []) => Ok(only),
+        (_, rest) => {
+            let message = format!("one program was expected, {} are here", rest.len() + 1);
+            Err(vec![Diagnostic::error(Span::default(), message)])
+        }
+    }
+}
+
+/// The programs of `source`, for `chip` unless the text names another. A text without `.program` is one program.
 ///
 /// # Errors
 /// Everything in the text that has no meaning, each with its place.
-pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
-    let mut asm = Asm {
-        chip,
-        state: Vec::new(),
-        cf: Vec::new(),
-        data: Vec::new(),
-        tail: None,
-        at: 0,
-        start: None,
-        labels: HashMap::new(),
-        pending_labels: Vec::new(),
-        group: Group::default(),
-        faults: Vec::new(),
+pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
+    let mut asm = Asm::new(source, chip);
+    let (mut programs, mut faults) = (Vec::new(), Vec::new());
+    let mut end = |asm: Asm<'_>, faults: &mut Vec<Diagnostic>| match asm.finish() {
+        Ok(program) => programs.push(program),
+        Err(mut found) => faults.append(&mut found),
     };
+    let mut names: HashMap<String, Span> = HashMap::new();
     let mut words = Vec::new();
     for (offset, line) in lines(source) {
         tokens(line, offset, &mut words);
-        if let Err(fault) = asm.line(&words) {
-            asm.faults.push(fault);
+        match words.split_first() {
+            Some((first, rest)) if first.text == ".program" => {
+                let next = asm.program(*first, rest);
+                let last = std::mem::replace(&mut asm, next);
+                if last.begun {
+                    end(last, &mut faults);
+                }
+                if let (Some(name), Some(token)) = (&asm.name, rest.first())
+                    && let Some(first) = names.insert(name.clone(), token.span)
+                {
+                    let message = format!("two programs are named `{name}`");
+                    faults.push(Diagnostic::error(token.span, message).help(asm.first_at(first)));
+                }
+            }
+            Some(_) => {
+                if let Err(fault) = asm.line(&words) {
+                    asm.faults.push(fault);
+                }
+            }
+            None => {}
+        }
+        if asm.gone_astray {
+            break;
         }
     }
-    asm.finish()
+    end(asm, &mut faults);
+    faults.sort_by_key(|fault| fault.span.start);
+    if faults.is_empty() { Ok(programs) } else { Err(faults) }
 }
 
 /// A control-flow word and the clause written after it.
@@ -81,16 +117,28 @@ enum Place {
     Clause(usize, usize),
 }
 
-struct Asm {
+struct Asm<'a> {
+    /// The whole text, for the places in messages.
+    source: &'a str,
     chip: Chip,
+    chip_name: Option<String>,
+    name: Option<String>,
+    /// Whether a program has begun: with `.program`, or with any line but `.isa` and `.chip`.
+    begun: bool,
+    /// Whether another program is before it.
+    later: bool,
+    /// The text goes on with something else than this program; what follows makes no sense as a part of it.
+    gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
+    /// Where each state that is set once was set.
+    set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
     tail: Option<u32>,
     at: usize,
     /// `.start` with a label.
     start: Option<(String, Span)>,
-    labels: HashMap<String, Place>,
+    labels: HashMap<String, (Place, Span)>,
     pending_labels: Vec<(String, Span)>,
     group: Group,
     faults: Vec<Diagnostic>,
@@ -110,9 +158,68 @@ impl Cf {
     }
 }
 
-impl Asm {
+impl<'a> Asm<'a> {
+    fn new(source: &'a str, chip: Chip) -> Asm<'a> {
+        Asm {
+            source,
+            chip,
+            chip_name: None,
+            name: None,
+            begun: false,
+            later: false,
+            gone_astray: false,
+            state: Vec::new(),
+            set: HashMap::new(),
+            cf: Vec::new(),
+            data: Vec::new(),
+            tail: None,
+            at: 0,
+            start: None,
+            labels: HashMap::new(),
+            pending_labels: Vec::new(),
+            group: Group::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// `.program`: the program that begins with it.
+    fn program(&mut self, at: Token<'_>, rest: &[Token<'_>]) -> Asm<'a> {
+        if self.begun && !self.set.contains_key("program") {
+            let message = "a program has begun before this line";
+            let help = "before the first `.program` stands what is for all programs: `.isa` and `.chip`";
+            self.faults.push(wrong(at, message).help(help));
+        }
+        let mut next = Asm {
+            chip_name: self.chip_name.clone(),
+            begun: true,
+            later: self.begun,
+            ..Asm::new(self.source, self.chip)
+        };
+        next.set.insert("program".to_owned(), at.span);
+        match rest {
+            [] => {}
+            [name] => match name_of(name.text) {
+                Some(text) => next.name = Some(text),
+                None => next.faults.push(
+                    wrong(*name, "`%` and two hexadecimal digits were expected").help("`%` itself is `%25`"),
+                ),
+            },
+            [_, more, ..] => {
+                next.faults.push(wrong(*more, "a name is one word").help("a space is written as `%20`"))
+            }
+        }
+        next
+    }
+
+    /// Help text that names the first of two places.
+    fn first_at(&self, first: Span) -> String {
+        let (line, column) = first.line_column(self.source);
+        format!("the first is at line {line}, column {column}")
+    }
+
     fn line(&mut self, tokens: &[Token<'_>]) -> Parse<()> {
         let Some(&first) = tokens.first() else { return Ok(()) };
+        self.begun |= !matches!(first.text, ".isa" | ".chip");
         if let Some(name) = first.text.strip_prefix('.') {
             return self.directive(name, first, &tokens[1..]);
         }
@@ -162,8 +269,12 @@ impl Asm {
     /// Gives the labels that wait for something to name this place.
     fn name_place(&mut self, place: Place) {
         for (name, span) in std::mem::take(&mut self.pending_labels) {
-            if self.labels.insert(name.clone(), place).is_some() {
-                self.faults.push(Diagnostic::error(span, format!("label `@{name}` is defined twice")));
+            match self.labels.get(&name) {
+                Some((_, first)) => {
+                    let message = format!("label `@{name}` is defined twice");
+                    self.faults.push(Diagnostic::error(span, message).help(self.first_at(*first)));
+                }
+                None => drop(self.labels.insert(name, (place, span))),
             }
         }
     }
@@ -214,7 +325,8 @@ impl Asm {
         }
         let mut words: Vec<u32> = image.words.into_iter().map(|word| word.unwrap_or(0)).collect();
         words.extend(self.tail);
-        Ok(Assembled { words, chip: self.chip, state: self.state })
+        let Asm { name, chip, chip_name, state, .. } = self;
+        Ok(Assembled { name, words, chip, chip_name, state })
     }
 
     /// Places every clause without ADDR after everything else, and gives every one without CNT its count.
@@ -253,7 +365,7 @@ impl Asm {
     fn resolve_labels(&mut self) {
         for number in 0..self.cf.len() {
             let Some((label, span)) = self.cf[number].label.take() else { continue };
-            let Some(&place) = self.labels.get(&label) else {
+            let Some(&(place, _)) = self.labels.get(&label) else {
                 self.faults.push(self.no_label(&label, span));
                 continue;
             };
@@ -277,8 +389,8 @@ impl Asm {
         }
         if let Some((label, span)) = self.start.take() {
             match self.labels.get(&label) {
-                Some(Place::Control(addr)) => self.state.push(("start".to_owned(), vec![*addr as u32])),
-                Some(Place::Clause(..)) => {
+                Some((Place::Control(addr), _)) => self.state.push(("start".to_owned(), vec![*addr as u32])),
+                Some((Place::Clause(..), _)) => {
                     let message =
                         format!("`@{label}` names a line of a clause; a program starts in control flow");
                     self.faults.push(Diagnostic::error(span, message));
@@ -312,6 +424,26 @@ impl Asm {
         known.sort_unstable();
         Diagnostic::error(span, format!("no label `@{label}`")).help(suggest(label, known))
     }
+}
+
+/// The name that `.program` takes back: what a token cannot hold is written as `%` and two hexadecimal digits, byte by
+/// byte.
+pub fn name_text(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"%;/,()[]".contains(&byte);
+    let byte = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+    name.bytes().map(byte).collect()
+}
+
+/// The name that [`name_text`] wrote.
+fn name_of(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The program under construction, with what is in two places at once.

@@ -7,6 +7,7 @@ use super::{
     CHANS, INDEXES, INLINE, LITERAL, SELECTS, SLOTS, alu_row, is_op3, literal_pairs, op2_shift, slots,
 };
 use crate::chip::{Chip, Family};
+use crate::code::is_final_return;
 use crate::control::cf;
 use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
@@ -17,6 +18,8 @@ pub struct Options {
     pub hex: bool,
     /// Indents the lines between a push or loop start and its end.
     pub structure: bool,
+    /// Where the program starts.
+    pub start: u32,
 }
 
 /// A text with notes about it.
@@ -124,12 +127,13 @@ impl Dis<'_> {
         })
     }
 
-    /// Which words are control flow: what can be reached from the first, as far as it is no clause.
+    /// Which words are control flow: what can be reached from the start and from the first
+    /// word, as far as it is no clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];
         let mut starts = vec![false; total];
-        let mut open = vec![0];
+        let mut open = vec![0, self.options.start as usize];
         while let Some(first) = open.pop() {
             let mut addr: usize = first;
             while addr < total && owners[addr] == Owner::None && !starts[addr] {
@@ -143,7 +147,8 @@ impl Dis<'_> {
                 if inst.is_some_and(|inst| cf(inst).jumps) {
                     open.push(pair[0] as usize);
                 }
-                if inst == Some(CfInst::END_PROGRAM) || (!alu && pair[1] >> 21 & 1 != 0) {
+                let ends = inst == Some(CfInst::END_PROGRAM) || (!alu && pair[1] >> 21 & 1 != 0);
+                if ends || is_final_return(pair) {
                     break;
                 }
                 addr += 1;

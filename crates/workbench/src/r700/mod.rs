@@ -40,33 +40,64 @@ impl Machine for R700 {
     }
 
     fn heading(&self, target: &Target, program: &Program) -> String {
-        let name = program.name.as_ref().map(|name| format!("; {name}\n")).unwrap_or_default();
-        format!(".isa {}\n{name}", target.isa)
+        let name = program.name.as_ref().map(|name| format!(".program {}\n", text::name_text(name)));
+        format!(".isa {}\n{}", target.isa, name.unwrap_or_default())
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
         let Style { hex, structure, .. } = style;
         let mut text = directives(program);
-        let options = text::Options { hex, structure };
+        let options = text::Options { hex, structure, start: program.base };
         let mut printed = text::disassemble(&program.words, chip(target), options);
         printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
         text += &printed.text;
         Ok(Listing { text, marks: printed.marks })
     }
 
-    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let assembled = text::assemble(source, chip(target))?;
-        let mut program = Program::from_words(assembled.words);
-        for (name, values) in &assembled.state {
-            directive(name, values, &mut program)
-                .map_err(|why| vec![Diagnostic::error(Span::default(), format!(".{name}: {why}"))])?;
+    /// Machine and chip once, then each program behind `.program`; a nameless program alone needs none.
+    fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
+        let chip = chip(target);
+        let name = target.chip.as_deref().unwrap_or(chip.name).to_ascii_lowercase();
+        let mut text = format!(".isa {}\n.chip {name}\n", target.isa);
+        let line = format!(".chip {}\n", chip.name);
+        let several = image.programs.len() > 1;
+        for program in &image.programs {
+            text += if several { "\n" } else { "" };
+            text += &match &program.name {
+                Some(name) => format!(".program {}\n", text::name_text(name)),
+                None if several => ".program\n".to_owned(),
+                None => String::new(),
+            };
+            text += &self.disassemble(target, program, style)?.text.replacen(&line, "", 1);
         }
-        let target = Target { stage: program.stage, ..Target::new(target.isa, Some(assembled.chip.name)) };
-        Ok(Assembled::of(target, vec![program], Vec::new()))
+        Ok(text)
+    }
+
+    fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+        let (mut programs, mut chip_name) = (Vec::new(), None);
+        for assembled in text::assemble_all(source, chip(target))? {
+            let mut program = Program { name: assembled.name, ..Program::from_words(assembled.words) };
+            for (name, values) in &assembled.state {
+                directive(name, values, &mut program)
+                    .map_err(|why| vec![Diagnostic::error(Span::default(), format!(".{name}: {why}"))])?;
+            }
+            chip_name = assembled.chip_name.or_else(|| Some(assembled.chip.name.to_owned()));
+            programs.push(program);
+        }
+        let stage = match &programs[..] {
+            [only] => only.stage,
+            _ => None,
+        };
+        let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()) };
+        Ok(Assembled::of(target, programs, Vec::new()))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
-        back.state == program.state && back.resources == program.resources && back.base == program.base
+        let kept = |program: &Program| {
+            let Program { stage, base, state, constants, resources, .. } = program.clone();
+            (stage, base, state, constants, resources)
+        };
+        kept(back) == kept(program)
     }
 
     /// Two words are a control-flow instruction (an ALU instruction looks alike and is shown behind it), four a fetch.
@@ -124,15 +155,26 @@ impl Machine for R700 {
 
     fn write(
         &self,
-        _: &Target,
-        _: &Image,
-        _: &str,
+        target: &Target,
+        image: &Image,
+        format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
-        None
+        if format != "gsh" {
+            return None;
+        }
+        let other = target.chip.as_deref().filter(|name| Chip::named(name) != Some(Chip::RV770));
+        Some(match other {
+            Some(chip) => Err(reconverge_container::Error::Unwritable {
+                format: "gsh",
+                what: format!("a program for {chip}"),
+                remedy: "the Wii U has an RV770; `.chip latte` fits",
+            }),
+            None => reconverge_container::gsh::write(image),
+        })
     }
 
     fn containers(&self) -> &'static [&'static str] {
-        &[]
+        &["gsh"]
     }
 
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {

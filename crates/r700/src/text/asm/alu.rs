@@ -10,7 +10,7 @@ use super::super::attr;
 use super::super::{CHANS, INLINE, LITERAL, OP3, op2_rows, op2_shift};
 use super::Asm;
 use super::lex::{Parse, Token, chan_of, wrong};
-use super::operand::{attribute, indexed, is_minus_one, literal, split_chan};
+use super::operand::{attribute, bracketed_literal, indexed, is_minus_one, literal, split_chan};
 use crate::chip::Family;
 use crate::code::{is_op3, literal_pairs};
 
@@ -54,7 +54,7 @@ fn opcode(name: &str, family: Family) -> Option<Code> {
         .or_else(|| Some(Code::Op3(raw("OP3_", 4..=31)? as u32)))
 }
 
-impl Asm {
+impl Asm<'_> {
     pub(super) fn alu(&mut self, rest: &[Token<'_>], slot: Token<'_>) -> Parse<()> {
         let family = self.chip.family;
         let Some(&head) = rest.first() else {
@@ -171,17 +171,39 @@ impl Asm {
         if body == "PV" {
             return raw(254, false, Some(chan.ok_or_else(fault)?));
         }
-        let value = literal(plain).ok_or_else(fault)?;
+        let value = if plain.len() < body.len() {
+            bracketed_literal(plain, token).ok_or_else(fault)??
+        } else {
+            literal(plain).ok_or_else(fault)?
+        };
+        if negative != 0 && body.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong(token, "a minus sign before an integer flips its highest bit")
+                .help(format!("for the integer write (-{body}), for the float -{body}.0f")));
+        }
         match chan {
-            Some(chan) => match self.group.literals[chan as usize] {
-                Some(other) if other != value => {
-                    return Err(wrong(token, "the group has another literal in this component"));
-                }
-                Some(_) | None => self.group.literals[chan as usize] = Some(value),
-            },
+            Some(chan) => self.literal(chan, value, token)?,
             None => self.group.loose.push((place.0, place.1, value, token.span)),
         }
         raw(LITERAL, false, chan)
+    }
+
+    /// Puts a literal of the group into its component.
+    pub(super) fn literal(&mut self, chan: u32, value: u32, at: Token<'_>) -> Parse<()> {
+        let place = &mut self.group.literals[chan as usize];
+        match place {
+            Some(other) if *other != value => {
+                let other = *other;
+                Err(wrong(at, "the group has another literal in this component").help(format!(
+                    "{} holds ({other:#010x}, {})",
+                    &CHANS[chan as usize..][..1],
+                    f32::from_bits(other)
+                )))
+            }
+            Some(_) | None => {
+                *place = Some(value);
+                Ok(())
+            }
+        }
     }
 
     /// Ends the group: LAST, literals, and into the clause with it.

@@ -11,7 +11,7 @@ use super::{Asm, count_field, most_in_clause};
 use crate::chip::Family;
 use crate::words::{AluForm, CfInst, ExportInst};
 
-impl Asm {
+impl Asm<'_> {
     pub(super) fn control(&mut self, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let name = head.text.trim_end_matches(':');
         let family = self.chip.family;

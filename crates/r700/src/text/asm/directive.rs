@@ -6,14 +6,15 @@ use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 
 use super::lex::{Parse, Token, chan_of, number, wrong};
-use super::operand::literal;
+use super::operand::signed_literal;
 use super::{Asm, LIMIT};
 use crate::chip::{CHIPS, Chip};
 
 /// Every directive, with its operands for messages.
-const DIRECTIVES: [(&str, &str); 16] = [
+const DIRECTIVES: [(&str, &str); 17] = [
     ("isa", "r700"),
     ("chip", "NAME"),
+    ("program", "NAME"),
     ("stage", "ps|vs|gs|es|fs|dc, pixel|vertex|…"),
     ("gprs", "n"),
     ("stack", "entries"),
@@ -95,7 +96,7 @@ const COUNTED: [(&str, u32); 5] = [
 /// Dwords of a constant buffer: 4096 vectors of four.
 const BUFFER_DWORDS: u32 = 4096 * 4;
 
-impl Asm {
+impl Asm<'_> {
     pub(super) fn directive(&mut self, name: &str, at: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let Some((_, shape)) = DIRECTIVES.iter().find(|(known, _)| *known == name) else {
             let known = DIRECTIVES.iter().map(|(known, _)| *known);
@@ -120,16 +121,24 @@ impl Asm {
                     );
                 }
                 only(1)?;
+                self.before_instructions(at)?;
             }
             "chip" => {
                 let chip = arg(0)?;
-                if !self.cf.is_empty() || !self.data.is_empty() {
-                    return Err(wrong(at, ".chip must be before the first instruction"));
-                }
-                self.chip = Chip::named(chip.text).ok_or_else(|| {
-                    wrong(chip, "unknown chip").help(suggest(chip.text, CHIPS.iter().map(|chip| chip.name)))
+                self.before_instructions(at)?;
+                let named = Chip::named(chip.text).ok_or_else(|| {
+                    let names = CHIPS
+                        .iter()
+                        .flat_map(|chip| [chip.name].into_iter().chain(chip.aliases.iter().copied()));
+                    wrong(chip, "unknown chip").help(suggest(chip.text, names))
                 })?;
                 only(1)?;
+                if self.later && named != self.chip {
+                    return Err(wrong(chip, "another chip")
+                        .help(format!("the programs of a text are for one chip, here {}", self.chip.name)));
+                }
+                self.chip = named;
+                self.chip_name = Some(chip.text.to_owned());
             }
             "stage" => {
                 let stage = arg(0)?;
@@ -154,7 +163,10 @@ impl Asm {
                 let target = arg(0)?;
                 only(1)?;
                 match target.text.strip_prefix('@') {
-                    Some(label) => self.start = Some((label.to_owned(), target.span)),
+                    Some(label) => {
+                        self.once(at, name.to_owned())?;
+                        self.start = Some((label.to_owned(), target.span));
+                    }
                     None => {
                         let value = number(target, LIMIT as u32 - 1)?;
                         self.set_state(at, name.to_owned(), vec![value])?;
@@ -166,7 +178,7 @@ impl Asm {
                 arg(2)?;
                 for token in &rest[2..] {
                     let fault = || wrong(*token, "a word was expected").help("as in 0x3f800000, 1.0 or 42");
-                    values.push(constant(token.text).ok_or_else(fault)?);
+                    values.push(signed_literal(token.text).ok_or_else(fault)?);
                 }
                 if values[1] + rest.len() as u32 - 2 > BUFFER_DWORDS {
                     return Err(wrong(at, format!("a constant buffer has {BUFFER_DWORDS} words")));
@@ -176,9 +188,7 @@ impl Asm {
             "loop" => {
                 let values = vec![number(arg(0)?, 31)?, number(arg(1)?, u32::MAX)?];
                 only(2)?;
-                if self.state.iter().any(|(key, known)| key == name && known[0] == values[0]) {
-                    return Err(wrong(at, format!("loop constant {} is set twice", values[0])));
-                }
+                self.once(at, format!("loop constant {}", values[0]))?;
                 self.state.push((name.to_owned(), values));
             }
             "state" => {
@@ -213,6 +223,7 @@ impl Asm {
                 }
             }
             "dword" => {
+                self.once(at, "the odd last word".to_owned())?;
                 self.tail = Some(number(arg(0)?, u32::MAX)?);
                 only(1)?;
             }
@@ -229,31 +240,37 @@ impl Asm {
                     chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;
                 let value = number(arg(1)?, u32::MAX)?;
                 only(2)?;
-                self.group.literals[chan as usize] = Some(value);
+                self.literal(chan, value, at)?;
             }
         }
         Ok(())
     }
 
+    /// Refuses a line that heads a text when instructions are before it: another text has been added to this one.
+    fn before_instructions(&mut self, at: Token<'_>) -> Parse<()> {
+        if self.cf.is_empty() && self.data.is_empty() {
+            return Ok(());
+        }
+        self.gone_astray = true;
+        Err(wrong(at, format!("{} must be before the first instruction", at.text))
+            .help("each of several programs begins with `.program NAME`"))
+    }
+
     /// Notes state that can be set once.
     fn set_state(&mut self, at: Token<'_>, key: String, values: Vec<u32>) -> Parse<()> {
-        let kind = |key: &str| key.strip_prefix("stage ").map_or(key.to_owned(), |_| "stage".to_owned());
-        if self.state.iter().any(|(known, _)| kind(known) == kind(&key)) {
-            return Err(wrong(at, format!("{} is set twice", kind(&key))));
-        }
+        let kind = if key.starts_with("stage ") { "stage" } else { key.as_str() };
+        self.once(at, kind.to_owned())?;
         self.state.push((key, values));
         Ok(())
     }
-}
 
-/// A word of a constant buffer: bits, an integer with or without sign, or a float.
-fn constant(text: &str) -> Option<u32> {
-    match text.strip_prefix('-') {
-        None => literal(text),
-        Some(rest) if rest.bytes().all(|byte| byte.is_ascii_digit()) => {
-            text.parse::<i32>().ok().map(|value| value as u32)
+    /// Notes that `what` is set at `at`, which happens once in a program.
+    fn once(&mut self, at: Token<'_>, what: String) -> Parse<()> {
+        if let Some(first) = self.set.get(&what) {
+            return Err(wrong(at, format!("{what} is set twice")).help(self.first_at(*first)));
         }
-        Some(rest) => literal(rest).map(|bits| bits ^ 1 << 31),
+        self.set.insert(what, at.span);
+        Ok(())
     }
 }
 

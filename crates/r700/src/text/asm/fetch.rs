@@ -10,7 +10,7 @@ use super::operand::{attribute, indexed, select_of, usual};
 use crate::chip::Family;
 use crate::words::{MemOp, TexInst};
 
-impl Asm {
+impl Asm<'_> {
     pub(super) fn fetch(&mut self, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let family = self.chip.family;
         let count = rest.iter().take_while(|token| token.comma).count() + 1;

@@ -46,9 +46,8 @@ pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     Ok(raw)
 }
 
-/// `0xbits, float`, bits alone, an integer or a float: its 32 bits.
+/// Bits, an integer or a float without a sign: its 32 bits.
 pub(super) fn literal(text: &str) -> Option<u32> {
-    let text = text.split(',').next()?.trim();
     if let Some(bits) = parse_number(text) {
         return u32::try_from(bits).ok();
     }
@@ -58,6 +57,33 @@ pub(super) fn literal(text: &str) -> Option<u32> {
         .then(|| digits.parse::<f32>().ok())
         .flatten()
         .map(f32::to_bits)
+}
+
+/// Bits, an integer or a float with or without a sign: its 32 bits.
+pub(super) fn signed_literal(text: &str) -> Option<u32> {
+    match text.strip_prefix('-') {
+        None => literal(text),
+        Some(rest) if rest.bytes().all(|byte| byte.is_ascii_digit()) => {
+            text.parse::<i32>().ok().map(|value| value as u32)
+        }
+        Some(rest) => literal(rest).map(|bits| bits ^ 1 << 31),
+    }
+}
+
+/// What brackets hold, `bits, value` or one of both, if that is a literal.
+pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u32>> {
+    let Some((bits, value)) = text.split_once(',') else { return signed_literal(text.trim()).map(Ok) };
+    let (bits, value) = (literal(bits.trim())?, value.trim());
+    let float = value.parse::<f32>().or_else(|_| value.trim_end_matches('f').parse()).ok()?;
+    let is = f32::from_bits(bits);
+    let agree =
+        float.to_bits() == bits || (float.is_nan() && is.is_nan()) || signed_literal(value) == Some(bits);
+    Some(if agree {
+        Ok(bits)
+    } else {
+        Err(wrong(token, format!("the bits {bits:#010x} are {is}, not {value}"))
+            .help(format!("for {value} write ({float:?}f), for the bits write ({bits:#010x})")))
+    })
 }
 
 /// The inline constant −1, with or without a component, as opposed to a minus sign.
