@@ -21,12 +21,14 @@ macro_rules! tell {
 }
 
 mod asm;
+mod beside;
 mod bench;
 mod builtin;
 mod check;
 mod dis;
 mod explain;
 mod files;
+mod limit;
 mod man;
 mod messages;
 mod run;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::array::{Array, Dtype};
+use crate::trapped::{Cause, Trapped};
 use crate::values::{Files, Loaded, Values, ValuesError};
 
 /// Why a launch gave no result.
@@ -80,7 +81,7 @@ pub enum Error {
     Differ(String),
     /// The program does what is forbidden or undefined.
     #[error("{0}")]
-    Trap(String),
+    Trap(Box<Trapped>),
 }
 
 /// Into how many lanes numbers may be divided, as a hint.
@@ -92,11 +93,11 @@ fn splits(count: usize) -> String {
     if ways.is_empty() { String::new() } else { format!(", for instance {}", ways.join(", ")) }
 }
 
-impl<L: fmt::Display, C: fmt::Display> From<RunError<L, C>> for Error {
+impl<L: fmt::Display, C: Cause> From<RunError<L, C>> for Error {
     fn from(error: RunError<L, C>) -> Error {
         match error {
             RunError::Launch(error) => Error::Machine(error.to_string()),
-            RunError::Trap(trap) => Error::Trap(trap.to_string()),
+            RunError::Trap(trap) => Error::Trap(Box::new(Trapped::from(&trap))),
             RunError::Differ(difference) => Error::Differ(difference.to_string()),
         }
     }

@@ -21,6 +21,8 @@ pub struct Assembled {
     pub stage: Stage,
     /// A program for each `.kernel`; one without a name when there is none.
     pub programs: Vec<Program>,
+    /// For each program the instructions by address and their places in the text, in the order of the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -65,6 +67,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
         stage,
         reader: LineReader::new(&TABLE, here(chip, stage)),
         programs: vec![Program::default()],
+        lines: vec![Vec::new()],
         labels: HashMap::default(),
         uses: Vec::new(),
         errors: Vec::new(),
@@ -75,8 +78,8 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     assembler.errors.sort_by_key(|error| error.span.start);
     if assembler.errors.is_empty() {
-        let Assembler { chip, stage, programs, .. } = assembler;
-        Ok(Assembled { chip, stage, programs })
+        let Assembler { chip, stage, programs, lines, .. } = assembler;
+        Ok(Assembled { chip, stage, programs, lines })
     } else {
         Err(assembler.errors)
     }
@@ -96,6 +99,8 @@ struct Assembler<'a> {
     stage: Stage,
     reader: LineReader<'static, Draft>,
     programs: Vec<Program>,
+    /// For each program the addresses of its instructions and their places in the text.
+    lines: Vec<Vec<(u32, usize)>>,
     /// Labels of the current program, by name: address and position in the text.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
@@ -153,7 +158,10 @@ impl<'a> Assembler<'a> {
                         "make the `short` instruction before it long, or put another `short` one beside it";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
-                let index = self.program().words.len();
+                let (index, address) = (self.program().words.len(), self.address());
+                if let Some(lines) = self.lines.last_mut() {
+                    lines.push((address, offset));
+                }
                 if let Some(label) = read.label {
                     self.uses.push(Use { label, span: moved(label.span, offset), index });
                 }
@@ -323,6 +331,7 @@ impl<'a> Assembler<'a> {
         if begun {
             self.finish_program();
             self.programs.push(Program::default());
+            self.lines.push(Vec::new());
         }
         self.program().name = Some(name);
     }

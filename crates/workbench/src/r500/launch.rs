@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reconverge_isa::Isa;
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
+use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, DispatchOutcome, Domain, Format, Surface,
     Tiling,
@@ -33,6 +34,7 @@ use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
+use crate::trapped;
 use crate::values::{Files, Loaded, Values};
 
 /// The fields of a launch file that only R500 has.
@@ -365,6 +367,8 @@ fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
 }
 
 // ---- Running
+
+impl trapped::Cause for Cause {}
 
 /// Lanes that are pixels.
 #[derive(Clone, Debug)]

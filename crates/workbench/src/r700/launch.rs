@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::LoopConstant;
@@ -24,6 +25,7 @@ use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
+use crate::trapped;
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -384,6 +386,8 @@ fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
 }
 
 // ---- Running
+
+impl trapped::Cause for Cause {}
 
 /// Lanes in wavefronts.
 #[derive(Clone, Debug)]

@@ -21,6 +21,7 @@ use reconverge_tesla::launch::{
 };
 use reconverge_tesla::run::{Run, run, run_observed};
 use reconverge_tesla::state::{Emitted, Warp};
+use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -29,6 +30,7 @@ use crate::request::{Error, assignment, killed, lanes, number};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::tesla::names::{ParamType, demangled, params_of_mangled};
 use crate::trace::Streamed;
+use crate::trapped::{self, Access, Trapped};
 use crate::values::{Files, Loaded, Stated, Values};
 
 /// The fields of a launch file that only Tesla has.
@@ -777,6 +779,20 @@ fn impossible(error: LaunchError) -> Error {
     Error::Machine(error.to_string())
 }
 
+impl trapped::Cause for Cause {
+    fn access(&self) -> Option<Access> {
+        let Cause::Memory { space, address, bytes, .. } = self else { return None };
+        let space = match space {
+            MemorySpace::Shared => "s",
+            MemorySpace::Local => "l",
+            // All of memory, which other segments are windows of.
+            MemorySpace::Global(14) => "g",
+            _ => return None,
+        };
+        Some(Access { space, address: *address, bytes: *bytes })
+    }
+}
+
 impl Ready for Grid {
     fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
@@ -884,7 +900,7 @@ impl Steps for GridSteps {
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         match self.run.step(&mut Dynamic(observer)) {
             Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(self.run.locate(trap).to_string())),
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
         }
         Ok(())
     }
@@ -944,6 +960,25 @@ impl Steps for GridSteps {
                 Some(bank) => from(self.run.context().constants.bank(bank)),
                 None => Vec::new(),
             },
+        }
+    }
+
+    fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
+        let whole = |name: &str, bytes: usize| vec![(name.to_owned(), 0..bytes as u64)];
+        match (space, &self.grid.outputs) {
+            ("g", Outputs::Buffers(placed)) => {
+                let range = |placed: &Placed| {
+                    let start = u64::from(placed.address);
+                    (placed.name.clone(), start..start + placed.bytes as u64)
+                };
+                placed.iter().map(range).collect()
+            }
+            ("s", _) => whole("s[]", self.run.block().common.shared.bytes().len()),
+            ("l", _) => {
+                let bytes = self.warp(group).and_then(|warp| warp.local(lane, 0, warp.local_bytes()));
+                whole("l[]", bytes.map_or(0, <[u8]>::len))
+            }
+            _ => Vec::new(),
         }
     }
 

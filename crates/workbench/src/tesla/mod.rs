@@ -77,7 +77,7 @@ impl Machine for Tesla {
         let target = Target { stage: Some(stage), ..Target::new(target.isa, Some(assembled.chip.name())) };
         let mut programs = assembled.programs;
         programs.iter_mut().for_each(|program| program.stage = Some(stage));
-        Ok(Assembled::of(target, programs, Vec::new()))
+        Ok(Assembled::of(target, programs, Vec::new()).with_lines(assembled.lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
