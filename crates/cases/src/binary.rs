@@ -3,10 +3,10 @@
 //! What the bytes do not state (the machine of bare words) comes from `index.json` beside or above the file, or from
 //! the caller.
 
-use reconverge_isa::{Isa, Program};
+use reconverge_isa::{Image, Isa, Program};
 use reconverge_workbench::machine::{TargetError, isa_of_chip};
 use reconverge_workbench::open::{OpenError, is_source, open};
-use reconverge_workbench::{Known, Target, round_trip};
+use reconverge_workbench::{Known, Target, round_trip, round_trip_image};
 use serde::Deserialize;
 
 use crate::{Case, CaseKind, Folder, ReadError, Verdict};
@@ -18,12 +18,17 @@ pub struct RoundTrip {
     pub target: Target,
     /// The program.
     pub program: Program,
+    /// The file that it is the first program of: all of it must survive too.
+    pub image: Option<Box<Image>>,
 }
 
 impl RoundTrip {
     /// Words to text and back. What is malformed in the program is a finding.
     pub fn judge(&self) -> Verdict {
         if let Err(why) = round_trip(&self.target, &self.program) {
+            return Verdict::Failed(why);
+        }
+        if let Some(Err(why)) = self.image.as_deref().map(|image| round_trip_image(&self.target, image)) {
             return Verdict::Failed(why);
         }
         match self.target.machine().faults(&self.target, &self.program) {
@@ -86,12 +91,15 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     if opened.image.programs.is_empty() {
         return Err(ReadError::Damaged { file: path.to_owned(), why: "there is no program in it".to_owned() });
     }
-    let programs = opened.image.programs.into_iter();
+    let (target, image) = (opened.target, opened.image);
+    let programs = image.programs.clone().into_iter();
+    // Without modules, a file is no more than its programs.
+    let mut image = (!image.modules.is_empty()).then(|| Box::new(image));
     Ok(programs
         .map(|program| {
             let name = program.name.clone().unwrap_or_default();
-            let target = opened.target.clone();
-            case(&name, CaseKind::RoundTrip(Box::new(RoundTrip { target, program })))
+            let (target, image) = (target.clone(), image.take());
+            case(&name, CaseKind::RoundTrip(Box::new(RoundTrip { target, program, image })))
         })
         .collect())
 }

@@ -58,7 +58,7 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let name = name.ok_or_else(|| damaged("it names no program: add a line such as program = \"shader.s\"".to_owned()))?;
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
     let stage = launch.stage().map_err(|error| damaged(error.to_string()))?;
-    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage };
+    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
     let opened = open(&bytes, is_source(&name), &known).map_err(|error| match error {
         OpenError::Source(errors) => {
             let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));

@@ -36,6 +36,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                         ..Target::new(isa, line.chip.as_deref())
                     },
                     program: Program::from_words(words),
+                    image: None,
                 })),
                 (Some(_), arch) => CaseKind::Skip(format!(
                     "code for {}, which is none of the three machines",

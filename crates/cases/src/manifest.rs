@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Isa;
+use reconverge_isa::{Image, Isa};
 use reconverge_simt::Options;
+use reconverge_workbench::machine::assemble;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::open::open;
 use reconverge_workbench::request::Error;
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::{Known, Opened};
+use reconverge_workbench::{Known, Opened, Style};
 
 use crate::launch::Beside;
 use crate::modes::{Trouble, in_modes};
@@ -41,18 +42,29 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
     }
     let binary = folder.read(&format!("../{}", manifest.binary)).or_else(|_| folder.read(&manifest.binary));
     let binary = binary.map_err(|why| format!("the program {}: {why}", manifest.binary))?;
-    let known = Known { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None };
+    let known = Known { isa: Some(isa), chip: Some(manifest.arch.clone()), ..Known::default() };
     let opened = open(&binary, false, &known).map_err(|error| format!("{}: {error}", manifest.binary))?;
     let (name, folder) = (manifest.id.clone(), folder.clone());
     case(&name, CaseKind::Manifest(Box::new(ManifestCase { manifest, opened, folder })))
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless one is chosen.
+    /// Runs the launches, in both modes unless one is chosen, and once more with what the assembler makes of the
+    /// program's text, which must leave the same bytes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
+        let back = match self.of_text() {
+            Ok(back) => back,
+            Err(why) => return Verdict::Failed(why),
+        };
         in_modes(settings, &[()], |(), options| {
             let result = self.run(options)?;
             settings.count(&result.shares);
+            let of_text = self.manifest.run(&back, options, &Beside(&*self.folder))?;
+            let pairs = result.outputs.iter().zip(&of_text.outputs);
+            for ((name, _), _) in pairs.filter(|((_, array), (_, back))| array.bytes != back.bytes) {
+                let why = format!("{name} has other bytes when the program comes from its own text");
+                return Err(Trouble::Wrong(why));
+            }
             if let Some(mismatch) = result.mismatches.into_iter().next() {
                 return Err(Trouble::Wrong(mismatch));
             }
@@ -63,6 +75,15 @@ impl ManifestCase {
     /// The program's file; the launches of a manifest share memory, so that none stands alone.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
+    }
+
+    /// The image that the text of this one assembles to.
+    fn of_text(&self) -> Result<Image, String> {
+        let Opened { target, image, .. } = &self.opened;
+        let text = target.machine().image_text(target, image, Style::default());
+        let text = text.map_err(|error| error.to_string())?;
+        let back = assemble(target, &text);
+        back.map(|back| back.image).map_err(|errors| format!("the program's text: {}", errors[0]))
     }
 
     pub(crate) fn run(&self, options: &Options) -> Result<RunResult, Error> {

@@ -29,14 +29,17 @@ mod dis;
 mod explain;
 mod files;
 mod limit;
+mod list;
 mod man;
 mod messages;
+mod patch;
 mod run;
 
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use reconverge_container::Endian;
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_simt::{Engine, Level, Mode, Options};
@@ -63,6 +66,10 @@ enum Command {
     Dis(dis::Dis),
     /// Assemble a text
     Asm(asm::Asm),
+    /// List the programs of a file with what they need
+    List(list::List),
+    /// Change one instruction of a file and keep every other byte
+    Patch(patch::Patch),
     /// Explain one instruction, field by field
     Explain(explain::Explain),
     /// Run a program, a launch file or a run manifest
@@ -81,11 +88,16 @@ impl Command {
     /// Whether the answer is one JSON object.
     fn as_json(&self) -> bool {
         match self {
+            Command::List(args) => args.json,
             Command::Explain(args) => args.json,
             Command::Run(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
-            Command::Dis(_) | Command::Asm(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Dis(_)
+            | Command::Asm(_)
+            | Command::Patch(_)
+            | Command::Completions(_)
+            | Command::Man(_) => false,
         }
     }
 }
@@ -102,12 +114,15 @@ struct TargetArgs {
     /// The program type, where it decides what words mean
     #[arg(long, value_name = "TYPE", value_parser = stage())]
     stage: Option<Stage>,
+    /// The byte order of raw words and of arrays, where their contents do not show it
+    #[arg(long, value_name = "ORDER", value_parser = endian())]
+    endian: Option<Endian>,
 }
 
 impl TargetArgs {
     /// What is known about a file.
     fn known(&self) -> Known {
-        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage }
+        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
     }
 
     /// The target, once the machine is known.
@@ -151,6 +166,10 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
 
 fn stage() -> impl TypedValueParser<Value = Stage> {
     one_of(Stage::ALL.to_vec(), |stage| stage.name())
+}
+
+fn endian() -> impl TypedValueParser<Value = Endian> {
+    one_of(Endian::ALL.to_vec(), |endian| endian.name())
 }
 
 fn engine() -> impl TypedValueParser<Value = Engine> {
@@ -215,6 +234,8 @@ fn main() -> ExitCode {
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
         Command::Check(args) => check::run(&args),

@@ -316,7 +316,7 @@ fn from_manifest(args: &Run, matches: &ArgMatches, manifest: Result<Manifest, St
     let path = beside.path(&format!("../{}", manifest.binary)).or_else(|_| beside.path(&manifest.binary));
     let path = path.map_err(|why| anyhow!("{name}: {}: {why}", manifest.binary))?;
     let isa = manifest.isa.parse::<Isa>().with_context(|| name.clone())?;
-    let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None };
+    let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None, endian: None };
     Ok(Prepared::Manifest { opened: open_program(&path, &target)?, manifest, beside })
 }
 
@@ -336,6 +336,7 @@ fn from_launch_file(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
         isa: args.target.isa.or(Some(launch.isa)),
         chip: args.target.chip.clone().or(launch.common.chip.clone()),
         stage: args.target.stage.or(stage),
+        endian: args.target.endian,
     };
     let opened = open_program(&path, &target)?;
     launch_of(args, &opened, launch, &[("group-width", args.group_width.map(|width| width.to_string()))])

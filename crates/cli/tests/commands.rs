@@ -56,7 +56,7 @@ fn what_dis_prints_asm_takes_back() {
     let listing = folder.answers("dis a.hex --isa r500", 0);
     assert_eq!(listing, MOVE);
     folder.write("a.s", &listing);
-    folder.answers("asm a.s -o b.hex", 0);
+    folder.answers("asm a.s -o b.hex --format hex32", 0);
     let same = |a: &str, b: &str| {
         assert_eq!(std::fs::read(folder.0.join(a)).unwrap(), std::fs::read(folder.0.join(b)).unwrap())
     };
@@ -282,7 +282,10 @@ fn a_tesla_program_survives_every_format() {
     folder.write("two.s", folder.answers("dis one.bin --isa tesla", 0));
     folder.answers("asm two.s -o two.bin", 0);
     assert_eq!(file("one.bin"), file("two.bin"));
-    folder.refuses("asm vec.s -o vec.hex", "error: vec.s: 2 kernels; only --format cubin holds several");
+    folder.refuses(
+        "asm vec.s -o vec.hex",
+        "error: vec.s: hex holds one program and this is 2; --format cubin does",
+    );
     folder.refuses(
         "run vec.cubin",
         "error: vec.cubin: several programs; choose one with --kernel: add, nothing",

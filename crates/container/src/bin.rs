@@ -1,16 +1,21 @@
-//! Raw words: little endian, nothing else. The machine must come from elsewhere.
+//! Raw words: little endian unless the caller knows better, nothing else. The machine must come from elsewhere.
 
 use reconverge_isa::Image;
+use reconverge_isa::program::CodeAt;
 
 use crate::bytes::{little_endian, to_bytes, words};
-use crate::{Error, Format};
+use crate::{Endian, Error, Format};
 
 /// One nameless program of the file's words. A length that is no multiple of four is an error.
-pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+pub fn load(bytes: &[u8], endian: Endian) -> Result<Image, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
     }
-    let program = little_endian(words("the file", 0, bytes)?, 0);
+    let mut program = little_endian(words("the file", 0, bytes)?, 0);
+    if endian == Endian::Big {
+        program.words.iter_mut().for_each(|word| *word = word.swap_bytes());
+        program.code_at = CodeAt::Bytes { start: 0, big_endian: true };
+    }
     Ok(Image { format: Format::Bin.name(), programs: vec![program], ..Image::default() })
 }
 
@@ -25,13 +30,16 @@ mod tests {
 
     #[test]
     fn words_are_little_endian() {
-        assert_eq!(load(&[1, 0, 0, 0x80]).unwrap().programs[0].words, [0x8000_0001]);
+        assert_eq!(load(&[1, 0, 0, 0x80], Endian::Little).unwrap().programs[0].words, [0x8000_0001]);
         assert_eq!(write(&[0x8000_0001]), [1, 0, 0, 0x80]);
     }
 
     #[test]
     fn a_length_that_is_no_multiple_of_four_is_an_error() {
-        assert_eq!(load(&[0; 7]), Err(Error::Uneven { what: "the file", at: 0, bytes: 7, multiple: 4 }));
-        assert_eq!(load(&[]), Err(Error::Empty));
+        assert_eq!(
+            load(&[0; 7], Endian::Little),
+            Err(Error::Uneven { what: "the file", at: 0, bytes: 7, multiple: 4 })
+        );
+        assert_eq!(load(&[], Endian::Little), Err(Error::Empty));
     }
 }

@@ -4,6 +4,8 @@
 //! layout was described by gdev for later chips and agrees with twelve files of nvcc 3.0 to 6.5. Not seen in
 //! any of those files, and so believed only: relocations, `.nv.global`, `.nv.local`.
 
+mod write;
+
 use std::collections::{BTreeMap, HashMap};
 
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Stage, Variable};
@@ -12,6 +14,8 @@ use reconverge_isa::{Image, Isa, Program};
 use crate::bytes::{Bytes, little_endian, words};
 use crate::elf::{self, Elf, Section};
 use crate::{Error, Format, limits};
+
+pub use write::write;
 
 /// The relocation that writes a 32-bit address; the only one whose meaning is known here.
 const ABSOLUTE_32: u32 = 2;

@@ -464,6 +464,9 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if let Some(version) = module.abi_version {
         lines.line(0, &format!("abiversion {{{version}}}"));
     }
+    if let Some(bytes) = module.pointer_bytes {
+        notes.push(format!("that pointers have {bytes} bytes has no place in a text cubin and is left out"));
+    }
     if let Some(name) = &module.name {
         check("the module name", name)?;
         lines.line(0, &format!("modname {{{name}}}"));

@@ -13,8 +13,13 @@ use crate::{Error, Format};
 pub(crate) const MACHINE_R5XX: u16 = 122;
 /// `e_machine` of cubins.
 pub(crate) const MACHINE_CUDA: u16 = elf::EM_CUDA.0;
+/// `e_machine` of AMD CAL images.
+pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
+
+/// The byte order of files for other processors.
+const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
 pub(crate) const PROGBITS: u32 = 1;
@@ -25,6 +30,8 @@ pub(crate) const REL: u32 = 9;
 /// Segment types.
 pub(crate) const PT_LOAD: u32 = 1;
 pub(crate) const PT_NOTE: u32 = 4;
+/// The encoding dictionary of a CAL image.
+pub(crate) const PT_DICTIONARY: u32 = 0x7000_0002;
 /// Symbol types.
 pub(crate) const OBJECT: u8 = 1;
 pub(crate) const FUNC: u8 = 2;
@@ -88,19 +95,20 @@ pub(crate) struct Elf<'a> {
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
-/// The format of an ELF file.
+/// The format of an ELF file. One of another machine may hold images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     let file = Bytes(bytes);
+    if file.u8("the ELF header", 5)? == BIG_ENDIAN {
+        return Ok(Format::Embedded);
+    }
     let (wide, machine) = ident(file)?;
     match (machine, wide) {
         (MACHINE_CUDA, true) => Ok(Format::CubinElf64),
         (MACHINE_CUDA, false) => Ok(Format::CubinElf32),
         (MACHINE_AMDGPU, false) => Ok(Format::R600Elf),
         (MACHINE_R5XX, false) => Ok(Format::CtmElf),
-        _ => Err(Error::OtherChip {
-            found: format!("ELF machine {machine}, {} bits", if wide { 64 } else { 32 }),
-            expected: "machine 190 (cubin, 32 or 64 bits), 224 (LLVM R600, 32 bits) or 122 (ATI CTM, 32 bits)",
-        }),
+        (MACHINE_CAL, false) => Ok(Format::CalElf),
+        _ => Ok(Format::Embedded),
     }
 }
 
@@ -142,13 +150,19 @@ fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
 
 /// Reads the tables of a file that must be of `machine`.
 pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
-    const HEADER: &str = "the ELF header";
-    let file = Bytes(bytes);
-    let (wide, found) = ident(file)?;
+    let (_, found) = ident(Bytes(bytes))?;
     if found != machine {
         let expected = format!("{machine}");
         return Err(Error::Value { what: "the ELF machine", at: 18, found: u64::from(found), expected });
     }
+    read_any(bytes)
+}
+
+/// Reads the tables of a file of any machine.
+pub(crate) fn read_any(bytes: &[u8]) -> Result<Elf<'_>, Error> {
+    const HEADER: &str = "the ELF header";
+    let file = Bytes(bytes);
+    let (wide, _) = ident(file)?;
     let reader = Reader { file, wide };
     let (tables, counts) = if wide { ([24, 32, 40, 48], 54) } else { ([24, 28, 32, 36], 42) };
     let [entry, segments, sections, flags] = tables;
@@ -209,9 +223,10 @@ impl<'a> Reader<'a> {
             let flags = self.file.u32(HEADER, at + flags)?;
             let offset = self.address(HEADER, at + offset)?;
             let bytes = self.address(HEADER, at + bytes)?;
-            // Only these two are ever looked into; nvcc fills some of the others with addresses of nothing.
+            // Only these are ever looked into; nvcc fills some of the others with addresses of nothing.
             let data = match kind {
                 PT_LOAD | PT_NOTE => self.file.slice("a segment", offset, bytes)?,
+                PT_DICTIONARY => self.file.slice("a segment", offset, bytes).unwrap_or(&[]),
                 _ => &[],
             };
             segments.push(Segment { kind, flags, offset, data });

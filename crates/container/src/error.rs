@@ -1,5 +1,6 @@
 //! What can be wrong with a file, or with a program that is to be written.
 
+use reconverge_isa::Image;
 use thiserror::Error;
 
 /// Why a file could not be read or written.
@@ -192,4 +193,43 @@ pub(crate) fn quoted(text: &str) -> String {
 /// A number of things, with the right form of the word.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Members of a container that could not be read. A member that cannot be read does not hide the others.
+#[derive(Default)]
+pub(crate) struct Unread {
+    /// The first ones.
+    errors: Vec<Error>,
+    count: usize,
+}
+
+/// Members that cannot be read and are named; more are counted.
+const MOST_NAMED: usize = 50;
+
+impl Unread {
+    pub(crate) fn push(&mut self, error: Error) {
+        self.count += 1;
+        if self.errors.len() < MOST_NAMED {
+            self.errors.push(error);
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Names each in the image's notes. An image without programs is an error: that of the first member, or `none` of
+    /// a container whose members are all something else.
+    pub(crate) fn settle(self, image: &mut Image, none: impl FnOnce() -> Error) -> Result<(), Error> {
+        if image.programs.is_empty() {
+            return Err(self.errors.into_iter().next().unwrap_or_else(none));
+        }
+        let more = self.count - self.errors.len();
+        image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));
+        if more > 0 {
+            image.notes.push(format!("{more} more that cannot be read were passed over"));
+        }
+        Ok(())
+    }
 }

@@ -12,10 +12,11 @@
 use reconverge_isa::Image;
 
 use crate::bytes::Bytes;
-use crate::{Error, Format, cubin_elf, cubin_text, merge};
+use crate::error::{Unread, counted};
+use crate::{Error, Format, Hints, cubin_elf, cubin_text, merge};
 
 const WRAPPER: u32 = 0x4662_43b1;
-const HEADER: u32 = 0xba55_ed50;
+pub(crate) const HEADER: u32 = 0xba55_ed50;
 const OLD: u32 = 0x1ee5_5a01;
 /// Flags of a member that is compressed, one a method.
 const COMPRESSED: u64 = 0x3000;
@@ -27,7 +28,16 @@ pub(crate) fn starts_like(bytes: &[u8]) -> bool {
     Bytes(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
 }
 
-/// Reads all cubins of a fat binary; PTX members are passed over with a note.
+/// The length that the header states, where it is one.
+pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
+    let file = Bytes(bytes);
+    let header = file.u16("", 6).ok().filter(|header| *header >= 16)?;
+    let members = file.u64("", 8).ok()?;
+    usize::try_from(members).ok()?.checked_add(usize::from(header))
+}
+
+/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged ones)
+/// are passed over with a note each; when there is no other, the first one's error is the file's.
 ///
 /// Each member is a module of the image, named by its number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -59,17 +69,22 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let end = members + total;
     let mut at = members;
     let mut number = 0;
+    let mut unread = Unread::default();
     while at < end {
         number += 1;
-        let next = member(file, at, end, number, &mut image)?;
-        at = next;
+        match member(file, at, end, number, &mut image, &mut unread) {
+            Ok(next) => at = next,
+            // Without its length, the next one cannot be found.
+            Err(error) => {
+                unread.push(error);
+                break;
+            }
+        }
     }
-    if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a cubin",
-            remedy: format!("the fat binary has {number} members, none of which holds machine code"),
-        });
-    }
+    unread.settle(&mut image, || Error::Missing {
+        what: "a cubin",
+        remedy: format!("the fat binary has {}, none with machine code", counted(number, "member")),
+    })?;
     Ok(image)
 }
 
@@ -86,7 +101,14 @@ fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
 }
 
 /// Reads one member and gives the place of the next.
-fn member(file: Bytes<'_>, at: u64, end: u64, number: u32, image: &mut Image) -> Result<u64, Error> {
+fn member(
+    file: Bytes<'_>,
+    at: u64,
+    end: u64,
+    number: usize,
+    image: &mut Image,
+    unread: &mut Unread,
+) -> Result<u64, Error> {
     const MEMBER: &str = "a member's header";
     let kind = file.u16(MEMBER, at)?;
     let header = file.u32(MEMBER, at + 4)?;
@@ -116,24 +138,26 @@ fn member(file: Bytes<'_>, at: u64, end: u64, number: u32, image: &mut Image) ->
     let name = format!("member {number}, sm_{sm}");
     match kind {
         1 => image.notes.push(format!("{name}: PTX text, not machine code, was passed over")),
-        2 if flags & COMPRESSED != 0 => return Err(Error::Compressed { at, name, flags }),
+        2 if flags & COMPRESSED != 0 => unread.push(Error::Compressed { at, name, flags }),
         2 => {
             let loaded = if data.starts_with(b"\x7fELF") {
                 cubin_elf::load(data)
             } else {
                 crate::need_text(data).and_then(cubin_text::load)
             };
-            let loaded = loaded.map_err(|source| Error::Member {
-                name: name.clone(),
-                at: start,
-                source: Box::new(source),
-            })?;
+            let loaded = match loaded {
+                Ok(loaded) => loaded,
+                Err(source) => {
+                    unread.push(Error::Member { name, at: start, source: Box::new(source) });
+                    return Ok(next);
+                }
+            };
             if loaded.chip.as_deref().is_some_and(|chip| chip != format!("sm_{sm}")) {
                 image
                     .notes
                     .push(format!("{name}: the cubin itself says {}", loaded.chip.as_deref().unwrap_or("")));
             }
-            merge(image, &name, loaded, |place| place.shift(start as usize));
+            merge(image, &Hints::default(), &name, loaded, |place| place.shift(start as usize));
         }
         other => image.notes.push(format!("{name}: kind {other} has no known meaning and was passed over")),
     }

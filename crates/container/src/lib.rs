@@ -5,7 +5,8 @@
 //! [`formats`] lists them for help texts. [`patch`] changes words of a program and keeps every other byte of its file.
 //!
 //! All input is taken as hostile: every length and offset is checked against what is there, nothing is
-//! allocated beyond a small multiple of the file's size, and nothing panics. What has no known
+//! allocated beyond a small multiple of the file's size (for compressed data: beyond a fixed bound), and nothing
+//! panics. What has no known
 //! meaning is skipped with a note in [`Image::notes`].
 //!
 //! The crate does no file access; bytes in, values out.
@@ -13,15 +14,19 @@
 pub mod bin;
 mod bytes;
 pub mod c_array;
+pub mod cal_elf;
 pub mod ctm_elf;
 pub mod cubin_elf;
 pub mod cubin_text;
 mod elf;
+pub mod embedded;
 mod error;
 pub mod fatbin;
 pub mod gsh;
+mod gzip;
 pub mod hex;
 mod limits;
+mod magic;
 mod patch;
 pub mod r600_elf;
 
@@ -58,11 +63,17 @@ pub enum Format {
     Gsh,
     /// ATI CTM executable.
     CtmElf,
+    /// AMD CAL image.
+    CalElf,
+    /// A file of another kind that holds images.
+    Embedded,
+    /// One of the others, compressed.
+    Gzip,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 13] = [
         Format::Hex32,
         Format::Bin,
         Format::CubinText,
@@ -73,6 +84,9 @@ impl Format {
         Format::R600Elf,
         Format::Gsh,
         Format::CtmElf,
+        Format::CalElf,
+        Format::Embedded,
+        Format::Gzip,
     ];
 
     /// The name used on the command line and in [`Image::format`].
@@ -88,6 +102,9 @@ impl Format {
             Format::R600Elf => "r600-elf",
             Format::Gsh => "gsh",
             Format::CtmElf => "ctm-elf",
+            Format::CalElf => "cal-elf",
+            Format::Embedded => "embedded",
+            Format::Gzip => "gzip",
         }
     }
 
@@ -104,6 +121,11 @@ impl Format {
             Format::R600Elf => "ELF object of LLVM's R600 target (R600, R700)",
             Format::Gsh => "Wii U shader file (Gfx2 container)",
             Format::CtmElf => "ATI CTM executable (R500)",
+            Format::CalElf => "AMD CAL image (R600, R700)",
+            Format::Embedded => {
+                "executable, library, object, archive or other file with images inside (OpenCL binaries too)"
+            }
+            Format::Gzip => "one of the other formats, compressed",
         }
     }
 }
@@ -139,6 +161,30 @@ pub struct Hints {
     pub isa: Option<Isa>,
     /// The chip, for formats that do not name it.
     pub chip: Option<String>,
+    /// The byte order, for raw words and arrays whose contents do not show it. Little endian if not given.
+    pub endian: Option<Endian>,
+}
+
+/// The order of the bytes of a word, or of an array's element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endian {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl Endian {
+    /// Both.
+    pub const ALL: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    /// The name used on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Endian::Little => "little",
+            Endian::Big => "big",
+        }
+    }
 }
 
 /// Something written, with notes about what its format has no place for.
@@ -153,7 +199,8 @@ pub struct Written<T> {
 /// The format of a file, by its content.
 ///
 /// Magic numbers and first tokens decide; any other text is [`Format::Hex32`], anything else [`Format::Bin`],
-/// which accept or refuse it when loading. An ELF file of a machine that is not ours is an error.
+/// which accept or refuse it when loading. Other kinds of file are [`Format::Embedded`] if they hold an image, and an
+/// error that names them if they cannot.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -165,7 +212,10 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
         Some(text) if hex::starts_like(text) => Format::Hex32,
         Some(text) if c_array::looks_like(text) => Format::CArray,
         Some(_) => Format::Hex32,
-        None => Format::Bin,
+        None => {
+            magic::refuse(bytes)?;
+            if embedded::has_image(bytes) { Format::Embedded } else { Format::Bin }
+        }
     })
 }
 
@@ -173,6 +223,12 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
 fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return elf::recognise(bytes).map(Some);
+    }
+    if bytes.starts_with(magic::GZIP) {
+        return Ok(Some(Format::Gzip));
+    }
+    if magic::host(bytes).is_some() {
+        return Ok(Some(Format::Embedded));
     }
     if fatbin::starts_like(bytes) {
         return Ok(Some(Format::Fatbin));
@@ -199,7 +255,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         Some(format) => format,
         None => recognise(bytes)?,
     };
-    let mut image = load_as(bytes, format)?;
+    let mut image = load_as(bytes, format, hints)?;
     match (image.isa, hints.isa) {
         (None, isa) => image.isa = isa,
         (Some(found), Some(hint)) if found != hint => {
@@ -219,17 +275,20 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-fn load_as(bytes: &[u8], format: Format) -> Result<Image, Error> {
+fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> {
     match format {
         Format::Hex32 => hex::load(need_text(bytes)?),
-        Format::Bin => bin::load(bytes),
+        Format::Bin => bin::load(bytes, hints.endian.unwrap_or(Endian::Little)),
         Format::CubinText => cubin_text::load(need_text(bytes)?),
         Format::CubinElf32 | Format::CubinElf64 => cubin_elf::load(bytes),
         Format::Fatbin => fatbin::load(bytes),
-        Format::CArray => c_array::load(need_text(bytes)?),
+        Format::CArray => c_array::load(need_text(bytes)?, hints),
         Format::R600Elf => r600_elf::load(bytes),
         Format::Gsh => gsh::load(bytes),
         Format::CtmElf => ctm_elf::load(bytes),
+        Format::CalElf => cal_elf::load(bytes),
+        Format::Embedded => embedded::load(bytes, hints),
+        Format::Gzip => gzip::load(bytes, hints),
     }
 }
 
@@ -252,8 +311,14 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
 }
 
 /// Adds a member's programs and modules to the image of the container around it; `place` turns a place in the member
-/// into one in the container.
-fn merge(image: &mut Image, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
+/// into one in the container. A member for another machine than the hints name is left out with a note.
+fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
+    if let (Some(found), Some(asked)) = (member.isa, hints.isa)
+        && found != asked
+    {
+        image.notes.push(format!("{name}: for {found}, not for {asked}, and was passed over"));
+        return;
+    }
     let first = image.modules.len();
     if member.modules.is_empty() {
         // So that the programs do not point at another member's module.

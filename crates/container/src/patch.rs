@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
-use crate::c_array::integer;
+use crate::c_array::{constant, integer, push_element};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
@@ -111,17 +111,9 @@ fn spelled(text: &[u8], numbers: &Numbers) -> Option<Vec<u8>> {
         let value = match numbers.digits {
             Digits::Hexadecimal => u64::from_str_radix(digits.trim_start_matches("0x"), 16).ok()?,
             Digits::Octal => u64::from_str_radix(digits, 8).ok()?,
-            Digits::C => match digits.strip_prefix('-') {
-                Some(digits) => integer(digits.trim_start())?.wrapping_neg(),
-                None => integer(digits)?,
-            },
+            Digits::C => constant(digits, numbers.width)?,
         };
-        let value = value.to_le_bytes();
-        let element = &value[..numbers.width];
-        match numbers.big_endian {
-            false => bytes.extend(element),
-            true => bytes.extend(element.iter().rev()),
-        }
+        push_element(&mut bytes, value, numbers.width, numbers.big_endian);
     }
     Some(bytes)
 }
@@ -135,12 +127,16 @@ fn value(element: &[u8], numbers: &Numbers) -> u64 {
     }
 }
 
-/// A value in the style of the number that it replaces: base, prefix, case, suffix, and width where it fits.
+/// A value in the style of the number that it replaces: base, prefix, case, suffix, and width where it fits. In place
+/// of an expression, the value is hexadecimal.
 fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
     let (sign, unsigned) = match old.strip_prefix('-') {
         Some(rest) => ("-", rest.trim_start()),
         None => ("", old),
     };
+    if numbers.digits == Digits::C && integer(unsigned).is_none() {
+        return format!("{:<len$}", format!("{value:#x}"), len = old.len());
+    }
     let base = match numbers.digits {
         Digits::Hexadecimal => 16,
         Digits::Octal => 8,
@@ -210,6 +206,7 @@ mod tests {
         assert_eq!(changed("u32 a[]={-1};", 0, &[1]), "u32 a[]={ 1};");
         assert_eq!(changed("uint64_t a[]={ 0x1000000002 };", 0, &[5]), "uint64_t a[]={ 0x1000000005 };");
         assert_eq!(changed("u8 a[]={1,255,0,0};", 0, &[0x0102]), "u8 a[]={2,  1,0,0};");
+        assert_eq!(changed("u32 a[]={ 1 << 4 | 3, 2};", 0, &[5]), "u32 a[]={ 0x5       , 2};");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{Error, Format};
 /// Chips by the machine number in `e_flags` bits 7:0; those after RV770 have another instruction set.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
-    (1, "r600"), (2, "r630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
+    (1, "r600"), (2, "rv630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
 ];
 
 const RESOURCES_PS: u32 = 0x28850;
@@ -22,7 +22,7 @@ const RESOURCES_VS: u32 = 0x28868;
 const LDS_ALLOC: u32 = 0x288e8;
 
 /// Registers that LLVM writes, by their address.
-const REGISTERS: [(u32, &str); 4] = [
+pub(crate) const REGISTERS: [(u32, &str); 4] = [
     (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
     (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),
     (0x2880c, "DB_SHADER_CONTROL"),

@@ -2,8 +2,10 @@
 
 mod support;
 
-use reconverge_container::{Error, Format, Hints, Written, ctm_elf, formats, gsh, load, recognise};
-use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage};
+use reconverge_container::{
+    Error, Format, Hints, Written, ctm_elf, cubin_elf, formats, gsh, load, recognise,
+};
+use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage, Variable};
 use reconverge_isa::{Image, Isa, Program};
 use support::{cubin, fatbin, gsh as gsh_file, r600, words};
 
@@ -41,7 +43,7 @@ fn content_decides_the_format() {
     assert_eq!(recognise(&[]), Err(Error::Empty));
     let mut other = cubin(true);
     other.machine = 62;
-    assert!(matches!(recognise(&other.build()), Err(Error::OtherChip { .. })));
+    assert_eq!(recognise(&other.build()), Ok(Format::Embedded));
 }
 
 #[test]
@@ -136,6 +138,42 @@ fn a_compressed_member_is_an_error_by_name() {
         matches!(&error, Error::Compressed { at: 16, flags: 0x2001, name } if name.contains("sm_12")),
         "{error}"
     );
+}
+
+#[test]
+fn one_unreadable_member_does_not_hide_the_others_of_a_fat_binary() {
+    let text = |name: &str| {
+        format!("architecture {{sm_10}}\ncode {{ name = {name} bincode {{ 0x1 }} }}").into_bytes()
+    };
+    let mut fermi = cubin(true);
+    fermi.flags = 0x14_0014;
+    let mut empty = cubin(true);
+    empty.sections.retain(|section| !section.name.starts_with(".text"));
+    let members = [
+        (2, 20, 0, fermi.build()),
+        (2, 10, 0, text("first")),
+        (2, 13, 0, empty.build()),
+        (2, 10, 0x2001, vec![1, 2, 3, 4]),
+        (2, 10, 0, text("last")),
+    ];
+    let file = fatbin(&members);
+    let image = read(&file);
+    let names: Vec<_> = image.programs.iter().map(|program| program.name.as_deref()).collect();
+    assert_eq!(names, [Some("first"), Some("last")]);
+    for (note, name, why) in
+        [(0, "member 1, sm_20", "sm_20"), (1, "member 3", ".text"), (2, "member 4", "compressed")]
+    {
+        assert!(image.notes[note].contains(name) && image.notes[note].contains(why), "{:?}", image.notes);
+    }
+    assert_eq!(image.notes.len(), 3, "{:?}", image.notes);
+    // A member that reaches beyond the end hides what is behind it, not what is before.
+    let mut cut = file.clone();
+    let last = file.len() - members[4].3.len() - 0x40;
+    cut[last + 8..last + 16].fill(0xff);
+    let image = read(&cut);
+    assert_eq!((image.programs.len(), image.notes.len()), (1, 4), "{:?}", image.notes);
+    let error = load(&fatbin(&members[..1]), &Hints::default()).unwrap_err().to_string();
+    assert!(error.contains("member 1, sm_20") && error.contains("sm_10, sm_11"), "{error}");
 }
 
 #[test]
@@ -420,4 +458,75 @@ fn the_class_of_an_elf_cubin_says_how_wide_pointers_are() {
     for (wide, bytes) in [(false, 4), (true, 8)] {
         assert_eq!(read(&cubin(wide).build()).modules[0].pointer_bytes, Some(bytes));
     }
+}
+
+fn rewritten(image: &Image, wide: bool) -> (Image, Vec<String>) {
+    let Written { content, notes } = cubin_elf::write(image, wide).unwrap_or_else(|error| panic!("{error}"));
+    (Image { notes: image.notes.clone(), ..read(&content) }, notes)
+}
+
+#[test]
+fn an_elf_cubin_reads_back_as_the_image_written() {
+    for wide in [false, true] {
+        let image = read(&cubin(wide).build());
+        let (back, notes) = rewritten(&image, wide);
+        assert_eq!(back, image);
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+    // An addend that is not the word that is there, a variable without contents, a bank that has only variables.
+    let mut image = read(&cubin(true).build());
+    let module = &mut image.modules[0];
+    let place = |slots, init| Place::Global { slots, init };
+    for (name, bytes, place) in [
+        ("far", 8, place(vec![Slot { bank: 14, offset: 0, addend: 6 }], Vec::new())),
+        ("set", 3, place(vec![Slot { bank: 13, offset: 0, addend: 0 }], vec![1, 2, 3])),
+        ("bank", 16, Place::Constant { bank: 3, offset: 8 }),
+    ] {
+        module.variables.push(Variable { name: name.to_owned(), bytes, place });
+    }
+    let (back, notes) = rewritten(&image, true);
+    assert_eq!(back, image);
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn a_text_cubin_becomes_an_elf_cubin_with_notes_of_what_has_no_place() {
+    let text = "architecture {sm_11}\nabiversion {1}\nmodname {m}\n\
+        consts { name = a segname = const segnum = 0 offset = 0 bytes = 4 mem { 0x1 } }\n\
+        consts { name = b segname = const segnum = 0 offset = 8 bytes = 4 mem { 0x2 } }\n\
+        sampler { name = tex texunit = 3 }\n\
+        code { name = k lmem = 0 smem = 24 reg = 2 bar = 0 bincode { 0x1000c805 0x0423c780 } }";
+    let image = read(text.as_bytes());
+    let (back, notes) = rewritten(&image, true);
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert_eq!(back.chip.as_deref(), Some("sm_11"));
+    assert_eq!(back.modules[0].variables, image.modules[0].variables);
+    assert_eq!(back.modules[0].constants[0].bytes, words(&[1, 0, 2]));
+    assert_eq!(back.programs[0].samplers, image.modules[0].samplers);
+    assert_eq!(back.programs[0].words, image.programs[0].words);
+    assert_eq!(back.programs[0].resources, image.programs[0].resources);
+}
+
+#[test]
+fn what_an_elf_cubin_cannot_hold_is_refused_by_name() {
+    let refused = |change: fn(&mut Image), wide| {
+        let mut image = read(&cubin(true).build());
+        change(&mut image);
+        cubin_elf::write(&image, wide).unwrap_err().to_string()
+    };
+    let has = |text: String, part: &str| assert!(text.contains(part), "{text}");
+    has(refused(|_| {}, false), "pointers of 8 bytes cannot be written as cubin-elf32: write cubin-elf64");
+    has(refused(|image| image.modules.push(image.modules[0].clone()), true), "2 modules");
+    has(refused(|image| image.modules[0].chip = Some("sm_20".to_owned()), true), "`sm_20`");
+    has(refused(|image| image.programs[0].name = None, true), "without a name");
+    has(refused(|image| image.programs[0].name = Some("a\0".to_owned()), true), "zero byte");
+    has(refused(|image| image.programs[0].base = 8, true), "at address 0x8");
+    has(refused(|image| image.programs[0].stage = Some(Stage::Fragment), true), "fragment program");
+    has(refused(|image| image.programs[0].resources.registers = None, true), "say .reg N");
+    has(refused(|image| image.programs[0].resources.registers = Some(300), true), "300 registers");
+    has(refused(|image| image.programs[0].resources.stack = Some(1), true), "stack size");
+    has(refused(|image| image.programs[0].state.push(("odd".to_owned(), 1)), true), "state `odd`");
+    has(refused(|image| image.programs[0].params[0].bytes = 1 << 14, true), "parameter 0");
+    has(refused(|image| image.modules[0].constants[0].bank = 99, true), "bank 99");
+    has(refused(|image| image.programs.push(image.programs[0].clone()), true), "k");
 }

@@ -1,7 +1,7 @@
 //! Every binary of the shared collection loads, and says what the collection's index says.
 
-use reconverge_container::{Format, Hints, cubin_text, gsh, hex, load, recognise};
-use reconverge_isa::Isa;
+use reconverge_container::{Format, Hints, cubin_elf, cubin_text, gsh, hex, load, recognise};
+use reconverge_isa::{Image, Isa};
 use reconverge_testkit::shared;
 use serde_json::Value;
 
@@ -54,6 +54,13 @@ fn every_item_of_the_index_loads_as_the_index_says() {
             let written = cubin_text::write(&image).unwrap();
             assert_eq!(cubin_text::load(&written.content).unwrap().programs, image.programs, "{file}");
             assert_eq!(cubin_text::load(&written.content).unwrap().modules, image.modules, "{file}");
+        }
+        let wide = image.format == Format::CubinElf64.name();
+        if wide || image.format == Format::CubinElf32.name() {
+            let written = cubin_elf::write(&image, wide).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let back = cubin_elf::load(&written.content).unwrap();
+            assert_eq!(Image { notes: image.notes.clone(), ..back }, image, "{file}");
+            assert!(written.notes.is_empty(), "{file}: {:?}", written.notes);
         }
         for program in &image.programs {
             assert_eq!(

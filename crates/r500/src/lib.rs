@@ -39,6 +39,7 @@ pub mod inst;
 pub mod lane;
 pub mod launch;
 pub mod memory;
+pub mod mistaken;
 pub mod operations;
 pub mod outputs;
 pub mod questions;

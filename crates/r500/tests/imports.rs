@@ -15,6 +15,7 @@ fn no_module_imports_one_that_comes_later() {
         "lane",
         "operations",
         "violations",
+        "mistaken",
         "fidelity",
         "cause",
         "setup",

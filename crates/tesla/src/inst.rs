@@ -162,6 +162,17 @@ impl Stage {
             Any::GsCopy | Any::Pixel | Any::Fetch => None,
         }
     }
+
+    /// The stage as containers have it.
+    pub const fn any(self) -> reconverge_isa::program::Stage {
+        use reconverge_isa::program::Stage as Any;
+        match self {
+            Stage::Vertex => Any::Vertex,
+            Stage::Geometry => Any::Geometry,
+            Stage::Fragment => Any::Fragment,
+            Stage::Compute => Any::Compute,
+        }
+    }
 }
 
 impl fmt::Display for Stage {

@@ -2,6 +2,8 @@
 //!
 //! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
 //! * [`open()`]: a file's bytes to programs with their machine.
+//! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
+//!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
@@ -12,6 +14,9 @@
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod contents;
+pub mod edit;
+pub mod formats;
 pub mod kernels;
 pub mod launch;
 pub mod listing;
@@ -29,6 +34,6 @@ pub mod trapped;
 pub mod values;
 
 pub use listing::{Listing, Style};
-pub use machine::{Machine, Target, machine, round_trip};
+pub use machine::{Machine, Target, machine, round_trip, round_trip_image};
 pub use open::{Known, Opened, open};
 pub use session::{Outcome, Session};

@@ -52,13 +52,20 @@ impl Listing {
             for text in self.text[start..end].lines() {
                 let (code, note) =
                     text.split_once(';').map_or((text, None), |(code, note)| (code, Some(note)));
-                line.notes.extend(note.map(|note| note.trim().to_owned()));
-                match code.trim() {
+                line.notes.extend(
+                    note.into_iter().flat_map(|note| note.split(" ; ")).map(|note| note.trim().to_owned()),
+                );
+                // Tesla's listings with words begin with the address, `/*0010*/`.
+                let address = code.strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
+                match address.map_or(code, |(_, code)| code).trim() {
                     "" => {}
                     label if label.ends_with(':') && !label.contains(' ') => {
                         line.label = Some(label.trim_end_matches(':').to_owned());
                     }
-                    code if code.starts_with('.') && !code.starts_with(".word") || mark.is_none() => {
+                    code if code.starts_with('.')
+                        && ![".word", ".slot"].iter().any(|words| code.starts_with(words))
+                        || mark.is_none() =>
+                    {
                         let notes = std::mem::take(&mut line.notes);
                         let text = code.to_owned();
                         lines.push(Line { text, notes, source_line: number, ..Line::default() });

@@ -9,6 +9,7 @@ use reconverge_isa::source::{Diagnostic, closest, lines};
 use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
 
+use crate::edit::within;
 use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
 use crate::{r500, r700, tesla};
@@ -57,6 +58,15 @@ pub trait Machine: Sync + fmt::Debug {
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
+    /// Whether `back`, which comes from the text of `image`, has what such a text keeps. The error is the first
+    /// difference.
+    ///
+    /// # Errors
+    /// What differs.
+    fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
+        same_programs(self, image, back)
+    }
+
     /// Explains one instruction.
     ///
     /// # Errors
@@ -78,12 +88,27 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
+    /// The text of one instruction as a program of its own, and the address at which it is there.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with places in the text.
+    fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+        alone(target, "", text)
+    }
+
     /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
     /// Such words survive the round trip all the same.
     ///
     /// # Errors
     /// A program type that the machine does not have.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
+
+    /// What the words are rather than a program of this machine, as far as they show it. Raw words have no mark of their
+    /// own; what this gives is a reason to ask again, not a proof.
+    fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
+        let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
+        (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())
+    }
 
     /// What the documents forbid in a program, as far as its words alone show it.
     ///
@@ -111,6 +136,15 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// An unknown field, or a value of another type than the field's, with its path.
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
+}
+
+/// What a program is whose words read well only with their bytes in the other order.
+pub(crate) const OTHER_ORDER: &str =
+    "the bytes of each word seem to be in the other order: --endian says which they have";
+
+/// The program with the bytes of each word in the other order.
+fn swapped(program: &Program) -> Program {
+    Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
 static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
@@ -225,15 +259,29 @@ pub fn isa_of_chip(chip: &str) -> Option<Isa> {
     MACHINES.into_iter().find(|machine| machine.has_chip(chip)).map(Machine::isa)
 }
 
+/// Whether two names mean one chip of a machine. Case does not count.
+pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
+    let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
+    machine(isa).chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
+}
+
 /// The machine that an assembler source is for: its `.isa` or `.chip` line.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
-    lines(source).find_map(|(_, line)| {
-        let (name, value) = line.trim().split_once(char::is_whitespace)?;
-        match name {
-            ".isa" => value.trim().parse().ok(),
-            ".chip" => isa_of_chip(value.trim()),
-            _ => None,
-        }
+    directives(source).find_map(|(name, value, _)| match name {
+        ".isa" => value.parse().ok(),
+        ".chip" => isa_of_chip(value),
+        _ => None,
+    })
+}
+
+/// The lines of a source that begin with a directive: its name, its first word, and the bytes of both.
+fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
+    lines(source).filter_map(move |(start, line)| {
+        let mut words = line.split_whitespace();
+        let (name, value) = (words.next().filter(|name| name.starts_with('.'))?, words.next()?);
+        let at = start + (line.len() - line.trim_start().len());
+        let end = start + (value.as_ptr() as usize - line.as_ptr() as usize) + value.len();
+        Some((name, value, Span::new(at, end)))
     })
 }
 
@@ -277,11 +325,20 @@ impl Assembled {
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     let isa = target.isa;
     if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
-        let at = source.find(".isa").or_else(|| source.find(".chip")).unwrap_or(0);
-        let end = source[at..].find('\n').map_or(source.len(), |len| at + len);
+        let at = directives(source).find(|(name, _, _)| [".isa", ".chip"].contains(name));
         let message = format!("this source is for {stated}, not for {isa}");
         let help = format!("leave --isa out, or say --isa {stated}");
-        return Err(vec![Diagnostic::error(Span::new(at, end), message).help(help)]);
+        return Err(vec![Diagnostic::error(at.map_or(Span::default(), |(_, _, at)| at), message).help(help)]);
+    }
+    let other = |(name, stated, at): (&str, &str, Span)| {
+        let asked = target.chip.as_deref().filter(|asked| !same_chip(isa, stated, asked))?;
+        (name == ".chip" && isa_of_chip(stated) == Some(isa)).then(|| {
+            let message = format!("this source is for {stated}, not for {asked}");
+            Diagnostic::error(at, message).help(format!("leave --chip out, or say --chip {stated}"))
+        })
+    };
+    if let Some(error) = directives(source).find_map(other) {
+        return Err(vec![error]);
     }
     machine(isa).assemble(target, source)
 }
@@ -304,18 +361,80 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let [back] = &back.image.programs[..] else {
         return Err(format!("round trip: {} programs come back", back.image.programs.len()));
     };
+    same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
+}
+
+/// An image to text and back: the same programs, and of what they share and what the container states, the part that
+/// the machine's texts have (Tesla: all of it). So for every style of text.
+///
+/// # Errors
+/// The first difference, in words; or a target that cannot be.
+pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
+    let machine = machine(target.isa);
+    target.clone().checked().map_err(|error| error.to_string())?;
+    for style in [Style::default(), Style { hex: true, structure: true, notes: true }] {
+        let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
+        let back = assemble(target, &text).map_err(|errors| {
+            let error = &errors[0];
+            let (line, column) = error.span.line_column(&text);
+            format!("round trip: line {line}, column {column} of the file's text does not assemble: {error}")
+        })?;
+        machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;
+    }
+    Ok(())
+}
+
+fn same_programs<M: Machine + ?Sized>(machine: &M, image: &Image, back: &Image) -> Result<(), String> {
+    if image.programs.len() != back.programs.len() {
+        return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
+    }
+    image.programs.iter().zip(&back.programs).enumerate().try_for_each(|(number, (program, back))| {
+        let name = program.name.clone().unwrap_or_else(|| number.to_string());
+        same_program(machine, program, back).map_err(|why| format!("program {name}: {why}"))
+    })
+}
+
+fn same_program<M: Machine + ?Sized>(machine: &M, program: &Program, back: &Program) -> Result<(), String> {
     if back.words != program.words {
         let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
         let at = differ.unwrap_or(back.words.len().min(program.words.len()));
         return Err(format!(
-            "round trip: word {at} comes back as {:08x?}, was {:08x?}",
+            "word {at} comes back as {:08x?}, was {:08x?}",
             back.words.get(at),
             program.words.get(at)
         ));
     }
     match machine.keeps(program, back) {
         true => Ok(()),
-        false => Err("round trip: what the container states comes back differently".to_owned()),
+        false => Err("what the container states comes back differently".to_owned()),
+    }
+}
+
+/// The last instruction of a program that `context` begins and `text`, one instruction, ends.
+///
+/// # Errors
+/// What is wrong with the text, with places in the text.
+pub(crate) fn alone(target: &Target, context: &str, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+    let machine = target.machine();
+    let assembled = machine.assemble(target, &format!("{context}{text}\n"));
+    let place = context.len()..context.len() + text.len();
+    let assembled = assembled.map_err(|errors| within(errors, place))?;
+    let whole = |message: String| vec![Diagnostic::error(Span::new(0, text.len()), message)];
+    let Some(program) = assembled.image.programs.into_iter().next() else {
+        return Err(whole("this is no instruction".to_owned()));
+    };
+    let listing = machine.disassemble(target, &program, Style::default());
+    let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
+    // Zeros fill what lies between a clause and the instruction that launches it.
+    let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
+    let of_text: Vec<u32> = behind
+        .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
+        .filter_map(|line| line.address)
+        .collect();
+    match of_text[..] {
+        [address] => Ok((program, address)),
+        [] => Err(whole("this is no instruction".to_owned())),
+        _ => Err(whole("these are several instructions: give one".to_owned())),
     }
 }
 
@@ -401,7 +520,7 @@ pub enum ExplainError {
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction starts at an address of a program.
-    #[error("no instruction starts at {}: {}", shown(.isa, .address), nearest(.isa, .near))]
+    #[error("no instruction starts at {}: {}", shown(*.isa, *.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
@@ -416,20 +535,20 @@ pub enum ExplainError {
 }
 
 /// An address as the machine's listings write it: Tesla's count bytes and are hexadecimal.
-fn shown(isa: &Isa, address: &u32) -> String {
+pub(crate) fn shown(isa: Isa, address: u32) -> String {
     match isa {
         Isa::Tesla => format!("{address:#x}"),
         Isa::R500 | Isa::R700 => address.to_string(),
     }
 }
 
-fn nearest(isa: &Isa, near: &[u32]) -> String {
+fn nearest(isa: Isa, near: &[u32]) -> String {
     match near {
         [] => "the program has no instruction".to_owned(),
-        [one] => format!("the nearest starts at {}", shown(isa, one)),
+        [one] => format!("the nearest starts at {}", shown(isa, *one)),
         _ => format!(
             "the nearest start at {}",
-            near.iter().map(|at| shown(isa, at)).collect::<Vec<_>>().join(" and ")
+            near.iter().map(|at| shown(isa, *at)).collect::<Vec<_>>().join(" and ")
         ),
     }
 }

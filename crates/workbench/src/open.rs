@@ -1,12 +1,12 @@
 //! A file's bytes to programs with their machine.
 
-use reconverge_container::{Hints, load};
+use reconverge_container::{Endian, Format, Hints, load};
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
-use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source};
+use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source, same_chip};
 
 /// A file that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Known {
     pub chip: Option<String>,
     /// The step of the pipeline.
     pub stage: Option<Stage>,
+    /// The byte order of raw words.
+    pub endian: Option<Endian>,
 }
 
 /// A file that cannot be opened as a program.
@@ -57,6 +59,22 @@ pub enum OpenError {
         found: Isa,
         /// The machine asked for.
         asked: Isa,
+    },
+    /// The file is for another chip than asked for.
+    #[error("this is a program for {found}, not for {asked}: leave --chip out, or say --chip {found}")]
+    OtherChip {
+        /// The chip that the container names.
+        found: String,
+        /// The chip asked for.
+        asked: String,
+    },
+    /// The words are hardly a program of the machine.
+    #[error("{what}; --stage reads them as a program of {isa} all the same")]
+    Mistaken {
+        /// What they look like, and the remedy.
+        what: String,
+        /// The machine asked for.
+        isa: Isa,
     },
     /// The file has several programs, none for the step asked for.
     #[error("no program of this file is for {asked}: there is {}", .has.join(", "))]
@@ -85,7 +103,7 @@ pub const SOURCES: [&str; 2] = [".s", ".asm"];
 /// # Errors
 /// See [`OpenError`].
 pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, OpenError> {
-    let Known { isa, chip, stage } = known.clone();
+    let Known { isa, chip, stage, endian } = known.clone();
     let chip = chip.as_deref();
     let known = isa.or_else(|| chip.and_then(isa_of_chip));
     if is_source {
@@ -109,7 +127,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let lines = image.programs.iter().map(of_program).collect();
         return Ok(Opened { target, image, warnings: assembly.warnings, lines });
     }
-    let hints = Hints { isa: known, chip: chip.map(str::to_owned), ..Hints::default() };
+    let hints = Hints { isa: known, endian, ..Hints::default() };
     let image = load(bytes, &hints)?;
     if let (Some(found), Some(asked)) = (image.isa, known)
         && found != asked
@@ -117,8 +135,22 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         return Err(OpenError::OtherMachine { found, asked });
     }
     let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
+    if let (Some(found), Some(asked)) = (&image.chip, chip)
+        && !same_chip(isa, found, asked)
+        && isa_of_chip(asked) == Some(isa)
+    {
+        return Err(OpenError::OtherChip { found: found.clone(), asked: asked.to_owned() });
+    }
     let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
-    let (target, image) = (Target { isa, chip, stage }.checked()?, of_stage(image, stage)?);
+    let target = Target { isa, chip, stage }.checked()?;
+    let raw = [Format::Bin, Format::Hex32, Format::CArray].map(Format::name).contains(&image.format);
+    if raw && stage.is_none() {
+        let mistaken = image.programs.iter().find_map(|program| target.machine().mistaken(&target, program));
+        if let Some(what) = mistaken {
+            return Err(OpenError::Mistaken { what, isa });
+        }
+    }
+    let image = of_stage(image, stage)?;
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
 }
 
@@ -135,4 +167,89 @@ fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> 
     }
     image.programs.retain(|program| program.stage == Some(asked));
     Ok(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str, isa: Option<Isa>, chip: &str) -> Result<Opened, OpenError> {
+        let chip = (!chip.is_empty()).then(|| chip.to_owned());
+        open(text.as_bytes(), true, &Known { isa, chip, ..Known::default() })
+    }
+
+    #[test]
+    fn a_chip_that_contradicts_the_source_is_refused() {
+        for (isa, stated, other, alias, body) in [
+            (Isa::R500, "R580", "RV515", "r580", "OUT nop\n"),
+            (Isa::R700, "rv770", "RV610", "LATTE", "00 NOP\n"),
+            (Isa::Tesla, "G80", "sm_13", "sm_10", "exit nop\n"),
+        ] {
+            let text = format!("; made by hand\n.chip {stated} ; this one\n{body}");
+            let opened = |chip: &str| source(&text, None, chip);
+            let Err(OpenError::Source(errors)) = opened(other) else { panic!("{isa}: {:?}", opened(other)) };
+            let expected = format!(
+                "this source is for {stated}, not for {other} (leave --chip out, or say --chip {stated})"
+            );
+            assert_eq!(errors[0].to_string(), expected);
+            assert_eq!(errors[0].span.line_column(&text), (2, 1));
+            for same in [alias, stated, ""] {
+                // What follows the directive is not what this is about.
+                if let Err(OpenError::Source(errors)) = opened(same) {
+                    assert!(
+                        !errors[0].to_string().contains("this source is for"),
+                        "{isa} {same}: {}",
+                        errors[0]
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_chip_that_contradicts_the_container_is_refused() {
+        let cubin = b"architecture {sm_13}\ncode { name = k bincode { 0xf0000001 0xe0000001 } }";
+        let chip = |chip: &str| {
+            let known = Known { chip: Some(chip.to_owned()), ..Known::default() };
+            open(cubin, false, &known).map(|opened| opened.target.chip)
+        };
+        let error = chip("sm_10").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "this is a program for sm_13, not for sm_10: leave --chip out, or say --chip sm_13"
+        );
+        assert!(chip("sm_13").is_ok() && chip("SM_13").is_ok());
+    }
+
+    #[test]
+    fn words_that_are_hardly_of_the_machine_are_refused() {
+        let hex = |words: &[u32]| words.iter().map(|word| format!("{word:08x}\n")).collect::<String>();
+        let opened = |isa, words: &[u32], stage| {
+            open(hex(words).as_bytes(), false, &Known { isa: Some(isa), stage, ..Known::default() })
+        };
+        for isa in Isa::ALL {
+            let source = crate::kernels::find(isa, "mandel").unwrap().source;
+            let known = Known { isa: Some(isa), ..Known::default() };
+            let words = &open(source.as_bytes(), true, &known).unwrap().image.programs[0].words;
+            assert!(opened(isa, words, None).is_ok(), "{isa}");
+            let swapped: Vec<u32> = words.iter().map(|word| word.swap_bytes()).collect();
+            let error = opened(isa, &swapped, None).expect_err("words in the other order").to_string();
+            assert!(error.contains("--endian"), "{error}");
+            let stage = if isa == Isa::Tesla { Stage::Compute } else { Stage::Pixel };
+            assert!(opened(isa, &swapped, Some(stage)).is_ok(), "{isa}");
+        }
+        // MOV o0, v0 and MOV o1, v1 of the vertex processor.
+        let vertex = [
+            0x00f0_0203,
+            0x00d1_0001,
+            0x0124_8001,
+            0x0124_8001,
+            0x00f0_2203,
+            0x00d1_0021,
+            0x0124_8021,
+            0x0124_8021,
+        ];
+        let error = opened(Isa::R500, &vertex, None).expect_err("vertex words").to_string();
+        assert!(error.contains("vertex processor"), "{error}");
+    }
 }

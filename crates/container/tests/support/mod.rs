@@ -196,3 +196,49 @@ pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
     out.extend(block(1, &[]));
     out
 }
+
+/// An encoding to be: machine, type, words, registers.
+pub(crate) type Encoding<'a> = (u32, u32, &'a [u32], &'a [(u32, u32)]);
+
+/// An AMD CAL image with the encodings given.
+pub(crate) fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
+    let count = encodings.len();
+    let segments = 1 + 2 * count;
+    let sections = 2 + count;
+    let dictionary = 52 + 32 * segments;
+    let names = dictionary + 20 * count;
+    let table = names + 17;
+    let mut at = (table + 40 * sections) as u32;
+    let mut heads = words(&[0x7000_0002, dictionary as u32, 0, 0, 20 * count as u32, 0, 0, 0]);
+    let mut entries = Vec::new();
+    let mut body = Vec::new();
+    let mut rows = vec![0; 40];
+    rows.extend(words(&[1, 3, 0, 0, names as u32, 17, 0, 0, 0, 0]));
+    for (machine, kind, code, registers) in encodings {
+        let mut note = words(&[8, 4, 8]);
+        note.extend(b"ATI CAL\0\0\0\0\0");
+        note.extend(words(&[8, 8 * registers.len() as u32, 1]));
+        note.extend(b"ATI CAL\0");
+        note.extend(registers.iter().flat_map(|(address, value)| words(&[*address, *value])));
+        let (notes, load) = (note.len() as u32, 4 * code.len() as u32);
+        entries.extend(words(&[*machine, *kind, at, notes + load, 0]));
+        heads.extend(words(&[4, at, 0, 0, notes, 0, 0, 0]));
+        heads.extend(words(&[1, at + notes, 0, 0, load, load, 0, 0]));
+        rows.extend(words(&[11, 1, 0, 0, at + notes, load, 0, 0, 0, 0]));
+        body.extend(note);
+        body.extend(words(code));
+        at += notes + load;
+    }
+    let mut out = b"\x7fELF\x01\x01\x01\x64\x01\0\0\0\0\0\0\0".to_vec();
+    out.extend([2, 0, 125, 0]);
+    out.extend(words(&[1, 0, 52, table as u32, 1]));
+    for half in [52, 32, segments as u16, 40, sections as u16, 1] {
+        out.extend(half.to_le_bytes());
+    }
+    out.extend(heads);
+    out.extend(entries);
+    out.extend(b"\0.shstrtab\0.text\0");
+    out.extend(rows);
+    out.extend(body);
+    out
+}

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use reconverge_isa::Program;
-use reconverge_isa::program::{ConstantBlock, Param};
-use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, suggest};
+use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Variable};
+use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, parse_number, suggest};
 use reconverge_isa::write::{LabelUse, LineReader, NameHash, Prefixes, Reader};
 
 use crate::draft::Draft;
@@ -17,8 +17,12 @@ use crate::table::TABLE;
 pub struct Assembled {
     /// The chip it was assembled for.
     pub chip: Chip,
-    /// The program type it was assembled for.
+    /// The program type of its first program.
     pub stage: Stage,
+    /// The chip in the text's own words, where it states one for all.
+    pub chip_name: Option<String>,
+    /// What `.module` and the directives behind it state.
+    pub modules: Vec<Module>,
     /// A program for each `.kernel`; one without a name when there is none.
     pub programs: Vec<Program>,
     /// For each program the instructions by address and their places in the text, in the order of the text.
@@ -52,10 +56,22 @@ impl Prefixes for Prefix {
 }
 
 /// The directives.
-const DIRECTIVES: [&str; 14] = [
-    ".isa", ".chip", ".type", ".kernel", ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params",
-    ".param", ".const", ".word",
+#[rustfmt::skip]
+const DIRECTIVES: [&str; 21] = [
+    ".isa", ".chip", ".type", ".module", ".abi", ".pointers", ".variable", ".sampler", ".const", ".data", ".kernel",
+    ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
 ];
+
+/// Those of a module; `.sampler`, `.const` and `.data` are of both.
+const OF_MODULES: [&str; 3] = [".abi", ".pointers", ".variable"];
+/// Those of a program.
+#[rustfmt::skip]
+const OF_PROGRAMS: [&str; 10] = [
+    ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
+];
+
+/// Where the parameters of a kernel begin in s[]. (1.6)
+pub(super) const PARAMETERS: u32 = 0x10;
 
 /// Assembles a text. `chip` and `stage` hold where the text has no `.chip` and `.type`.
 ///
@@ -65,7 +81,13 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     let mut assembler = Assembler {
         chip,
         stage,
+        chip_name: None,
+        own_chip: chip,
         reader: LineReader::new(&TABLE, here(chip, stage)),
+        modules: Vec::new(),
+        in_module: false,
+        opened: false,
+        data: None,
         programs: vec![Program::default()],
         lines: vec![Vec::new()],
         labels: HashMap::default(),
@@ -78,8 +100,19 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     assembler.errors.sort_by_key(|error| error.span.start);
     if assembler.errors.is_empty() {
-        let Assembler { chip, stage, programs, lines, .. } = assembler;
-        Ok(Assembled { chip, stage, programs, lines })
+        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } = assembler;
+        if !modules.is_empty() && !opened && programs[0].words.is_empty() {
+            programs.clear();
+            lines.clear();
+        }
+        let first = programs.first().and_then(|program| program.stage).and_then(Stage::of);
+        let chip_name = match modules.split_first() {
+            Some((first, rest)) if rest.iter().all(|module| module.chip == first.chip) => first.chip.clone(),
+            Some(_) => None,
+            None => chip_name,
+        };
+        let chip = chip_name.as_deref().and_then(Chip::from_name).unwrap_or(own_chip);
+        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs, lines })
     } else {
         Err(assembler.errors)
     }
@@ -94,10 +127,30 @@ struct Use<'a> {
     index: usize,
 }
 
+/// What `.data` continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Data {
+    /// The last constants of the module.
+    Module,
+    /// Those of the program.
+    Program,
+    /// The last variable.
+    Variable,
+}
+
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
+    /// The chip in the text's words, and as it is, outside modules.
+    chip_name: Option<String>,
+    own_chip: Chip,
     reader: LineReader<'static, Draft>,
+    modules: Vec<Module>,
+    /// Whether directives are about the last module: between `.module` and `.kernel`.
+    in_module: bool,
+    /// Whether a `.kernel` began the last program.
+    opened: bool,
+    data: Option<Data>,
     programs: Vec<Program>,
     /// For each program the addresses of its instructions and their places in the text.
     lines: Vec<Vec<(u32, usize)>>,
@@ -123,6 +176,12 @@ impl<'a> Assembler<'a> {
             let trimmed = line.trim_start();
             offset += line.len() - trimmed.len();
             line = trimmed.trim_end();
+            // Listings have the address there.
+            if let Some((_, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
+                offset += line.len() - rest.len();
+                line = rest;
+                continue;
+            }
             let Some((name, rest)) = label(line) else { break };
             self.define(name, Span::new(offset, offset + name.len()));
             offset += line.len() - rest.len();
@@ -145,6 +204,9 @@ impl<'a> Assembler<'a> {
 
     #[inline]
     fn instruction(&mut self, offset: usize, line: &'a str) {
+        if self.in_module {
+            self.belongs_to_a_program(Span::new(offset, offset + line.len()), "an instruction");
+        }
         match self.reader.read::<Prefix>(line) {
             Err(mut error) => {
                 error.span = moved(error.span, offset);
@@ -176,6 +238,7 @@ impl<'a> Assembler<'a> {
 
     /// Fills in the labels of the current program.
     fn finish_program(&mut self) {
+        self.program().stage = Some(self.stage.any());
         let uses = std::mem::take(&mut self.uses);
         for Use { label, span, index } in uses {
             let Some(&(address, _)) = self.labels.get(label.name) else {
@@ -207,6 +270,14 @@ impl<'a> Assembler<'a> {
         let start = cursor.offset();
         let name = cursor.token();
         let span = cursor.since(start);
+        if self.in_module && OF_PROGRAMS.contains(&name) {
+            self.belongs_to_a_program(span, &format!("`{name}`"));
+        } else if !self.in_module && OF_MODULES.contains(&name) {
+            let message = format!("`{name}` belongs to a module");
+            let help = "begin one with `.module`, in front of its kernels";
+            self.errors.push(Diagnostic::error(span, message).help(help));
+            return;
+        }
         match name {
             ".isa" => {
                 self.machine(
@@ -217,21 +288,70 @@ impl<'a> Assembler<'a> {
                     || vec!["tesla"],
                 );
             }
-            ".chip" => self.machine(
-                &mut cursor,
-                "chip",
-                Chip::from_name,
-                |this, chip| std::mem::replace(&mut this.chip, chip) != chip,
-                || Chip::ALL.map(Chip::name).to_vec(),
-            ),
-            ".type" => self.machine(
-                &mut cursor,
-                "program type",
-                Stage::from_name,
-                |this, stage| std::mem::replace(&mut this.stage, stage) != stage,
-                || Stage::ALL.map(Stage::name).to_vec(),
-            ),
-            ".kernel" => self.kernel(&mut cursor, span),
+            ".chip" => {
+                let word = cursor.clone().token();
+                self.machine(
+                    &mut cursor,
+                    "chip",
+                    Chip::from_name,
+                    |this, chip| std::mem::replace(&mut this.chip, chip) != chip && !this.in_module,
+                    || Chip::ALL.map(Chip::name).to_vec(),
+                );
+                match self.modules.last_mut().filter(|_| self.in_module) {
+                    Some(module) => module.chip = Some(word.to_owned()),
+                    None => (self.chip_name, self.own_chip) = (Some(word.to_owned()), self.chip),
+                }
+            }
+            ".type" => {
+                self.machine(
+                    &mut cursor,
+                    "program type",
+                    Stage::from_name,
+                    |this, stage| std::mem::replace(&mut this.stage, stage) != stage && !this.is_new(),
+                    || Stage::ALL.map(Stage::name).to_vec(),
+                );
+            }
+            ".module" => {
+                let name = if cursor.at_end() { None } else { self.name(&mut cursor) };
+                self.finish_program();
+                self.modules.push(Module { name, chip: self.chip_name.clone(), ..Module::default() });
+                (self.in_module, self.data) = (true, None);
+                self.chip = self.own_chip;
+                self.reader = LineReader::new(&TABLE, here(self.chip, self.stage));
+            }
+            ".abi" | ".pointers" => {
+                if let (Some(value), Some(module)) = (self.number(&mut cursor), self.modules.last_mut()) {
+                    let place =
+                        if name == ".abi" { &mut module.abi_version } else { &mut module.pointer_bytes };
+                    *place = Some(value);
+                }
+            }
+            ".variable" => self.variable(&mut cursor),
+            ".sampler" => {
+                if let (Some(name), Some(unit)) = (self.name(&mut cursor), self.number(&mut cursor)) {
+                    let sampler = Sampler { name, unit };
+                    match self.modules.last_mut().filter(|_| self.in_module) {
+                        Some(module) => module.samplers.push(sampler),
+                        None => self.program().samplers.push(sampler),
+                    }
+                }
+            }
+            ".data" => match self.data {
+                None => {
+                    let message = "`.data` continues the contents of a `.const` or `.variable` before it";
+                    self.error(span, message);
+                }
+                Some(data) => {
+                    let bytes = self.bytes(&mut cursor);
+                    self.contents(data).extend(bytes);
+                }
+            },
+            ".state" => {
+                if let (Some(name), Some(value)) = (self.name(&mut cursor), self.number(&mut cursor)) {
+                    self.program().state.push((name, value));
+                }
+            }
+            ".kernel" => self.kernel(&mut cursor),
             ".base" => {
                 if let Some(base) = self.number(&mut cursor) {
                     if !self.program().words.is_empty() || !self.labels.is_empty() {
@@ -258,8 +378,11 @@ impl<'a> Assembler<'a> {
                 }
             }
             ".param" => {
-                if let (Some(offset), Some(bytes)) = (self.number(&mut cursor), self.number(&mut cursor)) {
-                    self.program().params.push(Param { name: None, offset, bytes });
+                if let (Some(offset), Some(bytes)) =
+                    (self.param_offset(&mut cursor), self.number(&mut cursor))
+                {
+                    let name = if cursor.at_end() { None } else { self.name(&mut cursor) };
+                    self.program().params.push(Param { name, offset, bytes });
                 }
             }
             ".const" => self.constants(&mut cursor),
@@ -311,51 +434,170 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn kernel(&mut self, cursor: &mut Cursor<'a>, span: Span) {
-        cursor.skip_space();
-        let text = cursor.rest().trim_end();
-        let name = if text.starts_with('"') {
-            unquote(text)
-        } else {
-            text.split_whitespace().next().filter(|name| *name == text).map(str::to_owned)
-        };
-        while !cursor.at_end() {
-            cursor.token();
-        }
-        let Some(name) = name else {
-            self.error(span, "`.kernel` needs a name: one word, or a text in quotation marks");
-            return;
-        };
-        let open = self.program();
-        let begun = open.name.is_some() || !open.words.is_empty();
-        if begun {
+    /// Whether the current program has nothing yet that a directive before its first instruction would change.
+    fn is_new(&mut self) -> bool {
+        self.in_module || self.program().words.is_empty()
+    }
+
+    /// Something that only a program has, between `.module` and `.kernel`: an error, and a program for what follows.
+    fn belongs_to_a_program(&mut self, span: Span, what: &str) {
+        let message = format!("{what} belongs to a program");
+        self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
+        self.begin_program(None);
+    }
+
+    /// Begins a program, in the last module if there is one.
+    fn begin_program(&mut self, name: Option<String>) {
+        if self.opened || !self.program().words.is_empty() {
             self.finish_program();
             self.programs.push(Program::default());
             self.lines.push(Vec::new());
         }
-        self.program().name = Some(name);
+        (self.in_module, self.opened, self.data) = (false, true, None);
+        let module = self.modules.len().saturating_sub(1);
+        let program = self.program();
+        (program.name, program.module) = (name, module);
     }
 
-    /// `.const bank offset word...`; a block that continues the one before is one with it.
+    /// `.kernel NAME`, or without a name.
+    fn kernel(&mut self, cursor: &mut Cursor<'a>) {
+        let name = if cursor.at_end() { None } else { self.name(cursor) };
+        self.begin_program(name);
+    }
+
+    /// A name: one word, or a text in quotation marks.
+    fn name(&mut self, cursor: &mut Cursor<'a>) -> Option<String> {
+        cursor.skip_space();
+        let rest = cursor.rest();
+        let here = Span::new(cursor.offset(), cursor.offset() + rest.trim_end().len());
+        if !rest.starts_with('"') {
+            let word = cursor.token();
+            if word.is_empty() {
+                self.error(here, "a name is missing here: one word, or a text in quotation marks");
+                return None;
+            }
+            return Some(word.to_owned());
+        }
+        let mut escaped = false;
+        let end = rest.char_indices().skip(1).find(|(_, c)| {
+            let ends = *c == '"' && !escaped;
+            escaped = *c == '\\' && !escaped;
+            ends
+        });
+        let text = end.map(|(end, _)| &rest[..=end]);
+        let name = text.and_then(unquote);
+        if name.is_none() {
+            self.error(here, "this text in quotation marks does not end, or has an unknown escape");
+        }
+        cursor.eat(text.unwrap_or(rest));
+        name
+    }
+
+    /// `.const BANK OFFSET WORD…`: contents of a bank, a block of its own.
     fn constants(&mut self, cursor: &mut Cursor<'a>) {
         let (Some(bank), Some(offset)) = (self.number(cursor), self.number(cursor)) else { return };
-        let mut bytes = Vec::new();
+        let bytes = self.bytes(cursor);
+        let block = ConstantBlock { bank, offset, bytes };
+        match self.modules.last_mut().filter(|_| self.in_module) {
+            Some(module) => {
+                module.constants.push(block);
+                self.data = Some(Data::Module);
+            }
+            None => {
+                self.program().constants.push(block);
+                self.data = Some(Data::Program);
+            }
+        }
+    }
+
+    /// `.variable NAME BYTES c0[0x10]`, or `.variable NAME BYTES global c14[0x0] c14[0x8]+0x4`.
+    fn variable(&mut self, cursor: &mut Cursor<'a>) {
+        let (Some(name), Some(bytes)) = (self.name(cursor), self.number(cursor)) else { return };
+        let mut slots = Vec::new();
+        let global = cursor.eat_word("global");
         while !cursor.at_end() {
-            match self.number(cursor) {
-                Some(word) => bytes.extend(word.to_le_bytes()),
-                None => return,
+            let start = cursor.offset();
+            let token = cursor.token();
+            match slot(token) {
+                Some(slot) => slots.push(slot),
+                None => {
+                    let span = cursor.since(start);
+                    let message = format!("`{token}` is no place of a variable");
+                    let help = "`c0[0x10]` fits here, or `global` and the words that get its address";
+                    self.errors.push(Diagnostic::error(span, message).help(help));
+                    return;
+                }
             }
         }
-        let blocks = &mut self.program().constants;
-        match blocks.last_mut() {
-            Some(last)
-                if last.bank == bank
-                    && u64::from(last.offset) + last.bytes.len() as u64 == u64::from(offset) =>
-            {
-                last.bytes.extend(bytes);
+        let place = match slots[..] {
+            _ if global => Place::Global { slots, init: Vec::new() },
+            [Slot { bank, offset, addend: 0 }] => Place::Constant { bank, offset },
+            _ => {
+                let here = Span::new(cursor.offset(), cursor.offset());
+                self.error(here, "a variable has one place: `c0[0x10]`, or `global`");
+                return;
             }
-            _ => blocks.push(ConstantBlock { bank, offset, bytes }),
+        };
+        self.data = matches!(place, Place::Global { .. }).then_some(Data::Variable);
+        if let Some(module) = self.modules.last_mut() {
+            module.variables.push(Variable { name, bytes, place });
         }
+    }
+
+    /// The contents that `.data` continues.
+    fn contents(&mut self, data: Data) -> &mut Vec<u8> {
+        let last = match data {
+            Data::Program => self.program().constants.last_mut().map(|block| &mut block.bytes),
+            Data::Module => self
+                .modules
+                .last_mut()
+                .and_then(|module| module.constants.last_mut())
+                .map(|block| &mut block.bytes),
+            Data::Variable => {
+                self.modules.last_mut().and_then(|module| module.variables.last_mut()).and_then(|variable| {
+                    match &mut variable.place {
+                        Place::Global { init, .. } => Some(init),
+                        Place::Constant { .. } => None,
+                    }
+                })
+            }
+        };
+        last.expect("`data` names what has just been added")
+    }
+
+    /// Words; behind `bytes`, single bytes.
+    fn bytes(&mut self, cursor: &mut Cursor<'a>) -> Vec<u8> {
+        let (mut bytes, mut single) = (Vec::new(), false);
+        while !cursor.at_end() {
+            single |= cursor.eat_word("bytes");
+            let here = cursor.here();
+            let Some(number) = self.number(cursor) else {
+                while !cursor.at_end() {
+                    cursor.token();
+                }
+                break;
+            };
+            match (single, u8::try_from(number)) {
+                (false, _) => bytes.extend(number.to_le_bytes()),
+                (true, Ok(byte)) => bytes.push(byte),
+                (true, Err(_)) => self.error(here, "a number behind `bytes` is one byte: at most 0xff"),
+            }
+        }
+        bytes
+    }
+
+    /// A parameter's place: `s[0x10]`, or its offset in the parameter area.
+    fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
+        let start = cursor.offset();
+        if !cursor.eat("s[") {
+            return self.number(cursor);
+        }
+        let address = cursor.number().and_then(|address| u32::try_from(address).ok());
+        let offset = address.filter(|_| cursor.eat("]")).and_then(|address| address.checked_sub(PARAMETERS));
+        if offset.is_none() {
+            self.error(cursor.since(start), "a parameter lies at `s[0x10]` or behind");
+        }
+        offset
     }
 
     /// Reads a 32-bit number.
@@ -388,6 +630,18 @@ fn label(line: &str) -> Option<(&str, &str)> {
     }
     let end = bytes.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'))?;
     (bytes[end] == b':').then(|| (&line[..end], &line[end + 1..]))
+}
+
+/// `c14[0x8]` or `c14[0x8]+0x4`.
+fn slot(token: &str) -> Option<Slot> {
+    let number = |text: &str| parse_number(text).and_then(|number| u32::try_from(number).ok());
+    let (bank, rest) = token.strip_prefix('c')?.split_once('[')?;
+    let (offset, rest) = rest.split_once(']')?;
+    let addend = match rest {
+        "" => 0,
+        rest => number(rest.strip_prefix('+')?)?,
+    };
+    Some(Slot { bank: bank.parse().ok()?, offset: number(offset)?, addend })
 }
 
 /// The content of a text in quotation marks, with Rust's escapes.

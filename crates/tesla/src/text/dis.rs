@@ -1,6 +1,7 @@
 //! From words to text.
 
-use reconverge_isa::read::{Labels, NoReading, push_decimal, push_hex};
+use reconverge_isa::program::Module;
+use reconverge_isa::read::{Labels, NoReading, push_hex};
 use reconverge_isa::{Mark, Program};
 
 use crate::decode::{decode, joined, length};
@@ -8,10 +9,13 @@ use crate::inst::{Chip, Control, Op, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
+use super::notes::{About, Notes, push_comment};
+use super::state::{push_name, push_program};
+
 /// How a listing looks. Whatever it is, the assembler takes it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Address and words of each instruction as a comment behind it.
+    /// The address before each instruction, `/*0010*/`, and its words as a comment behind it.
     pub hex: bool,
     /// Indents what lies between `joinat` or `breakaddr` and the place it names, and comments loops.
     pub structure: bool,
@@ -32,7 +36,7 @@ impl Default for Listing {
 /// printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
-    print_words(Disassembler { words, base, chip, stage, listing }, &mut out, &mut Vec::new());
+    print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
     out
 }
 
@@ -47,83 +51,135 @@ fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec
 
 /// Prints a program with what its container states, as directives: name, constants, registers, memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
-    disassemble_marked(program, chip, stage, listing, &mut Vec::new())
+    disassemble_marked(program, chip.name(), stage, listing, None, &mut Vec::new())
 }
 
-/// As [`disassemble_program`], noting where each instruction ends.
+/// As [`disassemble_program`], for the chip of a name, with comments if `about` says what they can name; notes where
+/// each instruction ends.
 pub fn disassemble_marked(
     program: &Program,
-    chip: Chip,
+    chip: &str,
     stage: Stage,
     listing: Listing,
+    about: Option<&About<'_>>,
     marks: &mut Vec<Mark>,
 ) -> String {
     let mut out = String::with_capacity(program.words.len() * 24 + 256);
-    for (directive, value) in [(".chip", chip.name()), (".type", stage.name())] {
+    for (directive, value) in [(".chip", chip), (".type", stage.name())] {
         out.extend([directive, " ", value, "\n"]);
     }
-    if let Some(name) = &program.name {
-        out.push_str(".kernel ");
-        // A name that is no single word would not come back: it is quoted then.
-        let plain = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_graphic() && !b";\"/\\".contains(&byte));
-        if plain {
-            out.push_str(name);
-        } else {
-            out.push('"');
-            for c in name.chars() {
-                // What would begin a comment is escaped too.
-                if matches!(c, ';' | '/') {
-                    out.extend(c.escape_unicode())
-                } else {
-                    out.extend(c.escape_default())
-                }
-            }
-            out.push('"');
-        }
-        out.push('\n');
-    }
-    let resources = &program.resources;
-    for (directive, value) in [
-        (".reg ", resources.registers),
-        (".shared ", resources.shared_bytes),
-        (".local ", resources.local_bytes),
-        (".bar ", resources.barriers),
-        (".stack ", resources.stack),
-        (".params ", resources.param_bytes),
-    ] {
-        if let Some(value) = value {
-            out.push_str(directive);
-            push_decimal(value, &mut out);
-            out.push('\n');
-        }
-    }
-    for param in &program.params {
-        out.push_str(".param ");
-        push_hex(param.offset, &mut out);
-        out.push(' ');
-        push_decimal(param.bytes, &mut out);
-        out.push('\n');
-    }
-    for block in &program.constants {
-        // The last word is filled with zeros; a block of odd size states its size.
-        for (line, chunk) in block.bytes.chunks(16).enumerate() {
-            out.push_str(".const ");
-            push_decimal(block.bank, &mut out);
-            out.push(' ');
-            push_hex(block.offset + 16 * line as u32, &mut out);
-            for bytes in chunk.chunks(4) {
-                let mut word = [0; 4];
-                word[..bytes.len()].copy_from_slice(bytes);
-                out.push(' ');
-                push_hex(u32::from_le_bytes(word), &mut out);
-            }
-            out.push('\n');
-        }
-    }
-    let (words, base) = (&program.words[..], program.base);
-    print_words(Disassembler { words, base, chip, stage, listing }, &mut out, marks);
+    let named = program.name.is_some();
+    push_body(program, (chip_of(Some(chip)), stage), listing, named, about, marks, &mut out);
     out
+}
+
+/// A program of an image, and how to read it.
+#[derive(Clone, Debug)]
+pub struct Member<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// What its words are read as.
+    pub stage: Stage,
+    /// What comments can name; none are printed without it.
+    pub about: Option<About<'a>>,
+}
+
+/// Prints modules and their programs: what all share once, then each program.
+///
+/// `chip` is the one to read the words for; where it is the chip of a module, or is not given, the module's own word for
+/// its chip is printed.
+pub fn disassemble_image(
+    modules: &[Module],
+    members: &[Member<'_>],
+    chip: Option<&str>,
+    listing: Listing,
+) -> String {
+    let mut out = String::from(".isa tesla\n");
+    let word_of = |module: &Module| -> Option<String> {
+        let own = module.chip.as_deref().filter(|own| {
+            Chip::from_name(own).is_some_and(|own| chip.is_none_or(|chip| Chip::from_name(chip) == Some(own)))
+        });
+        own.or(chip).map(str::to_owned)
+    };
+    let words: Vec<Option<String>> = modules.iter().map(word_of).collect();
+    let shared = match words.split_first() {
+        Some((first, rest)) if rest.iter().all(|word| word == first) => first.clone(),
+        Some(_) => None,
+        None => chip.map(str::to_owned),
+    };
+    let each = modules.len() > 1 && shared.is_none();
+    if !each {
+        let shared = shared.as_deref().unwrap_or(Chip::G80.name());
+        out.extend([".chip ", shared, "\n"]);
+    }
+    let mut stage = members.first().map_or(Stage::Compute, |first| first.stage);
+    out.extend([".type ", stage.name(), "\n"]);
+    let named = members.len() > 1 || !modules.is_empty();
+    let mut first = true;
+    let mut print = |member: &Member<'_>, chip: Chip, out: &mut String| {
+        let named = named || member.program.name.is_some();
+        if !modules.is_empty() || !std::mem::take(&mut first) {
+            out.push('\n');
+        }
+        if member.stage != stage {
+            stage = member.stage;
+            let (listing, about) = (listing, member.about.as_ref());
+            push_kernel(member.program, about, out);
+            out.extend([".type ", stage.name(), "\n"]);
+            push_body(member.program, (chip, stage), listing, false, about, &mut Vec::new(), out);
+        } else {
+            let about = member.about.as_ref();
+            push_body(member.program, (chip, stage), listing, named, about, &mut Vec::new(), out);
+        }
+    };
+    if modules.is_empty() {
+        members.iter().for_each(|member| print(member, chip_of(shared.as_deref()), &mut out));
+        return out;
+    }
+    for (index, module) in modules.iter().enumerate() {
+        out.push('\n');
+        let word = words[index].as_deref();
+        super::state::push_module(module, word.filter(|_| each), &mut out);
+        let own = members.iter().filter(|member| member.program.module.min(modules.len() - 1) == index);
+        own.for_each(|member| print(member, chip_of(word), &mut out));
+    }
+    out
+}
+
+/// The chip of a name; G80, which every chip's programs are read as at least, where there is none.
+fn chip_of(name: Option<&str>) -> Chip {
+    name.and_then(Chip::from_name).unwrap_or(Chip::G80)
+}
+
+/// `.kernel NAME`
+fn push_kernel(program: &Program, about: Option<&About<'_>>, out: &mut String) {
+    out.push_str(".kernel");
+    if let Some(name) = &program.name {
+        out.push(' ');
+        push_name(name, out);
+    }
+    if let Some(demangled) = about.and_then(|about| about.demangled.as_deref()) {
+        push_comment(demangled, out);
+    }
+    out.push('\n');
+}
+
+fn push_body(
+    program: &Program,
+    (chip, stage): (Chip, Stage),
+    listing: Listing,
+    named: bool,
+    about: Option<&About<'_>>,
+    marks: &mut Vec<Mark>,
+    out: &mut String,
+) {
+    if named {
+        push_kernel(program, about, out);
+    }
+    push_program(program, about, out);
+    let (words, base) = (&program.words[..], program.base);
+    let notes = about.map(|about| Notes::new(about, program, chip, stage));
+    print_words(Disassembler { words, base, chip, stage, listing, notes: notes.as_ref() }, out, marks);
 }
 
 /// What a word of the code is.
@@ -133,6 +189,8 @@ struct Place {
     start: bool,
     /// Something branches here.
     labelled: bool,
+    /// Something calls this.
+    called: bool,
     /// A branch from further down comes here.
     loops: bool,
     /// How deep in constructs it lies, as the difference to the place before.
@@ -145,6 +203,7 @@ struct Disassembler<'a> {
     chip: Chip,
     stage: Stage,
     listing: Listing,
+    notes: Option<&'a Notes<'a>>,
 }
 
 /// Labels are named after their address.
@@ -192,6 +251,17 @@ impl Disassembler<'_> {
         }
     }
 
+    /// `/*0010*/`: as many digits as the last address has, four at least.
+    fn push_address(&self, index: usize, out: &mut String) {
+        let digits = if self.address(self.words.len()) > 0xffff { 8 } else { 4 };
+        let address = self.address(index);
+        out.push_str("/*");
+        for place in (0..digits).rev() {
+            out.push(char::from(b"0123456789abcdef"[(address >> (4 * place) & 15) as usize]));
+        }
+        out.push_str("*/");
+    }
+
     fn print(&self, out: &mut String, marks: &mut Vec<Mark>) {
         let places = if self.listing.labels || self.listing.structure { self.places() } else { Vec::new() };
         let labels = Places { places: &places, base: self.base };
@@ -204,12 +274,19 @@ impl Disassembler<'_> {
             if self.listing.labels && place.labelled {
                 push_label(self.address(index), out);
                 out.push(':');
-                if self.listing.structure && place.loops {
-                    out.push_str(" ; loop");
+                let comments = self.listing.structure || self.notes.is_some();
+                match (place.called && comments, self.listing.structure && place.loops) {
+                    (true, true) => out.push_str(" ; function, loop"),
+                    (true, false) => out.push_str(" ; function"),
+                    (false, true) => out.push_str(" ; loop"),
+                    (false, false) => {}
                 }
                 out.push('\n');
             }
             let line = out.len();
+            if self.listing.hex {
+                self.push_address(index, out);
+            }
             out.push_str("    ");
             if self.listing.structure {
                 (0..depth).for_each(|_| out.push_str("  "));
@@ -217,14 +294,15 @@ impl Disassembler<'_> {
             let (taken, problem) = self.instruction(index, labels, out);
             if self.listing.hex {
                 let width = out.len() - line;
-                (width..60).for_each(|_| out.push(' '));
-                out.push_str(" ; ");
-                push_hex(self.address(index), out);
-                out.push(':');
+                (width..68).for_each(|_| out.push(' '));
+                out.push_str(" ;");
                 for &word in &self.words[index..index + taken] {
                     out.push(' ');
                     push_word(word, out);
                 }
+            }
+            if let Some(notes) = self.notes {
+                notes.push(index, self.listing.hex, line, out);
             }
             if let Some(problem) = problem {
                 out.push_str(" ; ");
@@ -290,6 +368,7 @@ impl Disassembler<'_> {
             }
             places[to].labelled = true;
             match control {
+                Control::Call { .. } => places[to].called = true,
                 Control::Bra { .. } if to <= from => places[to].loops = true,
                 Control::Joinat { .. } | Control::Breakaddr { .. } if to > from => {
                     places[(from + 2).min(to)].nesting += 1;
@@ -312,7 +391,7 @@ fn push_raw(words: &[u32], out: &mut String) {
 }
 
 /// Eight hexadecimal digits.
-fn push_word(word: u32, out: &mut String) {
+pub(super) fn push_word(word: u32, out: &mut String) {
     for place in (0..8).rev() {
         out.push(char::from(b"0123456789abcdef"[(word >> (4 * place) & 15) as usize]));
     }

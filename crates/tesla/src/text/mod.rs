@@ -17,6 +17,9 @@
 
 mod asm;
 mod dis;
+mod notes;
+mod state;
 
 pub use asm::{Assembled, Prefix, assemble};
-pub use dis::{Listing, disassemble, disassemble_marked, disassemble_program};
+pub use dis::{Listing, Member, disassemble, disassemble_image, disassemble_marked, disassemble_program};
+pub use notes::{About, NamedParam};

@@ -9,6 +9,7 @@ use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
+use reconverge_r500::mistaken::{Mistaken, mistaken};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::violations::Violation;
@@ -16,7 +17,8 @@ use reconverge_r500::violations::Violation;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, OTHER_ORDER, Target,
+    TargetError,
 };
 
 pub use launch::Launch;
@@ -91,6 +93,17 @@ impl Machine for R500 {
     /// None: the text refuses no word, and codes without a meaning are reported when they are reached.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
+    }
+
+    fn mistaken(&self, _: &Target, program: &Program) -> Option<String> {
+        Some(match mistaken(&program.words)? {
+            Mistaken::OtherOrder => OTHER_ORDER.to_owned(),
+            Mistaken::Vertex => {
+                "these look like instructions of the vertex processor (four words each), not of the \
+                                 fragment processor (six)"
+                    .to_owned()
+            }
+        })
     }
 
     fn lint(&self, _: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {

@@ -5,13 +5,13 @@ pub mod names;
 
 use std::sync::Arc;
 
-use reconverge_container::{Written, cubin_text};
-use reconverge_isa::program::{Image, Stage as Any};
+use reconverge_container::{Written, cubin_elf, cubin_text};
+use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::text;
+use reconverge_tesla::text::{self, About, Member, NamedParam};
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
@@ -37,6 +37,86 @@ fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     Stage::of(stage).ok_or(TargetError::Stage { stage, isa: Isa::Tesla, known })
 }
 
+/// The first field in which a program is not what its text gives back. A text always has a program type.
+fn difference(program: &Program, back: &Program) -> Option<&'static str> {
+    let fields = [
+        ("name", program.name == back.name),
+        ("program type", program.stage.is_none() || program.stage == back.stage),
+        ("module", program.module == back.module),
+        ("words", program.words == back.words),
+        ("code address", program.base == back.base),
+        ("state", program.state == back.state),
+        ("constants", program.constants == back.constants),
+        ("parameters", program.params == back.params),
+        ("samplers", program.samplers == back.samplers),
+        ("resources", program.resources == back.resources),
+        ("usage", program.usage == back.usage),
+    ];
+    fields.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+}
+
+fn listing(style: Style) -> text::Listing {
+    text::Listing { hex: style.hex, structure: style.structure, labels: true }
+}
+
+/// What comments about a program can name.
+fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
+    let name = program.name.as_deref().unwrap_or_default();
+    About { demangled: names::demangled(name), params: named_params(module, program), module }
+}
+
+/// The parameters with what comments call them. Where the container does not list them, the types in the kernel's name
+/// place them, if they fill the shared memory that the container states, so that nothing is guessed.
+fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
+    let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
+    let types = types.unwrap_or_default();
+    let label = |index: usize, name: Option<&str>| {
+        let name = name.map_or_else(|| format!("parameter {index}"), str::to_owned);
+        match types.get(index) {
+            Some(known) if *known != names::ParamType::Unknown => format!("{name}: {known}"),
+            _ => name,
+        }
+    };
+    let fits = program.params.is_empty() || types.len() == program.params.len();
+    if !program.params.is_empty() {
+        let params = program.params.iter().enumerate();
+        return params
+            .map(|(index, param)| {
+                let name = param.name.as_deref();
+                let label = if fits {
+                    label(index, name)
+                } else {
+                    name.map_or_else(|| format!("parameter {index}"), str::to_owned)
+                };
+                NamedParam { offset: param.offset, bytes: param.bytes, label }
+            })
+            .collect();
+    }
+    let Some(area) = program.resources.shared_bytes.and_then(|bytes| bytes.checked_sub(0x10)) else {
+        return Vec::new();
+    };
+    let widths: &[usize] = match module.and_then(|module| module.pointer_bytes) {
+        Some(4) => &[4],
+        Some(8) => &[8],
+        _ => &[4, 8],
+    };
+    let placed = widths.iter().find_map(|width| {
+        let mut end = 0;
+        let places: Option<Vec<(u32, u32)>> = types
+            .iter()
+            .map(|kind| {
+                let (bytes, align) = (kind.bytes(*width)?, kind.align(*width)?);
+                let start = usize::next_multiple_of(end, align);
+                end = start + bytes;
+                Some((start as u32, bytes as u32))
+            })
+            .collect();
+        places.filter(|_| end as u32 == area)
+    });
+    let places = placed.unwrap_or_default().into_iter().enumerate();
+    places.map(|(index, (offset, bytes))| NamedParam { offset, bytes, label: label(index, None) }).collect()
+}
+
 impl Machine for Tesla {
     fn isa(&self) -> Isa {
         Isa::Tesla
@@ -56,32 +136,75 @@ impl Machine for Tesla {
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure, .. } = style;
-        let listing = text::Listing { hex, structure, labels: true };
+        let name = target.chip.as_deref().unwrap_or(Chip::G80.name());
+        let about = style.notes.then(|| about(None, program));
         let mut marks = Vec::new();
         let stage = stage(target, program)?;
-        let text = text::disassemble_marked(program, chip(target), stage, listing, &mut marks);
+        let text = text::disassemble_marked(program, name, stage, listing(style), about.as_ref(), &mut marks);
         Ok(Listing { text, marks })
+    }
+
+    fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
+        let members = image.programs.iter().map(|program| {
+            let about = style.notes.then(|| about(image.module_of(program), program));
+            Ok(Member { program, stage: stage(target, program)?, about })
+        });
+        let members: Vec<Member<'_>> = members.collect::<Result<_, TargetError>>()?;
+        Ok(text::disassemble_image(&image.modules, &members, target.chip.as_deref(), listing(style)))
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let stage = stage(target, &Program::default())
             .map_err(|error| vec![Diagnostic::error(Span::default(), error.to_string())])?;
         let assembled = text::assemble(source, chip(target), stage)?;
-        let stage = match assembled.stage {
-            Stage::Vertex => Any::Vertex,
-            Stage::Geometry => Any::Geometry,
-            Stage::Fragment => Any::Fragment,
-            Stage::Compute => Any::Compute,
+        let chip = match &assembled.chip_name {
+            Some(name) => Some(name.as_str()),
+            // Modules for several chips have no common one.
+            None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
-        let target = Target { stage: Some(stage), ..Target::new(target.isa, Some(assembled.chip.name())) };
-        let mut programs = assembled.programs;
-        programs.iter_mut().for_each(|program| program.stage = Some(stage));
-        Ok(Assembled::of(target, programs, Vec::new()).with_lines(assembled.lines))
+        let target = Target { stage: Some(assembled.stage.any()), ..Target::new(target.isa, chip) };
+        let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
+        back.image.modules = assembled.modules;
+        Ok(back)
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
-        back.base == program.base && back.resources == program.resources
+        let known = Program { module: program.module, ..back.clone() };
+        difference(program, &known).is_none()
+    }
+
+    /// Everything but the format, the notes, and a chip, machine or program type that the container does not give.
+    fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
+        let counts = |image: &Image| (image.modules.len(), image.programs.len());
+        if counts(image) != counts(back) {
+            let ((modules, programs), (all, of)) = (counts(back), counts(image));
+            return Err(format!("{modules} modules and {programs} programs come back, of {all} and {of}"));
+        }
+        if image.chip.is_some() && image.chip != back.chip {
+            return Err(format!("the chip comes back as {:?}, was {:?}", back.chip, image.chip));
+        }
+        for (number, (module, back)) in image.modules.iter().zip(&back.modules).enumerate() {
+            let fields = [
+                ("name", module.name == back.name),
+                ("chip", module.chip.is_none() || module.chip == back.chip),
+                ("abi version", module.abi_version == back.abi_version),
+                ("width of pointers", module.pointer_bytes == back.pointer_bytes),
+                ("constants", module.constants == back.constants),
+                ("samplers", module.samplers == back.samplers),
+                ("variables", module.variables == back.variables),
+            ];
+            if let Some((field, _)) = fields.iter().find(|(_, same)| !same) {
+                return Err(format!("module {number}: {field} come back differently"));
+            }
+        }
+        for (number, (program, back)) in image.programs.iter().zip(&back.programs).enumerate() {
+            let module = if image.modules.is_empty() { back.module } else { program.module };
+            if let Some(field) = difference(&Program { module, ..program.clone() }, back) {
+                let name = program.name.clone().unwrap_or_else(|| number.to_string());
+                return Err(format!("program {name}: {field} come back differently"));
+            }
+        }
+        Ok(())
     }
 
     /// One word is a short instruction, two are a long one.
@@ -163,16 +286,32 @@ impl Machine for Tesla {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
-        let image = Image { chip: Some(chip(target).cuda_target().to_owned()), ..image.clone() };
+        let mut image = Image { chip: Some(chip(target).cuda_target().to_owned()), ..image.clone() };
+        for module in &mut image.modules {
+            let own = module.chip.as_deref().and_then(Chip::from_name);
+            module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
+        }
+        // Without a word about it, 64 bits where a parameter is as wide as a pointer there.
+        let wide = || {
+            let stated = image.modules.iter().find_map(|module| module.pointer_bytes);
+            let mut params = image.programs.iter().flat_map(|program| &program.params);
+            stated.map_or_else(|| params.any(|param| param.bytes == 8), |bytes| bytes == 8)
+        };
         let bytes = |written: Written<String>| Written {
             content: written.content.into_bytes(),
             notes: written.notes,
         };
-        (format == "cubin").then(|| cubin_text::write(&image).map(bytes))
+        Some(match format {
+            "cubin" => cubin_text::write(&image).map(bytes),
+            "elf" => cubin_elf::write(&image, wide()),
+            "cubin-elf32" => cubin_elf::write(&image, false),
+            "cubin-elf64" => cubin_elf::write(&image, true),
+            _ => return None,
+        })
     }
 
     fn containers(&self) -> &'static [&'static str] {
-        &["cubin"]
+        &["cubin", "elf", "cubin-elf32", "cubin-elf64"]
     }
 
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {

@@ -1,5 +1,7 @@
 //! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them) and the parameter types that they state.
 
+use std::fmt;
+
 use cpp_demangle::{DemangleOptions, Symbol};
 
 use crate::array::Dtype;
@@ -30,6 +32,31 @@ impl ParamType {
             ParamType::Scalar(dtype) => Some(dtype.bytes()),
             ParamType::Vector(dtype, count) => Some(count * dtype.bytes()),
             ParamType::Long { .. } | ParamType::Unknown => None,
+        }
+    }
+}
+
+impl ParamType {
+    /// What its address in the parameter area is a multiple of.
+    pub(crate) fn align(self, pointer_bytes: usize) -> Option<usize> {
+        match self {
+            // The vectors of three are aligned as their elements.
+            ParamType::Vector(dtype, 3) => Some(dtype.bytes()),
+            kind => kind.bytes(pointer_bytes),
+        }
+    }
+}
+
+impl fmt::Display for ParamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamType::Pointer(Some(dtype)) => write!(f, "{}*", dtype.name()),
+            ParamType::Pointer(None) => f.write_str("pointer"),
+            ParamType::Scalar(dtype) => f.write_str(dtype.name()),
+            ParamType::Long { signed: true } => f.write_str("long"),
+            ParamType::Long { signed: false } => f.write_str("unsigned long"),
+            ParamType::Vector(dtype, count) => write!(f, "{}x{count}", dtype.name()),
+            ParamType::Unknown => f.write_str("unknown"),
         }
     }
 }

@@ -1,0 +1,163 @@
+//! AMD CAL images (R600 and R700): the ELF files that CAL's compiler makes, alone or inside an OpenCL binary.
+//!
+//! ```text
+//! ELF header              32 bits, OS ABI 100, machine 125
+//! dictionary segment      a row for each encoding: machine, type, offset and size of its segments, flags
+//! PT_NOTE and PT_LOAD     of each encoding; the sections .text, .data, .symtab and .strtab lie in the latter
+//! ```
+//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can hold the same program for
+//! several chips, and in the intermediate language, which is passed over. Literal constants are not read.
+//! Not seen in a file of this generation, and so believed only: the notes' register addresses.
+
+use reconverge_isa::program::{Module, Stage};
+use reconverge_isa::{Image, Isa};
+
+use crate::bytes::{Bytes, little_endian, words};
+use crate::elf::{self, Elf, Segment};
+use crate::error::Unread;
+use crate::r600_elf::REGISTERS;
+use crate::{Error, Format};
+
+const OS_ABI: u8 = 100;
+const DICTIONARY_BYTES: usize = 20;
+/// The note with pairs of register address and value.
+const PROGRAM_INFORMATION: u32 = 1;
+
+/// Machines whose code is read; 5 to 8 are the intermediate language, the rest are later chips.
+#[rustfmt::skip]
+const CHIPS: [(u32, &str); 7] = [
+    (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
+];
+
+/// Program types.
+const STAGES: [Stage; 5] = [Stage::Pixel, Stage::Vertex, Stage::Geometry, Stage::Fetch, Stage::Compute];
+
+/// Reads an image: a program for each encoding for a chip of this generation.
+pub fn load(bytes: &[u8]) -> Result<Image, Error> {
+    let elf = elf::read(bytes, elf::MACHINE_CAL)?;
+    if elf.os_abi != OS_ABI {
+        let found = u64::from(elf.os_abi);
+        let expected = format!("{OS_ABI} (CAL image)");
+        return Err(Error::Value { what: "the OS ABI", at: 7, found, expected });
+    }
+    let mut image = Image { format: Format::CalElf.name(), isa: Some(Isa::R700), ..Image::default() };
+    let Some(dictionary) = elf.segments.iter().find(|segment| segment.kind == elf::PT_DICTIONARY) else {
+        return Err(Error::Missing {
+            what: "the encoding dictionary",
+            remedy: format!("expected a segment of type {:#x}", elf::PT_DICTIONARY),
+        });
+    };
+    let entries = words("the encoding dictionary", dictionary.offset, dictionary.data)?;
+    let (entries, rest) = entries.as_chunks::<5>();
+    if !rest.is_empty() {
+        return Err(Error::Uneven {
+            what: "the encoding dictionary",
+            at: dictionary.offset,
+            bytes: dictionary.data.len() as u64,
+            multiple: DICTIONARY_BYTES as u64,
+        });
+    }
+    let mut unread = Unread::default();
+    for (number, [machine, kind, offset, size, _]) in (1..).zip(entries) {
+        let name = format!("encoding {number}");
+        let read = match CHIPS.iter().find(|(known, _)| known == machine) {
+            Some((_, chip)) => encoding(&elf, &mut image, (u64::from(*offset), u64::from(*size)), *kind)
+                .map(|()| (*chip).to_owned()),
+            None if (5..=8).contains(machine) => {
+                image.notes.push(format!("{name}: intermediate language, not machine code, was passed over"));
+                continue;
+            }
+            None => Err(Error::OtherChip {
+                found: format!("CAL machine {machine} (a later chip)"),
+                expected: "0 to 4, 11 or 12: R600, RV610, RV630, RV670, RV770, RV710, RV730",
+            }),
+        };
+        match read {
+            Ok(chip) => {
+                if let Some(program) = image.programs.last_mut() {
+                    program.module = image.modules.len();
+                }
+                let name = format!("{name}, {chip}");
+                image.modules.push(Module { name: Some(name), chip: Some(chip), ..Module::default() });
+            }
+            Err(source) => {
+                unread.push(Error::Member { name, at: u64::from(*offset), source: Box::new(source) });
+            }
+        }
+    }
+    unread.settle(&mut image, || Error::Missing {
+        what: "machine code",
+        remedy: format!("the image has {} encodings, none of them for a chip", entries.len()),
+    })?;
+    let first = image.modules[0].chip.clone();
+    image.chip = first.filter(|first| image.modules.iter().all(|module| module.chip.as_ref() == Some(first)));
+    Ok(image)
+}
+
+/// Adds the program of the encoding whose segments are at the place (offset, size).
+fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> Result<(), Error> {
+    let inside = |at: u64, (start, bytes): (u64, u64)| at >= start && at - start < bytes;
+    let segment = |kind| {
+        let mut segments =
+            elf.segments.iter().filter(|segment| segment.kind == kind && inside(segment.offset, place));
+        segments.next()
+    };
+    let missing = |what, remedy: &str| Error::Missing { what, remedy: remedy.to_owned() };
+    let Some(code) = segment(elf::PT_LOAD) else {
+        return Err(missing("the encoding's code", "expected a PT_LOAD segment in its place"));
+    };
+    let code = (code.offset, code.data.len() as u64);
+    let text = elf.sections.iter().find(|section| section.name == ".text" && inside(section.offset, code));
+    let Some(text) = text else {
+        return Err(missing("the encoding's code", "expected a section .text in its PT_LOAD segment"));
+    };
+    let mut program = little_endian(words("a .text section", text.offset, text.data)?, text.offset);
+    program.stage = STAGES.get(kind as usize).copied();
+    if program.stage.is_none() {
+        image.notes.push(format!("program type {kind} has no known meaning"));
+    }
+    if let Some(notes) = segment(elf::PT_NOTE) {
+        program.state = registers(notes)?;
+    }
+    for (name, value) in &program.state {
+        if name.starts_with("SQ_PGM_RESOURCES") {
+            program.resources.registers = Some(value & 0xff);
+            program.resources.stack = Some(value >> 8 & 0xff);
+        }
+    }
+    image.programs.push(program);
+    Ok(())
+}
+
+/// The registers of the program information. Addresses count bytes, or words of four.
+fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
+    const NOTE: &str = "a note";
+    let shifted = |error| match error {
+        Error::Truncated { what, at, wanted, size } => {
+            Error::Truncated { what, at: notes.offset + at, wanted, size: notes.offset + size }
+        }
+        other => other,
+    };
+    let data = Bytes(notes.data);
+    let mut state = Vec::new();
+    let mut at = 0;
+    while at < notes.data.len() as u64 {
+        let name_bytes = u64::from(data.u32(NOTE, at).map_err(shifted)?);
+        let bytes = u64::from(data.u32(NOTE, at + 4).map_err(shifted)?);
+        let kind = data.u32(NOTE, at + 8).map_err(shifted)?;
+        let start = at + 12 + name_bytes;
+        let content = data.slice(NOTE, start, bytes).map_err(shifted)?;
+        at = start + bytes;
+        if kind != PROGRAM_INFORMATION {
+            continue;
+        }
+        for pair in words("the program information", notes.offset + start, content)?.as_chunks::<2>().0 {
+            let [address, value] = *pair;
+            let named =
+                |address| REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name);
+            let name = named(address).or_else(|| named(address.wrapping_mul(4)));
+            state.push((name.map_or_else(|| format!("{address:#07x}"), str::to_owned), value));
+        }
+    }
+    Ok(state)
+}

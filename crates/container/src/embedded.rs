@@ -1,0 +1,168 @@
+//! Images inside other files: executables, objects, libraries, archives, dumps of memory.
+//!
+//! An image is found by its header: ELF of one of our machines, the header of a fat binary, `Gfx2`, the first words
+//! of a text cubin. Each that loads becomes one or more modules, named by its offset (and by the archive's member
+//! that it is in); each that does not is named in a note.
+
+use memchr::memmem;
+use reconverge_isa::Image;
+
+use crate::error::Unread;
+use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge};
+
+/// Images that do not load, up to which the search goes on: the headers of a damaged or made-up file may be many.
+const MOST_UNREAD: usize = 1000;
+
+/// A header's bytes.
+const MARKS: [&[u8]; 4] = [b"\x7fELF", &fatbin::HEADER.to_le_bytes(), gsh::MAGIC, b"architecture"];
+
+/// Whether the file holds an image somewhere.
+pub(crate) fn has_image(bytes: &[u8]) -> bool {
+    places(bytes).into_iter().any(|at| image_at(bytes, at).is_some())
+}
+
+/// Reads all images that a file holds. Those of another machine than `hints` name are passed over with a note.
+pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
+    let mut image = Image { format: Format::Embedded.name(), ..Image::default() };
+    let mut unread = Unread::default();
+    let members = members(bytes);
+    let kernels = opencl_kernels(bytes);
+    let mut free = 0;
+    for at in places(bytes) {
+        if at < free {
+            continue;
+        }
+        let Some((format, length)) = image_at(bytes, at) else { continue };
+        if unread.len() == MOST_UNREAD {
+            image.notes.push(format!("the search ended at byte {at:#x}: too much before it cannot be read"));
+            break;
+        }
+        let inside = members.iter().find(|member| (member.start..member.end).contains(&at));
+        let name = match inside {
+            Some(member) => format!("offset {at:#x} ({})", member.name),
+            None => format!("offset {at:#x}"),
+        };
+        match load_as(&bytes[at..at + length], format, hints) {
+            Ok(mut found) => {
+                if let [program] = &mut found.programs[..]
+                    && let Some((_, _, kernel)) =
+                        kernels.iter().find(|(start, end, _)| (*start..*end).contains(&at))
+                {
+                    program.name.get_or_insert_with(|| kernel.clone());
+                }
+                for module in &mut found.modules {
+                    module.name =
+                        Some(module.name.take().map_or(name.clone(), |own| format!("{name}, {own}")));
+                }
+                merge(&mut image, hints, &name, found, |place| place.shift(at));
+            }
+            Err(source) => unread.push(Error::Member { name, at: at as u64, source: Box::new(source) }),
+        }
+        free = at + extent(&bytes[at..], format, length);
+    }
+    let what = magic::host(bytes).unwrap_or("the file");
+    unread.settle(&mut image, || Error::Missing {
+        what: "machine code",
+        remedy: format!(
+            "{what} was searched for cubins, fat binaries, CAL, CTM and R600 objects and Wii U files{}",
+            if let Some(isa) = hints.isa { format!(" with programs for {isa}") } else { String::new() }
+        ),
+    })?;
+    Ok(image)
+}
+
+/// Where a header may be, in order.
+fn places(bytes: &[u8]) -> Vec<usize> {
+    let mut places: Vec<usize> = MARKS.iter().flat_map(|mark| memmem::find_iter(bytes, mark)).collect();
+    places.sort_unstable();
+    places
+}
+
+/// The format of the image at a place, and the most bytes that can belong to it.
+fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
+    let rest = &bytes[at..];
+    if rest.starts_with(MARKS[0]) {
+        // Others are the file itself, or the objects of an archive.
+        return elf::recognise(rest)
+            .ok()
+            .filter(|format| *format != Format::Embedded)
+            .map(|format| (format, rest.len()));
+    }
+    if rest.starts_with(MARKS[1]) {
+        return fatbin::length(rest).map(|length| (Format::Fatbin, length.min(rest.len())));
+    }
+    if rest.starts_with(gsh::MAGIC) {
+        // A header of 32 bytes and a block behind it.
+        return (rest.get(32..36) == Some(b"BLK{")).then_some((Format::Gsh, rest.len()));
+    }
+    let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let length = rest.iter().position(|byte| !plain(byte)).unwrap_or(rest.len());
+    let text = str::from_utf8(&rest[..length]).ok()?;
+    cubin_text::starts_like(text).then_some((Format::CubinText, length))
+}
+
+/// Bytes behind an image's header that are part of it for certain, so that nothing in them is an image of its own.
+fn extent(rest: &[u8], format: Format, length: usize) -> usize {
+    match format {
+        Format::Fatbin | Format::CubinText => length,
+        _ => 4.min(rest.len()),
+    }
+}
+
+/// A member of an archive.
+struct Member {
+    name: String,
+    start: usize,
+    end: usize,
+}
+
+/// The members of an archive of objects or of a tar archive, as far as their headers can be read.
+fn members(bytes: &[u8]) -> Vec<Member> {
+    let mut members = Vec::new();
+    let number = |field: &[u8], radix| {
+        let text = str::from_utf8(field).ok()?;
+        usize::from_str_radix(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()), radix).ok()
+    };
+    let name = |field: &[u8]| {
+        let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+        String::from_utf8_lossy(&field[..end]).trim_end().trim_end_matches('/').to_owned()
+    };
+    let objects = bytes.starts_with(b"!<arch>\n");
+    let mut at: usize = if objects { 8 } else { 0 };
+    // Names of more than 15 characters are in a member of their own.
+    let mut long: &[u8] = &[];
+    loop {
+        let (header, size) = if objects { (60, 48..58) } else { (512, 124..136) };
+        let Some(head) = bytes.get(at..at.saturating_add(header)) else { break };
+        if !objects && head.get(257..262) != Some(b"ustar") {
+            break;
+        }
+        let Some(size) = number(&head[size], if objects { 10 } else { 8 }) else { break };
+        let start = at + header;
+        let Some(content) = start.checked_add(size).and_then(|end| bytes.get(start..end)) else { break };
+        let mut named = name(&head[..if objects { 16 } else { 100 }]);
+        if objects && head.starts_with(b"// ") {
+            long = content;
+        } else if let Some(from) = named.strip_prefix('/').and_then(|from| from.parse::<usize>().ok()) {
+            let rest = long.get(from..).unwrap_or(&[]);
+            named = name(rest.split(|byte| *byte == b'\n').next().unwrap_or(&[]));
+        }
+        members.push(Member { name: named, start, end: start + size });
+        let aligned = size.next_multiple_of(if objects { 2 } else { 512 });
+        at = start.saturating_add(aligned);
+    }
+    members
+}
+
+/// The kernels of an OpenCL binary of AMD's: places of their images, and names. (Symbols `__OpenCL_NAME_kernel`.)
+fn opencl_kernels(bytes: &[u8]) -> Vec<(usize, usize, String)> {
+    let Ok(elf) = elf::read_any(bytes) else { return Vec::new() };
+    let kernels = elf.symbols.iter().filter_map(|symbol| {
+        let name = symbol.name.strip_prefix("__OpenCL_")?.strip_suffix("_kernel")?;
+        let section = elf.sections.get(usize::from(symbol.section))?;
+        let start = section.offset.checked_add(symbol.value)?;
+        let end = start.checked_add(symbol.size)?;
+        Some((usize::try_from(start).ok()?, usize::try_from(end).ok()?, name.to_owned()))
+    });
+    kernels.collect()
+}

@@ -1,0 +1,78 @@
+//! Files that are something else than shader code, by their first bytes. Raw words have no mark of their own, so that
+//! without this any file at all would be a program.
+
+use crate::Error;
+use crate::bytes::Bytes;
+
+const NO_CODE: &str = "no shader code is in such a file";
+const PACKED: &str = "unpack it first";
+
+/// Marks of at least four bytes: a program may well begin with two or three that look like one.
+#[rustfmt::skip]
+const MARKS: [(&[u8], &str, &str); 30] = [
+    (b"\x89PNG",              "a PNG image",                NO_CODE),
+    (b"\xff\xd8\xff\xe0",     "a JPEG image",               NO_CODE),
+    (b"\xff\xd8\xff\xe1",     "a JPEG image",               NO_CODE),
+    (b"GIF8",                 "a GIF image",                NO_CODE),
+    (b"II*\0",                "a TIFF image",               NO_CODE),
+    (b"DDS ",                 "a DirectDraw surface",       NO_CODE),
+    (b"\xabKTX",              "a KTX texture",              NO_CODE),
+    (b"RIFF",                 "a RIFF file (sound, film)",  NO_CODE),
+    (b"OggS",                 "an Ogg file",                NO_CODE),
+    (b"fLaC",                 "a FLAC file",                NO_CODE),
+    (b"%PDF",                 "a PDF document",             NO_CODE),
+    (b"\x93NUMPY",            "a NumPy array",              "it is an input of a run, not a program"),
+    (b"SQLite format 3",      "an SQLite database",         NO_CODE),
+    (b"\0asm",                "a WebAssembly module",       NO_CODE),
+    (b"\xca\xfe\xba\xbe",     "a Java class or a Mach-O file for several processors", NO_CODE),
+    (b"\xce\xfa\xed\xfe",     "a 32-bit Mach-O file",       NO_CODE),
+    (b"\xcf\xfa\xed\xfe",     "a 64-bit Mach-O file",       NO_CODE),
+    (b"BC\xc0\xde",           "LLVM bitcode",               "compile it for a chip first"),
+    (b"\x03\x02\x23\x07",     "a SPIR-V module",            "compile it for a chip first"),
+    (b"DXBC",                 "a DirectX shader container", "compile it for a chip first"),
+    (b"\0\x03\xff\xff",       "a DirectX 9 pixel shader",   "compile it for a chip first"),
+    (b"\0\x03\xfe\xff",       "a DirectX 9 vertex shader",  "compile it for a chip first"),
+    (b"\xd0\xcf\x11\xe0",     "an OLE document",            NO_CODE),
+    (b"PK\x03\x04",           "a zip archive",              PACKED),
+    (b"PK\x05\x06",           "an empty zip archive",       NO_CODE),
+    (b"BZh9",                 "a bzip2 file",               PACKED),
+    (b"\xfd7zXZ",             "an xz file",                 PACKED),
+    (b"\x28\xb5\x2f\xfd",     "a zstd file",                PACKED),
+    (b"7z\xbc\xaf",           "a 7-Zip archive",            PACKED),
+    (b"Rar!",                 "a RAR archive",              PACKED),
+];
+
+/// An error that names what the file is, if it is something known that has no shader code as such.
+pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
+    match MARKS.iter().find(|(mark, _, _)| bytes.starts_with(mark)) {
+        Some((_, what, remedy)) => Err(Error::Unsupported { at: 0, what, remedy }),
+        None => Ok(()),
+    }
+}
+
+/// First bytes of a gzip file: its magic number and the only method there is.
+pub(crate) const GZIP: &[u8] = b"\x1f\x8b\x08";
+
+/// What the file is, if it is one that holds others as they are.
+pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
+    let windows = || {
+        let at = Bytes(bytes).u32("", 0x3c).ok()?;
+        Bytes(bytes).slice("", u64::from(at), 4).ok().filter(|mark| *mark == b"PE\0\0")
+    };
+    if bytes.starts_with(b"\x7fELF") {
+        Some("an ELF file of another machine")
+    } else if bytes.starts_with(b"MZ") && windows().is_some() {
+        Some("a Windows executable or library")
+    } else if bytes.starts_with(b"MZ")
+        && bytes.len() >= 0x40
+        && Bytes(bytes).u16("", 0x18).is_ok_and(|at| (0x1c..=0x40).contains(&at))
+    {
+        Some("a DOS executable")
+    } else if bytes.starts_with(b"!<arch>\n") {
+        Some("an archive of objects")
+    } else if bytes.get(257..262) == Some(b"ustar") {
+        Some("a tar archive")
+    } else {
+        None
+    }
+}

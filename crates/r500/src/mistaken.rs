@@ -1,0 +1,65 @@
+//! Words that are hardly fragment code, and what they look like instead. Words have no mark of their own: this is a
+//! reason to ask again, not a proof.
+
+use crate::inst::{WORDS, decode};
+use crate::violations::violations;
+
+/// What words look like that are hardly fragment code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistaken {
+    /// Fragment code whose words have their bytes in the other order.
+    OtherOrder,
+    /// Code of the vertex processor, four words an instruction.
+    Vertex,
+}
+
+/// What the words look like, if many of their instructions are none that a compiler writes.
+pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
+    // Compilers leave few oddities, if any; of random words nearly every instruction is odd.
+    let (odd, count) = oddities(words);
+    let whole = words.len().is_multiple_of(WORDS);
+    if whole && 5 * odd <= count {
+        return None;
+    }
+    let swapped: Vec<u32> = words.iter().map(|word| word.swap_bytes()).collect();
+    if whole && 5 * oddities(&swapped).0 < odd {
+        Some(Mistaken::OtherOrder)
+    } else if (!whole || 2 * odd > count) && is_vertex_code(words) {
+        Some(Mistaken::Vertex)
+    } else {
+        None
+    }
+}
+
+/// How many instructions have no meaning or something that the documents forbid, and how many there are.
+fn oddities(words: &[u32]) -> (usize, usize) {
+    let (instructions, _) = words.as_chunks::<WORDS>();
+    let odd = |words: &&[u32; WORDS]| decode(words).map_or(true, |inst| !violations(words, &inst).is_empty());
+    (instructions.iter().filter(odd).count(), instructions.len())
+}
+
+// ---- The vertex processor (REG, PVS_OP_DST_OPERAND and PVS_SRC_OPERAND; Mesa `r300_reg.h`)
+
+/// Opcodes of the vector engine, of the math engine, and macros.
+const OPCODES: [u32; 3] = [29, 28, 2];
+/// Destination files: temporary, A0, two kinds of output, alternate temporary, input.
+const DESTINATIONS: u32 = 6;
+
+/// Whether all words can be instructions of the vertex processor: opcode and destination, then three sources.
+fn is_vertex_code(words: &[u32]) -> bool {
+    let (instructions, rest) = words.as_chunks::<4>();
+    !instructions.is_empty() && rest.is_empty() && instructions.iter().all(is_instruction)
+}
+
+fn is_instruction([operation, a, b, c]: &[u32; 4]) -> bool {
+    let (math, macros, dual) = (operation >> 6 & 1, operation >> 7 & 1, operation >> 28 & 1 == 1);
+    let known = match (math, macros) {
+        (0, 0) => OPCODES[0],
+        (1, 0) => OPCODES[1],
+        (0, 1) => OPCODES[2],
+        _ => return false,
+    };
+    // Bit 2 of a source is spare; in the third word of a dual instruction it belongs to the opcode.
+    let spare = a & 4 | b & 4 | if dual { 0 } else { c & 4 };
+    operation & 0x3f < known && operation >> 8 & 0xf < DESTINATIONS && spare == 0
+}
