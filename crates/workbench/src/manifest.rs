@@ -194,6 +194,8 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
+            // What a manifest expects has been seen.
+            oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
             constant,

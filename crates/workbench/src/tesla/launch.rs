@@ -49,6 +49,9 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
+    /// Runs blocks that no multiprocessor of the chip can hold, too.
+    #[serde(default)]
+    pub oversized: bool,
     /// Bytes of a pointer in the parameter area, where the container does not state them: 4 (when absent) or 8.
     pub pointer_bytes: Option<u32>,
     /// The parameters, in order.
@@ -284,7 +287,8 @@ fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<
     if threads > MOST_THREADS {
         let [x, y, z] = block;
         return Err(Error::Machine(format!(
-            "block: {x} x {y} x {z} is {threads} threads; a block has at most {MOST_THREADS} on {chip}"
+            "block: {x} x {y} x {z} is {threads} threads; a block has at most {MOST_THREADS} on {chip} \
+             (oversized = true in a launch file runs it all the same)"
         )));
     }
     let (all, step) = match chip {
@@ -337,7 +341,9 @@ impl Launch {
         compute.dynamic_shared = self.shared.unwrap_or(0);
         // Without a chip, G80 stands for any.
         let stated = request.chip().and(self.registers.or(program.resources.registers));
-        fits_the_chip(compute.setup.chip, compute.block, stated)?;
+        if !self.oversized {
+            fits_the_chip(compute.setup.chip, compute.block, stated)?;
+        }
         let mut next = FIRST_ADDRESS;
         let pointer = image.module_of(program).and_then(|module| module.pointer_bytes);
         let mut placed = parameters(self, program, pointer, &mut compute, &mut next, files)?;
