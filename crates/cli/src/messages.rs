@@ -134,9 +134,14 @@ pub(crate) fn warn(path: &Path, text: &str, warnings: &[Diagnostic]) {
     }
 }
 
-/// `1 case`, `2 cases`.
+/// `1 case`, `2 cases`, `2 branches`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    let ending = match count {
+        1 => "",
+        _ if what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{ending}")
 }
 
 /// How many diagnostics are shown.
@@ -203,6 +208,7 @@ mod tests {
 
     #[test]
     fn messages_count_properly() {
-        assert_eq!((counted(1, "case"), counted(0, "case")), ("1 case".into(), "0 cases".into()));
+        assert_eq!([counted(1, "case"), counted(0, "case")], ["1 case", "0 cases"]);
+        assert_eq!(counted(2, "divergent branch"), "2 divergent branches");
     }
 }

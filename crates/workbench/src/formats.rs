@@ -119,7 +119,10 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(|other| holds(&other)).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    written.notes.push(format!("{format} has no place for {}", few(&kept.lines)));
+    // The containers say themselves what they leave out.
+    if written.notes.is_empty() || !kept.same {
+        written.notes.push(format!("{format} has no place for {}", few(&kept.lines)));
+    }
     Ok(written)
 }
 
