@@ -89,7 +89,10 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
         Err(error) => return Err(ReadError::Unknown { file: path.to_owned(), why: error.to_string() }),
     };
     if opened.image.programs.is_empty() {
-        return Err(ReadError::Damaged { file: path.to_owned(), why: "there is no program in it".to_owned() });
+        return Err(ReadError::Damaged {
+            file: path.to_owned(),
+            why: "there is no program in it".to_owned(),
+        });
     }
     let (target, image) = (opened.target, opened.image);
     let programs = image.programs.clone().into_iter();

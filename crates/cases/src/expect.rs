@@ -57,7 +57,11 @@ fn compare_lanes(expected: &[Option<Quad>], out: Out, lanes: &[Option<[u32; 4]>]
                     if !same(out, *expected, *found) {
                         differences.add(|| {
                             let channel = ["x", "y", "z", "w"][channel];
-                            format!("lane {lane} .{channel}: expected {}, found {}", show(*expected), show(*found))
+                            format!(
+                                "lane {lane} .{channel}: expected {}, found {}",
+                                show(*expected),
+                                show(*found)
+                            )
                         });
                     }
                 }
@@ -84,7 +88,8 @@ fn compare_probe(probe: &[f32], lanes: &[Option<[u32; 4]>]) -> Result<(), String
             let shown = if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) };
             if (expected - shown).abs() > PROBE_TOLERANCE {
                 let channel = ["x", "y", "z", "w"][channel];
-                differences.add(|| format!("lane {lane} .{channel}: probe {expected}, found {}", show(*bits)));
+                differences
+                    .add(|| format!("lane {lane} .{channel}: probe {expected}, found {}", show(*bits)));
             }
         }
     }

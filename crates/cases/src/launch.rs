@@ -55,7 +55,9 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let launch = LaunchFile::parse(text).map_err(damaged)?;
     let name = launch.common.program.clone();
-    let name = name.ok_or_else(|| damaged("it names no program: add a line such as program = \"shader.s\"".to_owned()))?;
+    let name = name.ok_or_else(|| {
+        damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())
+    })?;
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
     let stage = launch.stage().map_err(|error| damaged(error.to_string()))?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };

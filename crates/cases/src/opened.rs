@@ -104,7 +104,9 @@ impl Case {
             CaseKind::RoundTrip(case) => {
                 Ok(OpenedCase::of(case.target.clone(), case.program.clone(), Vec::new()))
             }
-            CaseKind::Skip(why) | CaseKind::Unsupported(why) | CaseKind::Broken(why) => Err(refused(why.clone())),
+            CaseKind::Skip(why) | CaseKind::Unsupported(why) | CaseKind::Broken(why) => {
+                Err(refused(why.clone()))
+            }
         }
     }
 }

@@ -247,7 +247,9 @@ mod tests {
 
     #[test]
     fn failures_that_differ_in_numbers_have_one_reason() {
-        let wrong = |lane: u32| format!("strict: expect color0: {lane} of 64 numbers differ: lane {lane} .x: expected 1, found 2");
+        let wrong = |lane: u32| {
+            format!("strict: expect color0: {lane} of 64 numbers differ: lane {lane} .x: expected 1, found 2")
+        };
         assert_eq!(reason(&wrong(3)), reason(&wrong(7)));
         assert_eq!(reason("trap at 0x20 (d00e040d 80c00780), lanes 0: no code"), "trap at # lanes # no code");
     }

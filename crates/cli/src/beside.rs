@@ -44,7 +44,10 @@ impl Beside {
         let types = self.types.borrow();
         let list: Vec<String> = types.iter().map(|(place, dtype)| format!("{place} {dtype}")).collect();
         (!list.is_empty()).then(|| {
-            format!("numbers without a type are read as: {} (:f32, :u32, :i32 or :bits behind them states it)", list.join(", "))
+            format!(
+                "numbers without a type are read as: {} (:f32, :u32, :i32 or :bits behind them states it)",
+                list.join(", ")
+            )
         })
     }
 }

@@ -12,7 +12,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
-use reconverge_cases::{Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict};
+use reconverge_cases::{
+    Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict,
+};
 use reconverge_isa::Isa;
 use reconverge_simt::{Mode, Shares};
 use regex::{Regex, RegexSet};
@@ -84,7 +86,8 @@ impl FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Shard, String> {
-        let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        let numbers =
+            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
         let shard = numbers.map(|(part, of)| Shard { part, of });
         shard
             .filter(|Shard { part, of }| (1..=*of).contains(part))
@@ -155,7 +158,10 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
             format!("no case to judge: part {part} of {of} of {} is empty", counted(chosen as u64, "case"))
         }
         (Some(filter), _) if read > 0 => {
-            format!("no case to judge: --filter {filter} matches none of {} in {paths}", counted(read as u64, "case"))
+            format!(
+                "no case to judge: --filter {filter} matches none of {} in {paths}",
+                counted(read as u64, "case")
+            )
         }
         _ => format!(
             "no case to judge: {paths} holds none (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
@@ -208,7 +214,11 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
             say!("{:6} x {}", reason.count, reason.reason);
         }
     }
-    let flaky = if summary.flaky > 0 { format!(", {}", counted(summary.flaky as u64, "flake")) } else { String::new() };
+    let flaky = if summary.flaky > 0 {
+        format!(", {}", counted(summary.flaky as u64, "flake"))
+    } else {
+        String::new()
+    };
     say!(
         "{}: {} passed, {} failed, {} unsupported, {} skipped{flaky}; {}",
         counted(summary.cases as u64, "case"),
@@ -288,8 +298,9 @@ fn baseline(path: &Path) -> Result<HashSet<String>> {
     let mut failing = HashSet::new();
     for (number, line) in text.lines().enumerate() {
         let Some(line) = entries(line).next() else { continue };
-        let (name, status) = named(line)
-            .ok_or_else(|| anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1))?;
+        let (name, status) = named(line).ok_or_else(|| {
+            anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
+        })?;
         if fails(status) {
             failing.insert(name.to_owned());
         }
@@ -305,7 +316,8 @@ fn named(line: &str) -> Option<(&str, &str)> {
 
 /// Whether a status of deqp-runner says that the case is expected to fail.
 fn fails(status: &str) -> bool {
-    ["Fail", "Crash", "Timeout", "Missing", "ExpectedFail", "UnexpectedImprovement(Fail)"].contains(&status.trim())
+    ["Fail", "Crash", "Timeout", "Missing", "ExpectedFail", "UnexpectedImprovement(Fail)"]
+        .contains(&status.trim())
 }
 
 /// Writes the lists that are asked for.
@@ -375,8 +387,8 @@ fn is_beside(path: &Path) -> bool {
 
 /// Endings of files that hold no case when nothing recognises them. Programs and cases have others, or none.
 const OTHER_FILES: [&str; 27] = [
-    "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log", "pdf",
-    "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
+    "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
+    "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
 ];
 
 /// The cases of a file or a folder. What cannot be read is a case that fails.
@@ -393,7 +405,8 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     let walk = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
     // The files that run manifests name lie in a folder `data` beside them.
     let wanted = |entry: &walkdir::DirEntry| {
-        let data = || entry.file_type().is_dir() && entry.file_name() == "data" && has_json(entry.path().parent());
+        let data =
+            || entry.file_type().is_dir() && entry.file_name() == "data" && has_json(entry.path().parent());
         entry.depth() == 0 || !is_beside(entry.path()) && !data()
     };
     for entry in walk.filter_entry(wanted) {
@@ -412,7 +425,9 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
 
 fn has_json(folder: Option<&Path>) -> bool {
     let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|extension| extension == "json"))
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.extension().is_some_and(|extension| extension == "json"))
 }
 
 /// The cases of a file; `folder` is the folder that is checked, where it is not the file that is named.
@@ -440,7 +455,9 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
             cases.push(Case { kind: CaseKind::Skip(why), ..Case::broken(&name, String::new()) });
         }
         Err(ReadError::Damaged { why, .. }) => cases.push(Case::broken(&name, why)),
-        Err(ReadError::Line { line, why, .. }) => cases.push(Case::broken(&name, format!("line {line}: {why}"))),
+        Err(ReadError::Line { line, why, .. }) => {
+            cases.push(Case::broken(&name, format!("line {line}: {why}")))
+        }
         Err(ReadError::Unknown { why, .. }) => {
             let what = "not a case file, a launch file, a run manifest, a vector table or a program";
             cases.push(Case::broken(&name, format!("{what}: {why}")));
@@ -474,8 +491,7 @@ impl Folder for Disk {
             let path = folder.join(name);
             path.is_file().then(|| std::fs::read(path).ok()).flatten()
         };
-        let (folder, bytes) =
-            file.ancestors().skip(1).find_map(|folder| Some((folder, regular(folder)?)))?;
+        let (folder, bytes) = file.ancestors().skip(1).find_map(|folder| Some((folder, regular(folder)?)))?;
         let relative = file.strip_prefix(folder).ok()?;
         let parts: Vec<&str> = relative.iter().filter_map(|part| part.to_str()).collect();
         Some((parts.join("/"), bytes))

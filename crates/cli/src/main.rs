@@ -21,8 +21,8 @@ macro_rules! tell {
 }
 
 mod asm;
-mod beside;
 mod bench;
+mod beside;
 mod builtin;
 mod check;
 mod dis;

@@ -196,7 +196,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
 
 /// Prepares and runs what the arguments say.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
-    let options = Options { jobs: args.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into())), ..args.engine.options() };
+    let options =
+        Options { jobs: args.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into())), ..args.engine.options() };
     let (ended, beside) = match prepare(args, matches)? {
         Prepared::Launch { launch, opened, path, beside } => {
             let kernel = args.kernel.as_deref().or(launch.common.kernel.as_deref());

@@ -121,7 +121,12 @@ fn check_says_no_when_a_case_fails() {
     folder.write("a.s", MOVE);
     folder.write("a.toml", "isa = \"r500\"\nprogram = \"a.s\"\nlanes = 1\ninput = [{ temp = 0, values = [1, 2, 3, 4] }]\n[[expect]]\noutput = \"color0\"\nvalues = [[1, 2, 3, 5]]\n");
     let out = folder.answers("check a.toml", 1);
-    assert!(out.contains("FAILED   a.toml: strict: expect color0: 1 of 4 numbers differs: lane 0 .a: expected 5, found 4"), "{out}");
+    assert!(
+        out.contains(
+            "FAILED   a.toml: strict: expect color0: 1 of 4 numbers differs: lane 0 .a: expected 5, found 4"
+        ),
+        "{out}"
+    );
     folder.write("known.json", folder.answers("check a.toml --json", 1));
     folder.answers("check a.toml --baseline known.json --junit report.xml", 0);
     let report = std::fs::read_to_string(folder.0.join("report.xml")).unwrap();
@@ -401,7 +406,11 @@ fn a_launch_file_may_be_json() {
     );
     assert!(folder.answers("check add.json", 0).contains("1 case: 1 passed"));
     folder.write("add.json", launch(8));
-    assert!(folder.answers("check add.json", 1).contains("expect pixel0: 1 of 8 numbers differs: lane 1 .x: expected 8, found 7"));
+    assert!(
+        folder
+            .answers("check add.json", 1)
+            .contains("expect pixel0: 1 of 8 numbers differs: lane 1 .x: expected 8, found 7")
+    );
 }
 
 #[test]

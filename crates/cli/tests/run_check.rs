@@ -135,11 +135,20 @@ fn types_of_a_mangled_name_are_checked() {
     folder.ends("run k.s --buf a=0..4 --arg n=8 --arg x=2", 0);
     let json = folder.json("run k.s --buf a=0..4 --arg n=8 --arg x=2 --json", 0);
     assert_eq!(json["outputs"]["a"], serde_json::json!([0.0, 1.0, 2.0, 3.0]));
-    refused("--buf a=0..4:f64 --arg n=8 --arg x=2", "numbers of f64, but the kernel's name says a pointer to f32");
-    refused("--buf a=0..4:i64 --arg n=8 --arg x=2", "numbers of i64, but the kernel's name says a pointer to f32");
+    refused(
+        "--buf a=0..4:f64 --arg n=8 --arg x=2",
+        "numbers of f64, but the kernel's name says a pointer to f32",
+    );
+    refused(
+        "--buf a=0..4:i64 --arg n=8 --arg x=2",
+        "numbers of i64, but the kernel's name says a pointer to f32",
+    );
     refused("--buf a=0..4 --arg Size=8.5 --arg x=2", "but the kernel's name says i32");
     refused("--buf a=0..4 --arg n=8:u64 --arg x=2", "a number of u64, but the kernel's name says i32");
-    refused("--buf a=0..4 --buf n=8 --arg x=2", "a buffer, but the kernel's name says i32: give a number with --arg");
+    refused(
+        "--buf a=0..4 --buf n=8 --arg x=2",
+        "a buffer, but the kernel's name says i32: give a number with --arg",
+    );
     refused("--buf a=0..4 --arg n=8", "scale(float*, int, float) takes 3 parameters, and 2 given");
 }
 
@@ -159,14 +168,19 @@ fn a_block_that_the_chip_cannot_hold_is_refused() {
     let (_, error) = folder.ends("run k.s --block 1024", 2);
     assert!(error.contains("1024 x 1 x 1 is 1024 threads; a block has at most 512"), "{error}");
     let (_, error) = folder.ends("run k.s --block 512", 2);
-    assert!(error.contains("512 threads of 32 registers need 16384; a multiprocessor of G80 has 8192"), "{error}");
+    assert!(
+        error.contains("512 threads of 32 registers need 16384; a multiprocessor of G80 has 8192"),
+        "{error}"
+    );
     folder.ends("run k.s --block 256", 0);
 }
 
 #[test]
 fn run_and_check_give_one_verdict() {
     let folder = Folder::new("verdict");
-    let trap = |text: &str| format!("isa = \"r500\"\nprogram = \"t.s\"\nlanes = 1\nmode = \"strict\"\ntrap = \"{text}\"\n");
+    let trap = |text: &str| {
+        format!("isa = \"r500\"\nprogram = \"t.s\"\nlanes = 1\nmode = \"strict\"\ntrap = \"{text}\"\n")
+    };
     folder.write("a.s", R500).write("t.s", ".isa r500\nif alu\nendif\nOUT nop\n");
     folder.write("good.toml", launch(GOOD)).write("bad.toml", launch(BAD));
     folder.write("trap.toml", trap("ALU result")).write("other.toml", trap("kcache"));
@@ -194,8 +208,12 @@ fn every_file_is_judged_and_a_broken_one_fails_by_name() {
     }
     let json = folder.json("check . --json", 1);
     assert_eq!(json["passed"], 2, "{json}");
-    let failed: Vec<&str> =
-        json["failures"].as_array().unwrap().iter().map(|failure| failure["file"].as_str().unwrap()).collect();
+    let failed: Vec<&str> = json["failures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|failure| failure["file"].as_str().unwrap())
+        .collect();
     for file in ["b.jsonl.gz", "c.toml", "d.bin", "e.hex"] {
         assert!(failed.iter().any(|failed| failed.ends_with(file)), "{file}: {failed:?}");
     }
@@ -219,8 +237,12 @@ fn launches_of_one_program_have_names_of_their_own() {
     let folder = Folder::new("names");
     folder.write("a.s", R500).write("x.toml", launch(BAD)).write("y.toml", launch(BAD));
     let json = folder.json("check . --json", 1);
-    let names: Vec<&str> =
-        json["failures"].as_array().unwrap().iter().map(|failure| failure["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = json["failures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|failure| failure["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["x.toml", "y.toml"]);
 }
 
@@ -233,7 +255,12 @@ fn shards_divide_the_cases() {
     }
     let of = |shard: &str| {
         let json = folder.json(&format!("check . --json --shard {shard}"), 0);
-        json["results"].as_array().unwrap().iter().map(|result| result["name"].to_string()).collect::<Vec<_>>()
+        json["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|result| result["name"].to_string())
+            .collect::<Vec<_>>()
     };
     let (one, two) = (of("1/2"), of("2/2"));
     assert_eq!((one.len(), two.len()), (3, 2));
@@ -244,7 +271,10 @@ fn shards_divide_the_cases() {
 fn baselines_and_flakes_are_those_of_deqp_runner() {
     let folder = Folder::new("baseline");
     folder.write("a.s", R500).write("bad.toml", launch(BAD)).write("good.toml", launch(GOOD));
-    folder.ends("check bad.toml good.toml --write-baseline known.csv --results results.csv --junit junit.xml", 1);
+    folder.ends(
+        "check bad.toml good.toml --write-baseline known.csv --results results.csv --junit junit.xml",
+        1,
+    );
     let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).unwrap();
     assert_eq!(read("known.csv"), "bad.toml,Fail\n");
     let results = read("results.csv");
@@ -272,7 +302,10 @@ fn baselines_and_flakes_are_those_of_deqp_runner() {
 #[test]
 fn failures_have_place_count_and_a_summary_by_reason() {
     let folder = Folder::new("reasons");
-    folder.write("a.s", R500).write("x.toml", launch("[[1, 9, 9, 9]]")).write("y.toml", launch("[[8, 8, 8, 8]]"));
+    folder
+        .write("a.s", R500)
+        .write("x.toml", launch("[[1, 9, 9, 9]]"))
+        .write("y.toml", launch("[[8, 8, 8, 8]]"));
     let (out, _) = folder.ends("check x.toml y.toml", 1);
     assert!(
         out.contains("FAILED   y.toml: strict: expect color0: 4 of 4 numbers differ: lane 0 .r: expected 8, found 1; lane 0 .g: expected 8, found 2; lane 0 .b: expected 8, found 3\n"),
@@ -290,10 +323,16 @@ fn a_trap_shows_line_registers_and_the_nearest_buffer() {
     let lines: Vec<&str> = error.lines().collect();
     assert!(lines[0].ends_with("read of 4 bytes at g14[] 0x11000: outside every buffer"), "{error}");
     assert_eq!(lines[1], "  k.s:8: ld b32 $r3 g14[$r2]");
-    assert!(lines[2].starts_with("  lane 0: $r3 = ") && lines[3].starts_with("  lane 0: $r2 = 00011000 "), "{error}");
+    assert!(
+        lines[2].starts_with("  lane 0: $r3 = ") && lines[3].starts_with("  lane 0: $r2 = 00011000 "),
+        "{error}"
+    );
     assert_eq!(lines[4], "  nearest: a, 0x10000 to 0x10100; the access begins 3840 bytes behind its end");
     let json = folder.json("run k.s --buf a=f32[64] --block 64 --json", 1);
-    assert_eq!((&json["at"]["line"], &json["at"]["registers"]["$r2"]), (&8.into(), &serde_json::json!([0x11000])));
+    assert_eq!(
+        (&json["at"]["line"], &json["at"]["registers"]["$r2"]),
+        (&8.into(), &serde_json::json!([0x11000]))
+    );
     // The instruction alone where there is no source.
     folder.ends("asm k.s -o k.cubin", 0);
     let (_, error) = folder.ends("run k.cubin --buf a=f32[64] --block 64", 1);
@@ -303,7 +342,10 @@ fn a_trap_shows_line_registers_and_the_nearest_buffer() {
     let (_, error) = folder.ends("run r.s --input R1=1.5,2,3,4", 1);
     assert!(error.contains("\n  r.s:6: ") && error.contains("\n  lane 0: R0 = 3fc00000 "), "{error}");
     // R500.
-    folder.write("f.s", ".isa r500\nALU temp[1].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\nif alu\nendif\nOUT nop\n");
+    folder.write(
+        "f.s",
+        ".isa r500\nALU temp[1].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\nif alu\nendif\nOUT nop\n",
+    );
     let (_, error) = folder.ends("run f.s --lanes 3", 1);
     assert!(error.contains("\n  f.s:3: if alu"), "{error}");
 }
@@ -349,11 +391,17 @@ fn time_is_limited() {
     folder.write("l.s", ".isa r700\n.chip RV770\n.stack 1\n00 LOOP_START_DX10: ADDR(3)\n01 NOP:\n02 LOOP_END: ADDR(1)\n03 NOP: END_OF_PROGRAM\n");
     let (_, error) = folder.ends("run l.s --mode lenient --watchdog 99999999999 --timeout 0.3", 1);
     assert!(error.contains("timeout: no end after 0.3 s"), "{error}");
-    folder.write("l.toml", "isa = \"r700\"\nprogram = \"l.s\"\nmode = \"lenient\"\nwatchdog = 99999999999\ntrap = \"no end\"\n");
+    folder.write(
+        "l.toml",
+        "isa = \"r700\"\nprogram = \"l.s\"\nmode = \"lenient\"\nwatchdog = 99999999999\ntrap = \"no end\"\n",
+    );
     folder.write("a.s", R500).write("a.toml", launch(GOOD));
     let json = folder.json("check . --timeout 0.5 --json", 1);
     assert_eq!((&json["passed"], &json["failed"]), (&1.into(), &1.into()));
-    assert!(json["failures"][0]["why"].as_str().unwrap().starts_with("timeout: no end after 0.5 s"), "{json}");
+    assert!(
+        json["failures"][0]["why"].as_str().unwrap().starts_with("timeout: no end after 0.5 s"),
+        "{json}"
+    );
 }
 
 #[test]
@@ -363,10 +411,16 @@ fn rows_and_columns_of_large_outputs_are_cut() {
     let lines = |arguments: &str| folder.ends(arguments, 0).0.lines().count();
     // A heading, the rows, what is left out, counts, and two grades of fidelity at most.
     let (out, _) = folder.ends("run a.s --lanes 3000", 0);
-    assert!(out.contains("\n    63  0.0 0.0 0.0 0.0\n  … 2936 more rows (--rows all prints them)\n"), "{out}");
+    assert!(
+        out.contains("\n    63  0.0 0.0 0.0 0.0\n  … 2936 more rows (--rows all prints them)\n"),
+        "{out}"
+    );
     assert_eq!(lines("run a.s --lanes 3000 --rows all") - lines("run a.s --lanes 3000 --rows 0"), 2999);
     let (out, _) = folder.ends("run a.s --input temp0=1,-200.5,3 --rows 2", 0);
-    assert!(out.contains("\n     0     1.0 0.0 0.0 0.0\n     1  -200.5 0.0 0.0 0.0\n  … 1 more row "), "{out}");
+    assert!(
+        out.contains("\n     0     1.0 0.0 0.0 0.0\n     1  -200.5 0.0 0.0 0.0\n  … 1 more row "),
+        "{out}"
+    );
 }
 
 #[test]

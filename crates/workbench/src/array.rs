@@ -366,7 +366,8 @@ impl Array {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut place = vec![0; self.shape.len()];
         for _ in 0..count {
-            let index = place.iter().zip(&self.shape).rev().fold(0, |index, (place, side)| index * side + place);
+            let index =
+                place.iter().zip(&self.shape).rev().fold(0, |index, (place, side)| index * side + place);
             bytes.extend(&self.bytes[index * size..(index + 1) * size]);
             for (place, side) in place.iter_mut().zip(&self.shape).rev() {
                 *place += 1;
@@ -521,7 +522,11 @@ impl serde::Serialize for Level<'_> {
                     Element::Float(value) => list.serialize_element(&value.to_string())?,
                 },
                 rest => {
-                    list.serialize_element(&Level { array: self.array, shape: rest, elements: start..start + each })?;
+                    list.serialize_element(&Level {
+                        array: self.array,
+                        shape: rest,
+                        elements: start..start + each,
+                    })?;
                 }
             }
         }

@@ -9,9 +9,9 @@ use reconverge_simt::{Mode, Options};
 use serde::Deserialize;
 
 use crate::machine::{isa_of_chip, machine};
+use crate::open::Opened;
 use crate::request::{Error, TextureValues, choose};
 use crate::result::{Expected, RunResult};
-use crate::open::Opened;
 use crate::session::Session;
 use crate::trapped::{Trapped, look};
 use crate::values::Files;
@@ -219,7 +219,9 @@ impl LaunchFile {
                 let mismatches = result.mismatches.clone();
                 Ok((Some(result), mismatches))
             }
-            (Ok(result), Some(trap)) => Ok((Some(result), vec![format!("must trap with `{trap}`, but ended")])),
+            (Ok(result), Some(trap)) => {
+                Ok((Some(result), vec![format!("must trap with `{trap}`, but ended")]))
+            }
             (Err(Error::Trap(found)), Some(trap)) if found.message.contains(trap) => Ok((None, Vec::new())),
             (Err(Error::Trap(found)), Some(trap)) => {
                 Ok((None, vec![format!("must trap with `{trap}`, but: {found}")]))

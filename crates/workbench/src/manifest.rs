@@ -122,7 +122,10 @@ impl Manifest {
         if !["binary", "launches", "buffers"].iter().all(|key| object.contains_key(*key)) {
             return None;
         }
-        Some(serde_path_to_error::deserialize(value).map_err(|error| format!("at {}: {}", error.path(), error.inner())))
+        Some(
+            serde_path_to_error::deserialize(value)
+                .map_err(|error| format!("at {}: {}", error.path(), error.inner())),
+        )
     }
 
     /// Runs the launches on the programs of `image` and compares what they leave. The outputs are the buffers.

@@ -97,7 +97,8 @@ impl Differences {
     /// The sentence for all of them, of so many numbers; `None` when there is none.
     pub fn sentence(&self, of: usize, what: &str) -> Option<String> {
         let differ = if self.count == 1 { "differs" } else { "differ" };
-        (self.count > 0).then(|| format!("{} of {of} {what}s {differ}: {}", self.count, self.first.join("; ")))
+        (self.count > 0)
+            .then(|| format!("{} of {of} {what}s {differ}: {}", self.count, self.first.join("; ")))
     }
 }
 
@@ -123,13 +124,7 @@ fn place(output: &str, array: &Array, index: usize) -> String {
     }
 }
 
-pub(crate) fn difference(
-    output: &str,
-    wanted: &Array,
-    found: &Array,
-    abs: f64,
-    rel: f64,
-) -> Option<String> {
+pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
     if wanted.len() != found.len() {
         return Some(format!("{} elements expected, {} found", wanted.len(), found.len()));
     }
@@ -154,7 +149,8 @@ pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Opt
     let size = found.dtype.bytes();
     let mut differences = Differences::default();
     let pairs = wanted.bytes.chunks(size).zip(found.bytes.chunks(size));
-    for (index, (wanted_bits, found_bits)) in pairs.enumerate().filter(|(_, (wanted, found))| wanted != found) {
+    for (index, (wanted_bits, found_bits)) in pairs.enumerate().filter(|(_, (wanted, found))| wanted != found)
+    {
         differences.add(|| {
             let hex = |bits: &[u8]| bits.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
             format!(

@@ -96,9 +96,17 @@ fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
     let floats = list(|word| {
         let value = f32::from_bits(*word);
-        if value == 0. || (1e-6..1e9).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
+        if value == 0. || (1e-6..1e9).contains(&value.abs()) {
+            value.to_string()
+        } else {
+            format!("{value:e}")
+        }
     });
-    format!("{} (i32 {}; f32 {floats})", list(|word| format!("{word:08x}")), list(|word| (*word as i32).to_string()))
+    format!(
+        "{} (i32 {}; f32 {floats})",
+        list(|word| format!("{word:08x}")),
+        list(|word| (*word as i32).to_string())
+    )
 }
 
 impl Trapped {
@@ -112,7 +120,8 @@ impl Trapped {
             (None, None) => {}
         }
         if let Some(LaneState { lane, registers }) = &self.state {
-            let named = registers.iter().map(|(name, values)| format!("lane {lane}: {name} = {}", words(values)));
+            let named =
+                registers.iter().map(|(name, values)| format!("lane {lane}: {name} = {}", words(values)));
             lines.extend(named);
         }
         lines.extend(self.nearest.clone());

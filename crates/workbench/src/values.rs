@@ -157,7 +157,9 @@ impl Values {
                         let array = Array::from_npz(&read(file)?, name);
                         array.map(|array| loaded(array, Stated::File))
                     }
-                    Kind::Json(file) => Array::from_json(&read(file)?).map(|array| loaded(array, Stated::Not)),
+                    Kind::Json(file) => {
+                        Array::from_json(&read(file)?).map(|array| loaded(array, Stated::Not))
+                    }
                     Kind::Raw(file) => {
                         let dtype = wanted.map_or(Dtype::U8, Wanted::raw);
                         let stated = if wanted.is_some() { Stated::Request } else { Stated::Not };
@@ -386,7 +388,10 @@ mod tests {
         assert_eq!(load(three.clone(), "a.npy:f32", true), (Dtype::F32, 3f32.to_bits(), 0));
         assert_eq!(load(three, "a.npy:bits", false), (Dtype::I32, 3, 0));
         assert_eq!(load(file(Dtype::F64, two), "a.npy", true), (Dtype::F32, 2f32.to_bits(), 0));
-        assert_eq!(load(file(Dtype::I64, 3u64.to_le_bytes().to_vec()), "a.npy", true), (Dtype::F32, 3f32.to_bits(), 1));
+        assert_eq!(
+            load(file(Dtype::I64, 3u64.to_le_bytes().to_vec()), "a.npy", true),
+            (Dtype::F32, 3f32.to_bits(), 1)
+        );
     }
 
     #[test]

@@ -101,7 +101,8 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     assembler.errors.sort_by_key(|error| error.span.start);
     if assembler.errors.is_empty() {
-        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } = assembler;
+        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } =
+            assembler;
         if !modules.is_empty() && !opened && programs[0].words.is_empty() {
             programs.clear();
             lines.clear();

@@ -552,7 +552,8 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
         return Ok(Some(types));
     }
     let (name, given) = (demangled(name).unwrap_or_default(), file.param.len());
-    let takes = if types.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", types.len()) };
+    let takes =
+        if types.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", types.len()) };
     Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
 }
 
@@ -564,7 +565,11 @@ struct Typed<'a> {
 
 impl Typed<'_> {
     fn refused(&self, found: &str, remedy: &str) -> Error {
-        Error::Machine(format!("{}: {found}, but the kernel's name says {}: {remedy}", self.what, Spelled(self.is)))
+        Error::Machine(format!(
+            "{}: {found}, but the kernel's name says {}: {remedy}",
+            self.what,
+            Spelled(self.is)
+        ))
     }
 
     /// The contents of a buffer.
@@ -707,9 +712,7 @@ impl Launch {
             Stage::Geometry => {
                 let vertices = match &self.vertices {
                     None => Vec::new(),
-                    Some(values) => {
-                        values.load_float("vertices", true, files)?.array.words().collect()
-                    }
+                    Some(values) => values.load_float("vertices", true, files)?.array.words().collect(),
                 };
                 machine::Launch::Geometry(Geometry {
                     setup,
