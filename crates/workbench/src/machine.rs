@@ -301,6 +301,8 @@ pub struct Assembled {
     pub image: Image,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// For each program the addresses of its instructions and their places in the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -311,7 +313,13 @@ impl Assembled {
             target,
             image: Image { format: "source", isa, chip, programs, ..Image::default() },
             warnings,
+            lines: Vec::new(),
         }
+    }
+
+    /// With the places of the instructions in the text.
+    pub(crate) fn with_lines(self, lines: Vec<Vec<(u32, usize)>>) -> Assembled {
+        Assembled { lines, ..self }
     }
 }
 
