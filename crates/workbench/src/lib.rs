@@ -2,15 +2,21 @@
 //!
 //! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
 //! * [`open()`]: a file's bytes to programs with their machine.
+//! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
+//!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
+//! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod contents;
+pub mod edit;
+pub mod formats;
 pub mod kernels;
 pub mod launch;
 pub mod listing;
@@ -24,6 +30,7 @@ pub mod result;
 pub mod session;
 pub mod tesla;
 pub mod trace;
+pub mod trapped;
 pub mod values;
 
 pub use listing::{Listing, Style};

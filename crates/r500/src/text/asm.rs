@@ -30,6 +30,8 @@ pub struct Assembled {
     pub chip: Option<String>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// The instructions by slot and their places in the text.
+    pub lines: Vec<(u32, usize)>,
 }
 
 /// Errors after which the rest of a file is not looked at.
@@ -349,6 +351,8 @@ impl Assembler {
         }
         let words =
             self.records.iter().flat_map(|record| record.words).chain(self.data.iter().copied()).collect();
+        let slots = (self.base..).zip(&self.records);
+        let lines = slots.map(|(slot, record)| (slot, record.span.start)).collect();
         let program = Program {
             words,
             base: self.base,
@@ -356,7 +360,7 @@ impl Assembler {
             constants: constant_blocks(&self.constants),
             ..Program::default()
         };
-        Ok(Assembled { program, chip: self.chip, warnings: self.warnings })
+        Ok(Assembled { program, chip: self.chip, warnings: self.warnings, lines })
     }
 }
 

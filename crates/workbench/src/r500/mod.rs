@@ -52,7 +52,8 @@ impl Machine for R500 {
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let assembled = text::assemble(source)?;
         let target = Target::new(target.isa, assembled.chip.as_deref());
-        Ok(Assembled::of(target, vec![assembled.program], assembled.warnings))
+        let lines = vec![assembled.lines];
+        Ok(Assembled::of(target, vec![assembled.program], assembled.warnings).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
