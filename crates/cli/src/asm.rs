@@ -1,45 +1,35 @@
 //! `reconverge asm`
 
-use std::path::PathBuf;
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use clap::ValueEnum;
-use reconverge_container::{bin, hex};
-use reconverge_workbench::Opened;
+use anyhow::{Context, Result, anyhow, bail};
+use reconverge_workbench::formats::{self, WriteError};
 use reconverge_workbench::open::OpenError;
 
 use crate::messages::{SourceErrors, note, warn};
 use crate::{Answer, TargetArgs, files};
 
 /// Assemble a text
+///
+/// Formats: hex, 32-bit words one a line behind a comment with the machine and the chip; hex32, the words alone; bin,
+/// 32-bit words, little endian; and the machine's own, such as cubin (tesla), gsh (r700) and elf (r500). A format that a
+/// machine does not have is answered with those that it has.
 #[derive(clap::Args)]
 pub(crate) struct Asm {
     /// The source; `-` for standard input
     file: PathBuf,
-    /// Where the result goes; `-` for standard output
+    /// Where the result goes; `-` or nothing for standard output
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
-    /// What to write; by default as OUT's name says (.bin, .cubin, .elf), otherwise hex
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    output: Option<PathBuf>,
+    /// What to write; by default as OUT's name says (.bin, .cubin, .elf, .gsh), otherwise hex
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Write even where the format has no place for constants or other state of the source
+    #[arg(long)]
+    drop_state: bool,
     #[command(flatten)]
     target: TargetArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// One 32-bit word a line, as hexadecimal digits
-    Hex,
-    /// 32-bit words, little endian
-    Bin,
-    /// Text cubin (tesla)
-    Cubin,
-    /// CTM executable with program state and constants (r500), or ELF cubin as wide as its pointers (tesla)
-    Elf,
-    /// 32-bit ELF cubin (tesla)
-    CubinElf32,
-    /// 64-bit ELF cubin (tesla)
-    CubinElf64,
 }
 
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
@@ -52,41 +42,26 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
         Err(error) => bail!("{name}: {error}"),
     };
     warn(&args.file, &text, &opened.warnings);
-    let Opened { target, image, .. } = opened;
-    let Some(program) = image.programs.first() else { bail!("{name}: there is no program") };
-    let format = args.format.unwrap_or_else(|| by_name(&args.output));
-    if image.programs.len() > 1 && matches!(format, Format::Hex | Format::Bin) {
-        bail!("{name}: {} kernels; only --format cubin and elf hold several", image.programs.len());
+    if opened.image.programs.is_empty() {
+        bail!("{name}: there is no program");
     }
-    let content = match format {
-        Format::Hex => hex::write(&program.words).into_bytes(),
-        Format::Bin => bin::write(&program.words),
-        Format::Cubin | Format::Elf | Format::CubinElf32 | Format::CubinElf64 => {
-            let format = match format {
-                Format::Cubin => "cubin",
-                Format::CubinElf32 => "cubin-elf32",
-                Format::CubinElf64 => "cubin-elf64",
-                _ => "elf",
-            };
-            let machine = target.machine();
-            let Some(written) = machine.write(&target, &image, format) else {
-                let has: Vec<&str> = ["hex", "bin"].iter().chain(machine.containers()).copied().collect();
-                bail!("--format {format} is not for {}, which has {}", target.isa, has.join(", "));
-            };
-            let written = written?;
-            written.notes.iter().for_each(|text| note(text));
-            written.content
+    let output = args.output.as_deref().unwrap_or(Path::new("-"));
+    let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let format = match &args.format {
+        Some(format) => &format[..],
+        None => {
+            formats::by_ending(opened.target.isa, ending).with_context(|| output.display().to_string())?
         }
     };
-    files::write(&args.output, &content)?;
-    Ok(Answer::Yes)
-}
-
-fn by_name(output: &std::path::Path) -> Format {
-    match output.extension().and_then(|extension| extension.to_str()) {
-        Some("bin") => Format::Bin,
-        Some("cubin") => Format::Cubin,
-        Some("elf") => Format::Elf,
-        _ => Format::Hex,
+    let written = formats::write(&opened.target, &opened.image, format, args.drop_state);
+    let written = written.map_err(|error| match error {
+        WriteError::Unknown { .. } => anyhow!(error),
+        error => anyhow!(error).context(name.clone()),
+    })?;
+    written.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
+    if output == Path::new("-") && stdout().is_terminal() && std::str::from_utf8(&written.content).is_err() {
+        bail!("{format} is not for a terminal: say -o FILE, or send the output elsewhere");
     }
+    files::write(output, &written.content)?;
+    Ok(Answer::Yes)
 }

@@ -14,6 +14,7 @@ use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
+use crate::messages::counted;
 use crate::{Answer, EngineArgs};
 
 /// Run the divergent kernels over 2^20 lanes and time them
@@ -244,19 +245,19 @@ fn print(measured: &Measured) {
     let Measured { isa, kernel, engine, threads, runs, cpu_s, wall_s, golden, .. } = measured;
     let verdict = if measured.golden_ok { "matches the golden hash" } else { "DIFFERS FROM THE GOLDEN HASH" };
     say!(
-        "{isa} {kernel}, {engine}, {threads} threads: {cpu_s:.3} s of processor, {wall_s:.3} s (median of {runs}); \
-         {golden} {verdict}"
+        "{isa} {kernel}, {engine}, {}: {cpu_s:.3} s of processor, {wall_s:.3} s (median of {}); {golden} {verdict}",
+        counted(*threads as u64, "thread"),
+        counted((*runs).into(), "run"),
     );
     say!(
-        "  {} group instructions, {} lane instructions, {} divergent branches; {:.1} M group instructions a \
-         processor second",
-        measured.warp_instructions,
-        measured.lane_instructions,
-        measured.divergent_branches,
+        "  {}, {}, {}; {:.1} M group instructions a processor second",
+        counted(measured.warp_instructions, "group instruction"),
+        counted(measured.lane_instructions, "lane instruction"),
+        counted(measured.divergent_branches, "divergent branch"),
         measured.warp_instructions as f64 / cpu_s.max(1e-9) / 1e6
     );
     if let Some(steps) = measured.trace_steps {
-        say!("  a trace of {steps} pieces");
+        say!("  a trace of {}", counted(steps, "piece"));
     }
     if let (Some(speedup), Some(machine)) = (measured.speedup, measured.machine_speedup) {
         say!(

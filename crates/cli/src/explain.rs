@@ -1,16 +1,28 @@
 //! `reconverge explain`
 
-use anyhow::{Result, anyhow, bail};
-use reconverge_workbench::machine::{ExplainedField, TargetError, isa_of_chip};
+use std::path::Path;
 
+use anyhow::{Context, Result, anyhow, bail};
+use reconverge_workbench::Target;
+use reconverge_workbench::launch::choose_program;
+use reconverge_workbench::machine::{ExplainedField, Explanation, TargetError, isa_of_chip};
+
+use crate::files::open_program;
+use crate::messages::SourceErrors;
 use crate::{Answer, TargetArgs};
 
 /// Explain one instruction, field by field
+///
+/// It is given by its words in memory order (10000003 00000280), by its text ('add b32 $r0 $r1 $r2'), or by its place in a
+/// file (kernels.cubin@0x38; addresses as dis --hex shows them).
 #[derive(clap::Args)]
 pub(crate) struct Explain {
-    /// The instruction's words in memory order, hexadecimal
-    #[arg(required = true, value_name = "WORD")]
-    words: Vec<String>,
+    /// Words, a text, or FILE@ADDRESS
+    #[arg(required = true, value_name = "INSTRUCTION")]
+    instruction: Vec<String>,
+    /// The program, where the file has several
+    #[arg(long)]
+    kernel: Option<String>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -19,15 +31,46 @@ pub(crate) struct Explain {
 }
 
 pub(crate) fn run(args: &Explain) -> Result<Answer> {
-    let words = args.words.iter().map(|word| parse(word)).collect::<Result<Vec<u32>>>()?;
+    let explained = explained(args)?;
+    if args.json {
+        say!("{}", serde_json::to_string(&explained)?);
+    } else {
+        print(&explained);
+    }
+    Ok(Answer::Yes)
+}
+
+fn explained(args: &Explain) -> Result<Explanation> {
+    if let [place] = &args.instruction[..]
+        && let Some((file, address)) = place.rsplit_once('@')
+        && (Path::new(file).exists() || file == "-")
+    {
+        let address = crate::patch::address(address).map_err(|why| anyhow!("{place}: {why}"))?;
+        let opened = open_program(Path::new(file), &args.target)?;
+        let program = choose_program(&opened.image, args.kernel.as_deref()).context(file.to_owned())?;
+        let explained = opened.target.machine().explain_at(&opened.target, program, address);
+        return explained.context(file.to_owned());
+    }
+    if args.kernel.is_some() {
+        bail!("--kernel goes with FILE@ADDRESS");
+    }
     let isa = args.target.isa.or_else(|| args.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
     let target = args.target.target(isa).checked()?;
-    let explained = target.machine().explain(&target, &words)?;
-    if args.json {
-        say!("{}", serde_json::to_string(&explained)?);
-        return Ok(Answer::Yes);
+    match args.instruction.iter().map(|word| word_of(word)).collect::<Option<Vec<u32>>>() {
+        Some(words) => Ok(target.machine().explain(&target, &words)?),
+        None => of_text(&target, &args.instruction.join(" ")),
     }
+}
+
+fn of_text(target: &Target, text: &str) -> Result<Explanation> {
+    let machine = target.machine();
+    let (program, address) =
+        machine.one(target, text).map_err(|errors| SourceErrors::new("TEXT", text, &errors))?;
+    Ok(machine.explain_at(target, &program, address)?)
+}
+
+fn print(explained: &Explanation) {
     say!("{}\n", explained.text);
     let mut word = None;
     for field in &explained.fields {
@@ -42,24 +85,25 @@ pub(crate) fn run(args: &Explain) -> Result<Answer> {
         let gap = if field.doc.is_empty() { "" } else { "  " };
         say!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
     }
-    if !explained.flow.is_empty() {
-        say!("\nflow:");
-        explained.flow.iter().for_each(|line| say!("  {line}"));
-    }
-    if !explained.findings.is_empty() {
-        say!("\nforbidden or without a meaning:");
-        explained.findings.iter().for_each(|line| say!("  {line}"));
+    let parts = [
+        ("meaning", &explained.meaning),
+        ("flow", &explained.flow),
+        ("forbidden or without a meaning", &explained.findings),
+    ];
+    for (title, lines) in parts {
+        if !lines.is_empty() {
+            say!("\n{title}:");
+            lines.iter().for_each(|line| say!("  {line}"));
+        }
     }
     say!("\nsource: {}", explained.source);
-    Ok(Answer::Yes)
 }
 
-fn parse(text: &str) -> Result<u32> {
-    let digits = text.trim_start_matches("0x");
-    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        bail!("`{text}` is not a word: 1 to 8 hexadecimal digits, such as 0x02000f00");
-    }
-    u32::from_str_radix(digits, 16).map_err(|error| anyhow!("`{text}`: {error}"))
+/// A word: 1 to 8 hexadecimal digits.
+fn word_of(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let fits = (1..=8).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    fits.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 /// The word's bits with a bar between fields.

@@ -1,11 +1,12 @@
 //! Reading and writing files; `-` is standard input or output.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use reconverge_container::{Format, Hints, recognise};
+use reconverge_workbench::machine::isa_of_source;
 use reconverge_workbench::open::{OpenError, is_source};
-use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, open};
 
 use crate::TargetArgs;
@@ -32,46 +33,30 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Opens a program file, printing its notes and warnings.
 pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
-    let bytes = read(path)?;
+    opened(path, &read(path)?, args)
+}
+
+/// Opens the content of a program file, printing its notes and warnings.
+pub(crate) fn opened(path: &Path, bytes: &[u8], args: &TargetArgs) -> Result<Opened> {
     let name = path.display().to_string();
-    match open(&bytes, is_source(&name), &args.known()) {
+    match open(bytes, is_source(&name) || path == Path::new("-") && reads_as_source(bytes), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
-            warn(path, &String::from_utf8_lossy(&bytes), &opened.warnings);
+            warn(path, &String::from_utf8_lossy(bytes), &opened.warnings);
             Ok(opened)
         }
         Err(OpenError::Source(errors)) => {
-            let text = String::from_utf8_lossy(&bytes);
+            let text = String::from_utf8_lossy(bytes);
             Err(SourceErrors::new(&name, &text, &errors).into())
         }
         Err(error) => Err(anyhow!(error).context(name)),
     }
 }
 
-/// Files named in a request, relative to the folder of the file that names them.
-pub(crate) struct Beside {
-    folder: PathBuf,
-}
-
-impl Beside {
-    /// Relative to the working directory.
-    pub(crate) fn here() -> Beside {
-        Beside { folder: PathBuf::new() }
-    }
-
-    /// Relative to the folder that holds `file`.
-    pub(crate) fn file(file: &Path) -> Beside {
-        Beside { folder: file.parent().map(Path::to_path_buf).unwrap_or_default() }
-    }
-
-    /// The path of a file named in the request.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-impl Files for Beside {
-    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.path(name)).map_err(|error| error.to_string())
-    }
+/// Whether what has no name is a source: a text that says which machine it is for, or one that begins like no other
+/// format.
+fn reads_as_source(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();
+    isa_of_source(text).is_some() || matches!(recognise(bytes), Ok(Format::Hex32)) && !words()
 }

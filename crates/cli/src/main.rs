@@ -22,13 +22,17 @@ macro_rules! tell {
 
 mod asm;
 mod bench;
+mod beside;
 mod builtin;
 mod check;
 mod dis;
 mod explain;
 mod files;
+mod limit;
+mod list;
 mod man;
 mod messages;
+mod patch;
 mod run;
 
 use std::process::ExitCode;
@@ -62,6 +66,10 @@ enum Command {
     Dis(dis::Dis),
     /// Assemble a text
     Asm(asm::Asm),
+    /// List the programs of a file with what they need
+    List(list::List),
+    /// Change one instruction of a file and keep every other byte
+    Patch(patch::Patch),
     /// Explain one instruction, field by field
     Explain(explain::Explain),
     /// Run a program, a launch file or a run manifest
@@ -80,11 +88,16 @@ impl Command {
     /// Whether the answer is one JSON object.
     fn as_json(&self) -> bool {
         match self {
+            Command::List(args) => args.json,
             Command::Explain(args) => args.json,
             Command::Run(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
-            Command::Dis(_) | Command::Asm(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Dis(_)
+            | Command::Asm(_)
+            | Command::Patch(_)
+            | Command::Completions(_)
+            | Command::Man(_) => false,
         }
     }
 }
@@ -221,6 +234,8 @@ fn main() -> ExitCode {
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
         Command::Check(args) => check::run(&args),

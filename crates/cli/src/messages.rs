@@ -1,12 +1,14 @@
 //! Messages for people, on standard error, and answers, on standard output.
 
 use std::fmt::{self, Write as _};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
+use indicatif::{ProgressBar, ProgressStyle};
 use reconverge_isa::source::{self, Diagnostic};
 use serde_json::{Value, json};
 
@@ -87,6 +89,27 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     written(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
+/// Writes an object to standard output as it is made, as [`answer`] does text.
+pub(crate) fn answer_json(object: &impl serde::Serialize) {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = serde_json::to_writer(&mut out, object).map_err(std::io::Error::from);
+    written(result.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()));
+}
+
+/// On a terminal, after a second: what is being done, and for how long.
+pub(crate) fn spinner(what: &'static str) -> ProgressBar {
+    let bar = match std::io::stderr().is_terminal() && !quiet() {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    };
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
 fn written(result: std::io::Result<()>) {
     if let Err(error) = result {
         if error.kind() == ErrorKind::BrokenPipe {
@@ -111,9 +134,14 @@ pub(crate) fn warn(path: &Path, text: &str, warnings: &[Diagnostic]) {
     }
 }
 
-/// `1 case`, `2 cases`.
+/// `1 case`, `2 cases`, `2 branches`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    let ending = match count {
+        1 => "",
+        _ if what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{ending}")
 }
 
 /// How many diagnostics are shown.
@@ -180,6 +208,7 @@ mod tests {
 
     #[test]
     fn messages_count_properly() {
-        assert_eq!((counted(1, "case"), counted(0, "case")), ("1 case".into(), "0 cases".into()));
+        assert_eq!([counted(1, "case"), counted(0, "case")], ["1 case", "0 cases"]);
+        assert_eq!(counted(2, "divergent branch"), "2 divergent branches");
     }
 }

@@ -1,7 +1,8 @@
 //! `hex32`: words as text, eight hexadecimal digits each, in memory order.
 //!
 //! The format as files have it is one word a line, lower case. Read as an extension: several words a line,
-//! upper case, a `0x` before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line.
+//! upper case, a `0x` before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. A first
+//! comment such as `# isa tesla, chip sm_11, stage fragment` says what the words are for.
 
 use std::fmt::Write as _;
 
@@ -42,8 +43,24 @@ pub fn load(text: &str) -> Result<Image, Error> {
                 .to_owned(),
         });
     }
-    let program = Program { code_at: numbers(places, Digits::Hexadecimal), ..Program::from_words(words) };
-    Ok(Image { format: Format::Hex32.name(), programs: vec![program], ..Image::default() })
+    let stated = |name: &str| {
+        let comment = text.lines().next()?.trim_start().strip_prefix('#')?;
+        let facts = comment.split(',').filter_map(|fact| fact.trim().split_once(' '));
+        facts.clone().next().filter(|(first, _)| *first == "isa")?;
+        facts.into_iter().find(|(fact, _)| *fact == name).map(|(_, value)| value.trim())
+    };
+    let program = Program {
+        code_at: numbers(places, Digits::Hexadecimal),
+        stage: stated("stage").and_then(|stage| stage.parse().ok()),
+        ..Program::from_words(words)
+    };
+    Ok(Image {
+        format: Format::Hex32.name(),
+        isa: stated("isa").and_then(|isa| isa.parse().ok()),
+        chip: stated("chip").map(str::to_owned),
+        programs: vec![program],
+        ..Image::default()
+    })
 }
 
 /// The words, one a line, lower case.

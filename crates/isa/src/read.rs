@@ -309,7 +309,7 @@ impl<D> Number<D> {
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {
-            Style::Register(..) | Style::Half(_) | Style::Hex => self.field.get(word),
+            Style::Register(..) | Style::Aligned(..) | Style::Half(_) | Style::Hex => self.field.get(word),
             Style::Signed => self.field.get_signed(word) as u32,
             Style::Code(shift) => self.field.get(word) << shift,
         }
@@ -380,6 +380,11 @@ impl Printer<'_> {
                 Part::Number(number) => {
                     self.gap();
                     self.claimed |= number.field.mask();
+                    if let Style::Aligned(_, _, count) = number.style
+                        && !number.value(self.word).is_multiple_of(count)
+                    {
+                        return Err(number.name);
+                    }
                     self.number(number);
                 }
                 Part::Memory(memory) => {
@@ -409,7 +414,7 @@ impl Printer<'_> {
         let value = number.value(self.word);
         let out = &mut *self.out;
         match number.style {
-            Style::Register(prefix, suffix) => {
+            Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
                 out.push_str(prefix);
                 push_decimal(value, out);
                 out.push_str(suffix);

@@ -117,6 +117,8 @@ pub struct Words<D: 'static> {
 pub enum Style {
     /// Prefix, decimal number, suffix: `$r4d`.
     Register(&'static str, &'static str),
+    /// As `Register`, for several registers together: the number is a multiple of so many. Others have no text.
+    Aligned(&'static str, &'static str, u32),
     /// Prefix, half of the number in decimal, `l` or `h`: `$r2h`.
     Half(&'static str),
     /// `0x1f`

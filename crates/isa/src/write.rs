@@ -329,12 +329,18 @@ pub struct LineReader<'t, D: Draft> {
     here: Scope,
     tokens: Vec<Token>,
     choices: Vec<(&'static Cases<D>, usize)>,
+    hidden: &'static [&'static str],
 }
 
 impl<'t, D: Draft> LineReader<'t, D> {
     /// A reader for a circumstance.
     pub fn new(table: &'t Table<D>, here: Scope) -> Self {
-        LineReader { table, here, tokens: Vec::new(), choices: Vec::new() }
+        LineReader { table, here, tokens: Vec::new(), choices: Vec::new(), hidden: &[] }
+    }
+
+    /// Messages do not offer operands that begin so: the encoding has them, and they mean nothing here.
+    pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
+        LineReader { hidden, ..self }
     }
 
     /// Reads one instruction. Spans of the message are bytes of `line`.
@@ -409,7 +415,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        let fits = sorted(failure.expected.iter().map(String::as_str));
+        let hidden = |text: &&str| self.hidden.iter().any(|start| text.starts_with(start));
+        let fits = sorted(failure.expected.iter().map(String::as_str).filter(|text| !hidden(text)));
         let message = match found.peek() {
             "" => "the instruction is not complete".to_owned(),
             text => format!("`{text}` does not fit here"),
@@ -595,10 +602,23 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         let field = number.field;
         let place = self.reader.at;
         let (value, fits) = match number.style {
-            Style::Register(prefix, suffix) => {
+            Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
                 let digits = strip(self.reader.token(), prefix)?;
                 let (value, rest) = split_decimal(digits)?;
                 if !same(rest, suffix) {
+                    return None;
+                }
+                if let Style::Aligned(_, _, count) = number.style
+                    && !value.is_multiple_of(count)
+                {
+                    self.refuse(place, || {
+                        let below = value - value % count;
+                        format!(
+                            "{count} registers together begin at a multiple of {count}: {prefix}{below}{suffix} or \
+                             {prefix}{}{suffix}",
+                            below.saturating_add(count)
+                        )
+                    });
                     return None;
                 }
                 self.reader.at += 1;
@@ -741,9 +761,12 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 }
             }
             Part::Number(number) => self.fail(place, || match number.style {
-                Style::Register(prefix, suffix) => format!("{prefix}0{suffix}"),
+                Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
+                    format!("{prefix}0{suffix}")
+                }
                 Style::Half(prefix) => format!("{prefix}0l"),
-                Style::Hex | Style::Signed => "0x0".to_owned(),
+                Style::Hex | Style::Signed if number.name == "immediate" => "0x0".to_owned(),
+                Style::Hex | Style::Signed => format!("0x0 ({})", number.name),
                 Style::Code(_) => "a label".to_owned(),
             }),
             Part::Memory(memory) => self.fail(place, || {
@@ -770,7 +793,7 @@ fn can_begin<D>(part: &Part<D>, token: &[u8]) -> bool {
         Part::Open => token == b"(",
         Part::Close => token == b")",
         Part::Number(number) => match number.style {
-            Style::Register(prefix, _) | Style::Half(prefix) => {
+            Style::Register(prefix, _) | Style::Aligned(prefix, ..) | Style::Half(prefix) => {
                 token.get(1) == prefix.as_bytes().get(1) && starts(prefix)
             }
             Style::Hex | Style::Signed | Style::Code(_) => true,

@@ -506,6 +506,21 @@ impl Code {
     }
 }
 
+/// The instructions of the group that `words` are, with its literals.
+pub(crate) fn group_of(words: &[u32], chip: Chip) -> Result<Vec<AluOp>, CodeFault> {
+    let mut reader = Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() };
+    let slots = (words.len() / 2) as u32;
+    match reader.group(0, slots)? {
+        end if end == slots => Ok(reader.ops),
+        _ => Err(CodeFault::OpenGroup),
+    }
+}
+
+/// The fetch instruction that `words` are.
+pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
+    Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
+}
+
 /// Whether a RETURN always returns: every active lane passes its condition.
 pub(crate) fn always_returns(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode

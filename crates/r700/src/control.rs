@@ -7,7 +7,7 @@ use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
 use crate::flow::{Control, Flow, FlowFault};
 use crate::rules::Rule;
-use crate::words::{CfInst, ExportInst, TexInst};
+use crate::words::{AluForm, CfInst, ExportInst, TexInst};
 
 /// The kind of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,6 +97,89 @@ pub fn cf(inst: CfInst) -> CfRow {
         CfInst::END_PROGRAM => stays(nop).recommended(),
         CfInst::WAIT_ACK => of(CfWork::WaitAck).r700_only(),
         CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK => fetch(true).r700_only(),
+    }
+}
+
+/// What a control-flow instruction does to the flow of lanes; empty when it does nothing to it. (MAN pp. 47 to 54, 120)
+pub fn effect(inst: CfInst) -> &'static str {
+    match inst {
+        CfInst::NOP | CfInst::TEX | CfInst::VTX | CfInst::VTX_TC | CfInst::WAIT_ACK => "",
+        CfInst::TEX_ACK | CfInst::VTX_ACK | CfInst::VTX_TC_ACK => "",
+        CfInst::EMIT_VERTEX | CfInst::EMIT_CUT_VERTEX | CfInst::CUT_VERTEX => "",
+        CfInst::LOOP_START | CfInst::LOOP_START_DX10 | CfInst::LOOP_START_NO_AL => {
+            "The states of all lanes are pushed as one entry; lanes that do not pass become inactive-break. When none passes, the entry is dropped and execution goes on at ADDR, behind the LOOP_END."
+        }
+        CfInst::LOOP_END => {
+            "Lanes that are inactive-continue or inactive-branch become active again. When one of them takes another turn, execution goes on at ADDR, behind the LOOP_START; otherwise the loop's entry is popped and the lanes are as they were before the loop."
+        }
+        CfInst::LOOP_CONTINUE => {
+            "Lanes that pass become inactive-continue. When no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution goes on at ADDR, the LOOP_END."
+        }
+        CfInst::LOOP_BREAK => {
+            "Lanes that pass become inactive-break until the loop ends. When no lane of the loop is active or inactive-branch, the entries pushed inside the loop are popped and execution goes on at ADDR, the LOOP_END."
+        }
+        CfInst::JUMP => {
+            "When no lane passes, POP_COUNT entries are popped and execution goes on at ADDR; otherwise nothing changes."
+        }
+        CfInst::PUSH => {
+            "The active mask is pushed; lanes that do not pass become inactive-branch. When no lane passes, nothing is pushed, POP_COUNT entries are popped and execution goes on at ADDR."
+        }
+        CfInst::PUSH_ELSE => {
+            "The active mask is pushed; lanes that pass become inactive-branch. When none is left active, execution goes on at ADDR."
+        }
+        CfInst::ELSE => {
+            "Of the lanes that were active at the innermost push, active ones become inactive-branch and inactive-branch ones active. When none is active then, POP_COUNT entries are popped and execution goes on at ADDR."
+        }
+        CfInst::POP => {
+            "POP_COUNT entries are popped: the active mask is as before the push, lanes that broke or continued excepted."
+        }
+        CfInst::POP_JUMP => {
+            "POP_COUNT entries are popped; when no lane passes then, execution goes on at ADDR."
+        }
+        CfInst::POP_PUSH => {
+            "POP_COUNT entries are popped, then the active mask is pushed and lanes that do not pass become inactive-branch."
+        }
+        CfInst::POP_PUSH_ELSE => {
+            "POP_COUNT entries are popped, then the active mask is pushed and lanes that pass become inactive-branch."
+        }
+        CfInst::CALL => {
+            "When a lane passes, the address behind is pushed and execution goes on at ADDR; masks do not change. A call beyond the greatest depth is passed over."
+        }
+        CfInst::CALL_FS => {
+            "When a lane passes, the address behind is pushed and execution goes on in the fetch program."
+        }
+        CfInst::RETURN => {
+            "When every active lane passes, the address of the call is popped and execution goes on there."
+        }
+        CfInst::KILL => {
+            "Lanes that pass leave the valid mask and stay active. When no lane is valid, execution goes on at ADDR."
+        }
+        CfInst::END_PROGRAM => "All lanes end.",
+    }
+}
+
+/// What an ALU clause does to the flow of lanes beside its predicates. (MAN pp. 47 to 54)
+pub fn form_effect(form: AluForm) -> &'static str {
+    match form {
+        AluForm::ALU => "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch.",
+        AluForm::ALU_PUSH_BEFORE => {
+            "The active mask is pushed before the clause, also when no lane is active; lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch."
+        }
+        AluForm::ALU_POP_AFTER => {
+            "After the clause one entry is popped: the active mask is as before its push, lanes that broke or continued excepted."
+        }
+        AluForm::ALU_POP2_AFTER => {
+            "After the clause two entries are popped: the active mask is as before the outer push, lanes that broke or continued excepted."
+        }
+        AluForm::ALU_CONTINUE => {
+            "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-continue until the LOOP_END."
+        }
+        AluForm::ALU_BREAK => {
+            "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-break until the loop ends."
+        }
+        AluForm::ALU_ELSE_AFTER => {
+            "After the clause, of the lanes that were active at the innermost push, active ones become inactive-branch and inactive-branch ones active."
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use reconverge_isa::WordInfo;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::explain::{Place, explain, formats};
+use reconverge_r700::control;
+use reconverge_r700::explain::{Place, explain, field_says, formats};
 use reconverge_r700::words::*;
 use reconverge_testkit::shared;
 
@@ -67,6 +68,36 @@ fn every_field_of_the_description_is_a_field_of_the_words() {
         }
     }
     println!("{fields} fields");
+}
+
+#[test]
+fn every_field_and_every_opcode_has_a_sentence() {
+    for family in ["r600", "r700"] {
+        for info in all_formats(family) {
+            for field in info.fields {
+                assert!(!field_says(field.name).is_empty(), "{}.{}", info.name, field.name);
+            }
+        }
+    }
+    fn all<T: reconverge_isa::FieldValue>() {
+        for name in T::NAMES {
+            assert!(name.doc.trim().ends_with(['.', ')']), "{}: {}", name.text, name.doc);
+        }
+    }
+    all::<CfInst>();
+    all::<ExportInst>();
+    all::<AluForm>();
+    all::<Op2>();
+    all::<Op3>();
+    all::<TexInst>();
+    all::<VtxInst>();
+    all::<MemOp>();
+    all::<Cond>();
+    for &inst in CfInst::ALL {
+        let row = control::cf(inst);
+        let flows = row.jumps || matches!(row.work, control::CfWork::Flow(_)) && inst != CfInst::NOP;
+        assert_eq!(flows, !control::effect(inst).is_empty(), "{inst}");
+    }
 }
 
 #[test]

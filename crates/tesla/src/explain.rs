@@ -1,6 +1,16 @@
-//! What an instruction does to the flow of lanes, in words.
+//! An instruction in words: what it computes, what it does to the flow of lanes, what its fields select.
 
-use crate::inst::{Control, End, Group, Inst, Op};
+use crate::inst::{
+    Access, Arith, BarrierCount, Base, Control, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space,
+    Special, Tex, TexOp,
+};
+use crate::lane::atomic::{Atomic, Atomic64};
+use crate::lane::convert::{FloatSize, Integer, Size};
+use crate::lane::integer::{Addition, Logic, Product};
+use crate::lane::interpolate::Position;
+use crate::lane::quad::{QuadOp, QuadSource};
+use crate::lane::{Compare, Modifiers, Width, convert64};
+use reconverge_simt::float::Rounding;
 
 /// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
 /// every active lane executes and that goes on to the next. (tesla.md 9)
@@ -61,6 +71,655 @@ fn of_control(control: &Control) -> &'static str {
     }
 }
 
+// ---- What it computes
+
+/// What `inst` computes, in sentences with its operands.
+pub fn meaning(inst: &Inst) -> Vec<String> {
+    let mut text = Vec::new();
+    if let Op::Control(Control::Bra { target }) = inst.op {
+        text.push(match inst.guard.is_always() {
+            true => format!("Goes to {target:#x}."),
+            false => format!("Goes to {target:#x} in the lanes whose condition holds."),
+        });
+    } else {
+        text.push(match &inst.op {
+            Op::Arith(arith) => of_arith(arith, inst),
+            Op::Memory(memory) => of_memory(memory, inst),
+            Op::Group(group) => of_group(group, inst),
+            Op::Control(control) => control_in_words(control, inst),
+            Op::Idle(idle) => of_idle(idle),
+        });
+    }
+    if let Some(c) = inst.cdst {
+        let drops = if inst.dst == Dst::Discard { " The result itself is dropped." } else { "" };
+        text.push(format!("The flags of the result (Z, S, C, O) go to $c{c}.{drops}"));
+    } else if inst.dst == Dst::Discard {
+        text.push("The result is dropped.".to_owned());
+    }
+    if !inst.guard.is_always() && !matches!(inst.op, Op::Group(Group::Vote { .. })) {
+        let name = condition_name(inst.guard.condition.code());
+        text.push(format!("Lanes take part where $c{} satisfies `{name}`.", inst.guard.c));
+    }
+    if inst.lanes != 15 {
+        let lanes: Vec<String> =
+            (0..4).filter(|lane| inst.lanes >> lane & 1 != 0).map(|lane| lane.to_string()).collect();
+        text.push(match lanes.is_empty() {
+            true => "No lane of a quad is written.".to_owned(),
+            false => format!("Of each quad, lanes {} are written.", lanes.join(", ")),
+        });
+    }
+    let increments = inst.src.iter().find_map(|source| match source {
+        Operand::Mem(Mem { base: Base::A(a), increment: true, offset, .. }) => Some((a, offset)),
+        _ => None,
+    });
+    if let Some((a, offset)) = increments {
+        text.push(format!("After the access, $a{a} grows by {offset}."));
+    }
+    text
+}
+
+/// The names of the 32 condition codes; those that no document names are never true. (2.3)
+const CONDITION_NAMES: [&str; 32] = [
+    "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu", "always",
+    "o", "c", "a", "s", "cc20", "cc21", "cc22", "cc23", "cc24", "cc25", "cc26", "cc27", "ns", "na", "nc",
+    "no",
+];
+
+fn condition_name(code: u8) -> &'static str {
+    CONDITION_NAMES[usize::from(code & 31)]
+}
+
+fn of_dst(dst: &Dst) -> String {
+    match dst {
+        Dst::None => "nothing".to_owned(),
+        Dst::Discard => "The result".to_owned(),
+        Dst::R32(r) => format!("$r{r}"),
+        Dst::R16(half) => format!("$r{}{}", half.register(), if half.is_high() { "h" } else { "l" }),
+        Dst::R64(r) => format!("$r{r}d"),
+        Dst::R128(r) => format!("$r{r}q"),
+        Dst::A(a) => format!("$a{a}"),
+        Dst::C(c) => format!("$c{c}"),
+        Dst::Out32(at) => format!("o[{at:#x}]"),
+        Dst::Out16(at) => format!("both halves of o[{at:#x}]"),
+    }
+}
+
+fn of_operand(operand: &Operand) -> String {
+    match operand {
+        Operand::None => "nothing".to_owned(),
+        // The register that no program has reads 0.
+        Operand::R32(r) => format!("$r{r}"),
+        Operand::R16(half) => format!("$r{}{}", half.register(), if half.is_high() { "h" } else { "l" }),
+        Operand::R64(r) => format!("$r{r}d"),
+        Operand::R128(r) => format!("$r{r}q"),
+        Operand::Imm(value) => format!("{value:#x}"),
+        Operand::Mem(mem) => of_mem(mem),
+        Operand::A(a) => format!("$a{a}"),
+        Operand::C(c) => format!("$c{c}"),
+        Operand::Special(special) => match special {
+            Special::Physid => "$physid (lane, warp, multiprocessor)".to_owned(),
+            Special::Clock => "$clock, the cycle counter".to_owned(),
+            Special::Sr2 => "$sr2, which is 0".to_owned(),
+            Special::Vstride => "$vstride, the spacing of a vertex' attributes".to_owned(),
+            Special::Pm(number) => format!("$pm{number}, a performance counter"),
+            Special::Sampleid => "$sampleid, the sample's number".to_owned(),
+            Special::Unknown(number) => format!("$sr{number}, which reads 0"),
+        },
+    }
+}
+
+fn of_mem(mem: &Mem) -> String {
+    let space = match mem.space {
+        Space::Const(bank) => format!("c{bank}"),
+        Space::Local => "l".to_owned(),
+        Space::Shared => "s".to_owned(),
+        Space::Global(bank) => format!("g{bank}"),
+        Space::Attribute => "a".to_owned(),
+        Space::Primitive => "p".to_owned(),
+        Space::Varying => "v".to_owned(),
+        Space::Output => "o".to_owned(),
+    };
+    let base = match mem.base {
+        Base::A(0) => None,
+        Base::A(a) => Some(format!("$a{a}")),
+        Base::R(r) => Some(format!("$r{r}")),
+    };
+    let sign = if mem.offset < 0 { "-" } else { "" };
+    let offset = format!("{sign}{:#x}", mem.offset.unsigned_abs());
+    let place = match base {
+        None => offset,
+        Some(base) if mem.offset == 0 || mem.increment => base,
+        Some(base) => format!("{base} + {offset}"),
+    };
+    let access = match mem.access {
+        Access::U8 => "the unsigned byte",
+        Access::S8 => "the signed byte",
+        Access::U16 => "the unsigned 16 bits",
+        Access::S16 => "the signed 16 bits",
+        Access::B32 => "the word",
+        Access::B64 => "the 8 bytes",
+        Access::B128 => "the 16 bytes",
+    };
+    format!("{access} at {space}[{place}]")
+}
+
+/// A source with its modifiers: `-|$r1|`.
+fn modified(operand: &Operand, modifiers: Modifiers) -> String {
+    let text = of_operand(operand);
+    match (modifiers.neg, modifiers.abs) {
+        (false, false) => text,
+        (true, false) => format!("-({text})"),
+        (false, true) => format!("|{text}|"),
+        (true, true) => format!("-|{text}|"),
+    }
+}
+
+const fn bits(width: Width) -> &'static str {
+    match width {
+        Width::B16 => "16",
+        Width::B32 => "32",
+    }
+}
+
+const fn signedness(signed: bool) -> &'static str {
+    if signed { "signed" } else { "unsigned" }
+}
+
+const fn rounded(rounding: Rounding) -> &'static str {
+    match rounding {
+        Rounding::Nearest => "rounded to the nearest, ties to even",
+        Rounding::Down => "rounded down",
+        Rounding::Up => "rounded up",
+        Rounding::Zero => "rounded toward zero",
+    }
+}
+
+const fn clamped(sat: bool) -> &'static str {
+    if sat { ", clamped to 0…1" } else { "" }
+}
+
+/// A comparison of two sources as a condition: `$r1 <= $r2`.
+fn compared(compare: Compare, a: &str, b: &str) -> String {
+    let order = match compare.bits() & 7 {
+        0 => None,
+        1 => Some(format!("{a} < {b}")),
+        2 => Some(format!("{a} = {b}")),
+        3 => Some(format!("{a} <= {b}")),
+        4 => Some(format!("{a} > {b}")),
+        5 => Some(format!("{a} < {b} or {a} > {b}")),
+        6 => Some(format!("{a} >= {b}")),
+        _ => Some("neither is a NaN".to_owned()),
+    };
+    match (order, compare.bits() & 8 != 0, compare.bits()) {
+        (_, _, 15) => "always".to_owned(),
+        (Some(order), true, _) => format!("where {order}, or one of them is a NaN"),
+        (Some(order), false, _) => format!("where {order}"),
+        (None, true, _) => "where one of them is a NaN".to_owned(),
+        (None, false, _) => "never".to_owned(),
+    }
+}
+
+fn integer(of: Integer) -> String {
+    let size = match of.size {
+        Size::B8 => 8,
+        Size::B16 => 16,
+        Size::B32 => 32,
+    };
+    format!("{} {size}-bit integer", signedness(of.signed))
+}
+
+fn wide_integer(of: convert64::Integer) -> String {
+    format!("{} {}-bit integer", signedness(of.signed), if of.wide { 64 } else { 32 })
+}
+
+const fn float(size: FloatSize) -> &'static str {
+    match size {
+        FloatSize::F16 => "f16",
+        FloatSize::F32 => "f32",
+    }
+}
+
+/// The product of the first two sources, as a noun.
+fn product(product: Product, a: &str, b: &str) -> String {
+    match product {
+        Product::Bits16 { signed1, signed2 } => {
+            format!("{a} times {b}, 16 bits each ({} and {})", signedness(signed1), signedness(signed2))
+        }
+        Product::Bits24 { signed, high } => {
+            let part = if high { "bits 16 to 47 of the product" } else { "the low 32 bits of the product" };
+            format!("{part} of {a} and {b}, 24 bits each, {}", signedness(signed))
+        }
+    }
+}
+
+fn of_arith(arith: &Arith, inst: &Inst) -> String {
+    let dst = of_dst(&inst.dst);
+    let [a, b, c] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    let [ma, mb, mc] = [0, 1, 2].map(|source| modified(&inst.src[source], inst.modifiers[source]));
+    let saturated = |sat: bool, width: Width| match sat {
+        true => format!(", saturated to signed {} bits", bits(width)),
+        false => format!(", modulo 2^{}", bits(width)),
+    };
+    let function =
+        |name: &str, sat: bool| format!("{dst} becomes the {name} of {ma}, an f32{}.", clamped(sat));
+    match *arith {
+        Arith::Mov { width } => format!("{dst} becomes {a}, {} bits.", bits(width)),
+        Arith::MovFromC => format!("{dst} becomes the flags in {a}: Z bit 0, S bit 1, C bit 2, O bit 3."),
+        Arith::MovToC => format!("{dst} becomes bits 0 to 3 of {a}: Z, S, C, O."),
+        Arith::MovFromA | Arith::MovFromSpecial => format!("{dst} becomes {a}."),
+        Arith::ShlA => format!("{dst} becomes the low 16 bits of {a} shifted left by {b}."),
+        Arith::AddA => format!("{dst} becomes {a} + {b}, modulo 2^16."),
+        Arith::Add { addition, width, sat } => {
+            let sum = match addition {
+                Addition::Add => format!("{a} + {b}"),
+                Addition::Sub => format!("{a} - ({b})"),
+                Addition::Subr => format!("{b} - ({a})"),
+                Addition::Addc => format!("{a} + {b} + the carry in $c{}", inst.guard.c),
+            };
+            format!("{dst} becomes {sum}{}.", saturated(sat, width))
+        }
+        Arith::Mul { product: kind } => format!("{dst} becomes {}.", product(kind, &a, &b)),
+        Arith::Mad { product: kind, addition, sat } => {
+            let of = product(kind, &a, &b);
+            let sum = match addition {
+                Addition::Add => format!("{c} is added"),
+                Addition::Sub => format!("{c} is subtracted"),
+                Addition::Subr => format!("it is subtracted from {c}"),
+                Addition::Addc => format!("{c} and the carry in $c{} are added", inst.guard.c),
+            };
+            format!("{dst} becomes {of}, to which {sum}{}.", saturated(sat, Width::B32))
+                .replace("to which it", "and it")
+        }
+        Arith::Sad { width, signed } => {
+            format!(
+                "{dst} becomes |{a} - {b}| + {c}; the difference is {}, {} bits.",
+                signedness(signed),
+                bits(width)
+            )
+        }
+        Arith::Min { width, signed } | Arith::Max { width, signed } => {
+            let which = if matches!(arith, Arith::Min { .. }) { "smaller" } else { "larger" };
+            format!(
+                "{dst} becomes the {which} of {a} and {b}, as {} {}-bit integers.",
+                signedness(signed),
+                bits(width)
+            )
+        }
+        Arith::Set { compare, width, signed } => format!(
+            "{dst} becomes all ones {}, else 0; both are {} {}-bit integers.",
+            compared(compare, &a, &b),
+            signedness(signed),
+            bits(width)
+        ),
+        Arith::Logic { logic, width, not1, not2 } => {
+            let not = |not: bool, text: &str| if not { format!("not {text}") } else { text.to_owned() };
+            let (a, b) = (not(not1, &a), not(not2, &b));
+            let value = match logic {
+                Logic::And => format!("{a} and {b}, bit by bit"),
+                Logic::Or => format!("{a} or {b}, bit by bit"),
+                Logic::Xor => format!("{a} exclusive or {b}, bit by bit"),
+                Logic::Mov2 => b,
+            };
+            format!("{dst} becomes {value}, {} bits.", bits(width))
+        }
+        Arith::Shl { width } => format!("{dst} becomes {a} shifted left by {b}, {} bits.", bits(width)),
+        Arith::Shr { width, signed } => {
+            let fill = if signed { "copies of the sign" } else { "zeros" };
+            format!("{dst} becomes {a} shifted right by {b}, {} bits; {fill} come in.", bits(width))
+        }
+        Arith::FAdd { rounding, sat } => {
+            format!("{dst} becomes {ma} + {mb} in f32, {}{}.", rounded(rounding), clamped(sat))
+        }
+        Arith::FMul { rounding, sat } => {
+            format!("{dst} becomes {ma} * {mb} in f32, {}{}.", rounded(rounding), clamped(sat))
+        }
+        Arith::FMad { sat } => {
+            let minus = if inst.modifiers[0].neg { "-" } else { "" };
+            format!(
+                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is cut to f32 before the sum, which is rounded to the \
+                 nearest{}.",
+                clamped(sat)
+            )
+        }
+        Arith::FMin => format!("{dst} becomes the smaller of {ma} and {mb}, as f32."),
+        Arith::FMax => format!("{dst} becomes the larger of {ma} and {mb}, as f32."),
+        Arith::FSet { compare } => {
+            format!("{dst} becomes all ones {}, else 0; both are f32.", compared(compare, &ma, &mb))
+        }
+        Arith::Slct => format!("{dst} becomes {a} where {mc} is at least 0 as f32, else {b}."),
+        Arith::I2I { to, from, .. } => {
+            format!("{dst} becomes {ma}, a {}, saturated to a {}.", integer(from), integer(to))
+        }
+        Arith::I2F32 { from, rounding, sat } => {
+            format!("{dst} becomes {ma}, a {}, as f32, {}{}.", integer(from), rounded(rounding), clamped(sat))
+        }
+        Arith::I2F16 { from, rounding, sat } => {
+            format!("{dst} becomes {ma}, a {}, as f16, {}{}.", integer(from), rounded(rounding), clamped(sat))
+        }
+        Arith::F2I { to, signed, rounding, from } => format!(
+            "{dst} becomes {ma}, an {}, {}, as {} {}-bit integer, saturated.",
+            float(from),
+            rounded(rounding),
+            signedness(signed),
+            bits(to)
+        ),
+        Arith::F2F32 { integral, sat, from } => {
+            let whole =
+                integral.map(|way| format!(", {} to a whole number", rounded(way))).unwrap_or_default();
+            format!("{dst} becomes {ma}, an {}, as f32{whole}{}.", float(from), clamped(sat))
+        }
+        Arith::F2F16 { integral, rounding, sat, from } => {
+            let whole = if integral { " to a whole number first" } else { "" };
+            format!(
+                "{dst} becomes {ma}, an {}, as f16, {}{whole}{}.",
+                float(from),
+                rounded(rounding),
+                clamped(sat)
+            )
+        }
+        Arith::I2F64 { from, rounding } => {
+            format!("{dst} becomes {ma}, a {}, as f64, {}.", wide_integer(from), rounded(rounding))
+        }
+        Arith::I64ToF32 { from, rounding } => {
+            format!("{dst} becomes {ma}, a {}, as f32, {}.", wide_integer(from), rounded(rounding))
+        }
+        Arith::F64ToI { to, rounding } => {
+            format!("{dst} becomes {ma}, an f64, {}, as {}, saturated.", rounded(rounding), wide_integer(to))
+        }
+        Arith::F32ToI64 { to, rounding } => {
+            format!("{dst} becomes {ma}, an f32, {}, as {}, saturated.", rounded(rounding), wide_integer(to))
+        }
+        Arith::F64ToF32 { rounding } => format!("{dst} becomes {ma}, an f64, as f32, {}.", rounded(rounding)),
+        Arith::F32ToF64 => format!("{dst} becomes {ma}, an f32, as f64."),
+        Arith::F64ToF64 { integral } => {
+            let whole =
+                integral.map(|way| format!(", {} to a whole number", rounded(way))).unwrap_or_default();
+            format!("{dst} becomes {ma}, an f64{whole}.")
+        }
+        Arith::DAdd { rounding } => format!("{dst} becomes {ma} + {mb} in f64, {}.", rounded(rounding)),
+        Arith::DMul { rounding } => format!("{dst} becomes {ma} * {mb} in f64, {}.", rounded(rounding)),
+        Arith::DFma { rounding } => {
+            format!("{dst} becomes {ma} * {b} + {mc} in f64, {} once.", rounded(rounding))
+        }
+        Arith::DMin => format!("{dst} becomes the smaller of {ma} and {mb}, as f64."),
+        Arith::DMax => format!("{dst} becomes the larger of {ma} and {mb}, as f64."),
+        Arith::DSet { compare } => {
+            format!("{dst} becomes all ones {}, else 0; both are f64.", compared(compare, &ma, &mb))
+        }
+        Arith::Rcp => function("reciprocal", false),
+        Arith::Rsqrt => function("reciprocal square root", false),
+        Arith::Lg2 => function("logarithm to base 2", false),
+        Arith::Sin => function("sine, of what `presin` made", false),
+        Arith::Cos => function("cosine, of what `presin` made", false),
+        Arith::Ex2 { sat } => function("power of 2, of what `preex2` made", sat),
+        Arith::PreSin => function("form that `sin` and `cos` take", false),
+        Arith::PreEx2 => function("form that `ex2` takes", false),
+    }
+}
+
+fn of_memory(memory: &Memory, inst: &Inst) -> String {
+    let dst = of_dst(&inst.dst);
+    let [a, b, c] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    let place = a.strip_prefix("the ").unwrap_or(&a);
+    match memory {
+        Memory::Ld => format!("{dst} becomes {a}."),
+        Memory::St => format!("The {place} becomes {b}."),
+        Memory::LdLock => format!("{dst} becomes {a}, and the lane takes its lock if it is free."),
+        Memory::StUnlock => format!("The {place} becomes {b}, and its lock is free again."),
+        Memory::Interp { position } => {
+            let at = match position {
+                Position::Centre => "at the fragment's centre",
+                Position::Centroid => "at the centroid of what is covered",
+                Position::Flat => "flat, of the provoking vertex",
+            };
+            let times = match inst.src[1] {
+                Operand::None => String::new(),
+                _ => format!(", times {}", modified(&inst.src[1], inst.modifiers[1])),
+            };
+            format!("{dst} becomes the interpolant {a}, {at}{times}.")
+        }
+        Memory::Atom { atomic, signed } => {
+            let new = atomic_in_words(*atomic, *signed, &b, &c);
+            format!("{dst} becomes {a}, and that becomes {new}, in one step.")
+        }
+        Memory::Atom64 { atomic } => {
+            format!(
+                "{dst} becomes {a}, and that becomes {}, in one step.",
+                atomic64_in_words(*atomic, &b, &c)
+            )
+        }
+        Memory::Red { atomic, signed } => {
+            format!("The {place} becomes {}, in one step.", atomic_in_words(*atomic, *signed, &b, &c))
+        }
+        Memory::Red64 { atomic } => {
+            format!("The {place} becomes {}, in one step.", atomic64_in_words(*atomic, &b, &c))
+        }
+    }
+}
+
+fn atomic_in_words(atomic: Atomic, signed: bool, b: &str, c: &str) -> String {
+    let kind = signedness(signed);
+    match atomic {
+        Atomic::Add => format!("its sum with {b}, {kind}"),
+        Atomic::Exch => b.to_owned(),
+        Atomic::Cas => format!("{c} if it equals {b}"),
+        Atomic::Inc => format!("one more, or 0 beyond {b}"),
+        Atomic::Dec => format!("one less, or {b} from 0 and beyond it"),
+        Atomic::Max => format!("the larger of it and {b}, {kind}"),
+        Atomic::Min => format!("the smaller of it and {b}, {kind}"),
+        Atomic::And => format!("it and {b}, bit by bit"),
+        Atomic::Or => format!("it or {b}, bit by bit"),
+        Atomic::Xor => format!("it exclusive or {b}, bit by bit"),
+    }
+}
+
+fn atomic64_in_words(atomic: Atomic64, b: &str, c: &str) -> String {
+    match atomic {
+        Atomic64::Add => format!("its sum with {b}, 64 bits"),
+        Atomic64::Exch => b.to_owned(),
+        Atomic64::Cas => format!("{c} if it equals {b}"),
+    }
+}
+
+fn of_group(group: &Group, inst: &Inst) -> String {
+    let dst = of_dst(&inst.dst);
+    let [a, b, _] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    match group {
+        Group::Quadop { ops, from } => {
+            let from = match from {
+                QuadSource::Lane(lane) => format!("lane {lane} of the quad"),
+                QuadSource::Dx => "the horizontal neighbour".to_owned(),
+                QuadSource::Dy => "the vertical neighbour".to_owned(),
+            };
+            let ops: Vec<String> = ops
+                .iter()
+                .enumerate()
+                .map(|(lane, op)| {
+                    let value = match op {
+                        QuadOp::Add => "t + c",
+                        QuadOp::Subr => "c - t",
+                        QuadOp::Sub => "t - c",
+                        QuadOp::Mov2 => "c",
+                    };
+                    format!("lane {lane}: {value}")
+                })
+                .collect();
+            format!("{dst} becomes, with t = {a} of {from} and c = the lane's own {b}: {}.", ops.join(", "))
+        }
+        Group::Tex(tex) => of_texture(tex),
+        Group::Emit { vertex, restart } => match (vertex, restart) {
+            (true, true) => "Emits o[] as a vertex and ends the strip.".to_owned(),
+            (true, false) => "Emits o[] as a vertex.".to_owned(),
+            (false, true) => "Ends the strip.".to_owned(),
+            (false, false) => "Emits nothing.".to_owned(),
+        },
+        Group::Vote { all } => {
+            let which = if *all { "all active lanes" } else { "any active lane" };
+            let name = condition_name(inst.guard.condition.code());
+            format!(
+                "{dst} of every active lane becomes whether {which} satisfy `{name}` in $c{}.",
+                inst.guard.c
+            )
+        }
+    }
+}
+
+fn of_texture(tex: &Tex) -> String {
+    let last = tex.base + tex.count.saturating_sub(1);
+    let sources = match tex.count {
+        0 | 1 => format!("$r{}", tex.base),
+        _ => format!("$r{} to $r{last}", tex.base),
+    };
+    let mut next = tex.base;
+    let mut results = Vec::new();
+    for (component, name) in ["x", "y", "z", "w"].into_iter().enumerate() {
+        if tex.mask >> component & 1 != 0 {
+            results.push(format!("{name} to $r{next}"));
+            next = next.wrapping_add(1);
+        }
+    }
+    let results = if results.is_empty() { "nothing is written".to_owned() } else { results.join(", ") };
+    let what = match tex.op {
+        TexOp::Auto => "Samples texture",
+        TexOp::Bias => "Samples, with a bias of the level of detail, texture",
+        TexOp::Lod => "Samples, at a given level of detail, texture",
+        TexOp::Fetch => "Fetches one texel, by integer coordinates, of texture",
+        TexOp::Size => "Asks for the size of texture",
+        TexOp::Csaa => "Reads coverage samples of texture",
+        TexOp::Gather => "Gathers one component of four texels of texture",
+        TexOp::Prep => "Prepares coordinates for texture",
+        TexOp::QueryLod => "Asks for the level of detail of texture",
+    };
+    let mut text = format!("{what} {} with sampler {}, at {sources}: {results}.", tex.texture, tex.sampler);
+    for (on, more) in [
+        (tex.cube, " The texture is a cube."),
+        (tex.live, " Lanes that are only helpers are skipped."),
+        (tex.deriv, " Derivatives are used outside fragment programs too."),
+    ] {
+        if on {
+            text.push_str(more);
+        }
+    }
+    if tex.offset != [0; 3] {
+        let [x, y, z] = tex.offset;
+        text.push_str(&format!(" Texels are offset by {x}, {y}, {z}."));
+    }
+    text
+}
+
+fn control_in_words(control: &Control, inst: &Inst) -> String {
+    match *control {
+        Control::Bra { target } => format!("Goes to {target:#x}."),
+        Control::Discard => "Kills the lane's fragment.".to_owned(),
+        Control::BraIndirect { .. } => format!("Goes to the address that is {}.", of_operand(&inst.src[0])),
+        Control::Call { target, .. } => format!("Calls the function at {target:#x}."),
+        Control::Preret { target, .. } => format!("A later `ret` continues at {target:#x}."),
+        Control::Ret => "Returns from the function; without a call, the lane ends.".to_owned(),
+        Control::Breakaddr { target } => format!("A later `break` continues at {target:#x}."),
+        Control::Break => "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
+        Control::Joinat { target } => format!("Lanes that part from here on meet again at {target:#x}."),
+        Control::Quadon => "Switches on all lanes of quads with an active lane.".to_owned(),
+        Control::Quadpop => "Switches off the lanes that `quadon` switched on.".to_owned(),
+        Control::Bar { inc, wait, barrier, count } => {
+            let warps = match count {
+                BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
+                BarrierCount::Count(count) => format!("{count} warps"),
+            };
+            let does = match (inc, wait) {
+                (true, true) => "Arrives at, and waits at,",
+                (true, false) => "Arrives at",
+                (false, true) => "Waits at",
+                (false, false) => "Touches",
+            };
+            format!("{does} barrier {barrier} of {warps}.")
+        }
+        Control::Trap => "Stops the launch with an error.".to_owned(),
+    }
+}
+
+fn of_idle(idle: &Idle) -> String {
+    match idle {
+        Idle::Nop => "Computes nothing.".to_owned(),
+        Idle::PmEvent { event } => format!("Counts performance event {event}."),
+        Idle::Brkpt => "A breakpoint: goes on where no debugger is attached.".to_owned(),
+    }
+}
+
+// ---- Fields
+
+/// What a field of [`describe`](crate::decode::describe) selects, in a sentence.
+pub fn field(name: &str) -> &'static str {
+    match name {
+        "opcode" => "The bits that select this instruction among all.",
+        "spare" => "Bits without a known meaning; the text keeps them as `bits`.",
+        "not used by this operand choice" => "A field that another choice of operands would use.",
+        "exit or join" => "Whether the active lanes end behind the instruction, or the warp joins before it.",
+        "predicate" | "condition" => "The condition that a lane's flags must satisfy for it to take part.",
+        "condition register" => "The $c register whose flags are read.",
+        "lanes that take part" => "Condition and $c register that decide which lanes take part.",
+        "flags output" => "Whether the flags of the result are written.",
+        "flags register" => "The $c register that the flags of the result go to.",
+        "lane mask" | "lanes" => "Which lanes of each quad are written.",
+        "destination" => "Where the result goes.",
+        "output" => "Whether the result goes to a register, or to o[] and the bit bucket.",
+        "destination type" | "destination width" => "The type or width of the result.",
+        "register width" => "Whether operands are 32-bit registers or halves of them.",
+        "source type" => "The type that the source is read as.",
+        "type" => "The type that the operands are read as.",
+        "access mode" => "How many bytes an s[] operand reads, and how they extend.",
+        "source 1" => "The first source: a register, or the offset of a memory operand.",
+        "source 2" => "The second source: a register, or the offset of a memory operand.",
+        "source 3" => "The third source: a register, or the offset of a memory operand.",
+        "kind of source 1" => "Whether the first source is a register or memory.",
+        "kind of source 2" => "Whether the second source is a register, memory or an immediate.",
+        "kind of source 3" => "Whether the third source is a register or memory.",
+        "pair of c[] sources" => "Which sources are in c[]; one bank serves both.",
+        "kind of shift count" => "Whether the shift count is a register or an immediate.",
+        "inc" => "Whether the warp counts as arrived at the barrier.",
+        "wait" => "Whether the warp waits until the barrier is complete.",
+        "high" => "Whether bits 16 to 47 of the product are taken, rather than the low 32.",
+        "deriv" => "Whether derivatives are used outside fragment programs too.",
+        "lim" => "Whether the jump is a limited one; what that limits is not documented.",
+        "sfu" => "Which unit executes the move; the result is the same.",
+        "shift count" => "By how many bits the first source is shifted.",
+        "post-increment" => "Whether the access is at $a alone, which then grows by the offset.",
+        "immediate" => "The immediate: its low 6 bits are in the first word, its high 26 in the second.",
+        "special register" => "Which special register is read.",
+        "carry" => "Whether the carry flag of a $c register is added.",
+        "comparison" => "For which outcomes of the comparison the result is true.",
+        "operation" => "Which operation of this group is done.",
+        "secondary opcode" => "Which product of this opcode is computed.",
+        "rounding" => "How a result that does not fit is rounded.",
+        "saturation" | "sat" => {
+            "Whether the result is clamped: a float to 0…1, an integer to its signed range."
+        }
+        "neg" => "Whether the source's sign is flipped.",
+        "abs" => "Whether the source's sign is cleared.",
+        "not" => "Whether the source's bits are inverted.",
+        "unlock" => "Whether the store gives the lock of its word back.",
+        "target" => "The code address, in bytes; its fields hold it in words.",
+        "barrier" => "Which of the block's 16 barriers.",
+        "count of warps" => "How many warps complete the barrier.",
+        "event" => "The number of the performance event.",
+        "texture" => "The number of the texture.",
+        "sampler" => "The number of the sampler.",
+        "texel offset" => "What is added to a coordinate, in texels.",
+        "level of detail" => "How the level of detail is chosen.",
+        "source lane" => "The lane of the quad whose first source is taken.",
+        "operation of lane 0" => "What lane 0 of a quad does with the two values.",
+        "operation of lane 1" => "What lane 1 of a quad does with the two values.",
+        "operation of lane 2" => "What lane 2 of a quad does with the two values.",
+        "operation of lane 3" => "What lane 3 of a quad does with the two values.",
+        name if name.starts_with("destination components") => {
+            "Which components of the result are written, to consecutive registers."
+        }
+        name if name.starts_with("source registers") => {
+            "How many consecutive registers hold the coordinates."
+        }
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +732,66 @@ mod tests {
         assert_eq!(flow(&branch).len(), 2);
         let exit = decode([0xf000_0001, 0xe000_0781], Chip::G80, Stage::Compute).unwrap();
         assert_eq!(flow(&exit), ["exit: every active lane of the warp ends behind it"]);
+    }
+
+    /// Words of every row of the table, with the bits that it leaves open set at random.
+    fn some_words(mut visit: impl FnMut([u32; 2], Chip, Stage)) {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        for row in crate::table::TABLE.rows() {
+            for round in 0..200 {
+                let open = if round == 0 { 0 } else { random() };
+                let word = row.fixed | open & !row.mask;
+                let (chip, stage) = (Chip::ALL[round % 5], Stage::ALL[round / 5 % 4]);
+                visit([word as u32, (word >> 32) as u32], chip, stage);
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_has_a_meaning_in_sentences() {
+        let mut seen = 0;
+        some_words(|words, chip, stage| {
+            let Ok(inst) = decode(words, chip, stage) else { return };
+            seen += 1;
+            let text = meaning(&inst);
+            assert!(!text.is_empty());
+            for sentence in text {
+                assert!(sentence.ends_with('.') && sentence.len() > 5, "{sentence}");
+                assert!(!sentence.contains("unknown") && !sentence.contains("  "), "{sentence}");
+            }
+        });
+        assert!(seen > 10_000, "{seen}");
+    }
+
+    #[test]
+    fn every_field_has_a_sentence() {
+        let mut without = std::collections::BTreeSet::new();
+        some_words(|words, chip, stage| {
+            let described = crate::decode::describe(words, chip, stage).unwrap_or_default();
+            without.extend(described.iter().map(|field| field.name).filter(|name| field(name).is_empty()));
+        });
+        assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
+    fn a_meaning_names_the_operands() {
+        let of = |words| meaning(&decode(words, Chip::G80, Stage::Compute).unwrap());
+        assert_eq!(of([0x203f_8205, 0x0fff_ffff]), ["$r1 becomes $r1 + 0xffffffff, modulo 2^32."]);
+        assert_eq!(of([0x1100_f204, 0]), ["$r1 becomes the word at s[0x24], 32 bits."]);
+        assert_eq!(of([0xd00e_0409, 0x80c0_0780]), ["$r2 becomes the word at g14[$r2]."]);
+        assert_eq!(
+            of([0x3001_01fd, 0x6400_47c8]),
+            [
+                "The result becomes all ones where $r0 < $r1, else 0; both are unsigned 32-bit integers.",
+                "The flags of the result (Z, S, C, O) go to $c0. The result itself is dropped.",
+            ]
+        );
+        assert_eq!(of([0x1000_0003, 0x0000_0280])[1], "Lanes take part where $c0 satisfies `lg`.");
     }
 }

@@ -795,6 +795,33 @@ mod tests {
         assert!(flow.tokens().is_empty());
     }
 
+    // 13.3: an entry for which no lane waits is popped, even while lanes wait elsewhere.
+    #[test]
+    fn unwinding_drops_a_joinat_entry_for_which_no_lane_waits() {
+        let mut flow = warp(0b11);
+        flow.joinat(0x80, 0x08, &mut Silent).unwrap();
+        flow.bra(0x20, 0x10, Mask(0b10), &mut Silent).unwrap();
+        flow.joinat(0x30, 0x28, &mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x28, 0b10));
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x10, 0b01));
+        assert_eq!(kinds(&flow), [("JOINAT", 0x80, 0b11)]);
+        flow.exit(&mut Silent).unwrap();
+        assert!(kinds(&flow).is_empty());
+    }
+
+    #[test]
+    fn the_stack_shows_where_entries_continue_and_for_whom() {
+        let mut flow = warp(0b0111);
+        flow.joinat(0x40, 0x08, &mut Silent).unwrap();
+        flow.quadon(0x10, &mut Silent).unwrap();
+        let row = |row: StackRow| (row.kind, row.pc, row.mask, row.count);
+        let rows: Vec<_> = flow.stack().into_iter().map(row).collect();
+        let lanes = Some(Mask(0b0111));
+        // QUADON has lanes and no address.
+        assert_eq!(rows, [("QUADON", None, lanes, None), ("JOINAT", Some(0x40), lanes, None)]);
+    }
+
     // 9.5: the taken side runs first.
     #[test]
     fn the_taken_side_runs_first() {

@@ -2,17 +2,23 @@
 //!
 //! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
 //! * [`open()`]: a file's bytes to programs with their machine.
+//! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
+//!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
 //! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
+//! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod contents;
 pub mod debugger;
+pub mod edit;
+pub mod formats;
 pub mod kernels;
 pub mod launch;
 pub mod listing;
@@ -28,6 +34,7 @@ pub mod session;
 pub mod stats;
 pub mod tesla;
 pub mod trace;
+pub mod trapped;
 pub mod values;
 
 pub use listing::{Listing, Style};

@@ -9,6 +9,8 @@ pub struct Style {
     pub hex: bool,
     /// Indents and labels flow constructs.
     pub structure: bool,
+    /// Prints common forms of an operation by names of their own. (R500)
+    pub idioms: bool,
     /// Comments behind instructions: names of what they use, values of constants, built-ins. (Tesla)
     pub notes: bool,
 }
@@ -62,7 +64,10 @@ impl Listing {
                     label if label.ends_with(':') && !label.contains(' ') => {
                         line.label = Some(label.trim_end_matches(':').to_owned());
                     }
-                    code if code.starts_with('.') && !code.starts_with(".word") || mark.is_none() => {
+                    code if code.starts_with('.')
+                        && ![".word", ".slot"].iter().any(|words| code.starts_with(words))
+                        || mark.is_none() =>
+                    {
                         let notes = std::mem::take(&mut line.notes);
                         let text = code.to_owned();
                         lines.push(Line { text, notes, source_line: number, ..Line::default() });

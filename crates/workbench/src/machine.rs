@@ -9,6 +9,7 @@ use reconverge_isa::source::{Diagnostic, closest, lines};
 use reconverge_isa::{Isa, Program, Span};
 use thiserror::Error;
 
+use crate::edit::within;
 use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
 use crate::{r500, r700, tesla};
@@ -27,6 +28,12 @@ pub trait Machine: Sync + fmt::Debug {
     /// Whether it has a chip of this name. Case does not count.
     fn has_chip(&self, name: &str) -> bool {
         self.chips().iter().any(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// Whether two names mean one of its chips. Case does not count.
+    fn same_chip(&self, one: &str, other: &str) -> bool {
+        let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
+        self.chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
     }
 
     /// The lines before a program's listing in a file that the listing itself does not have: machine, chip, name.
@@ -90,6 +97,14 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
+    /// The text of one instruction as a program of its own, and the address at which it is there.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with places in the text.
+    fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+        alone(target, "", text)
+    }
+
     /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
     /// Such words survive the round trip all the same.
     ///
@@ -137,7 +152,7 @@ pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order: --endian says which they have";
 
 /// The program with the bytes of each word in the other order.
-fn swapped(program: &Program) -> Program {
+pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
@@ -255,8 +270,7 @@ pub fn isa_of_chip(chip: &str) -> Option<Isa> {
 
 /// Whether two names mean one chip of a machine. Case does not count.
 pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
-    let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
-    machine(isa).chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
+    machine(isa).same_chip(one, other)
 }
 
 /// The machine that an assembler source is for: its `.isa` or `.chip` line.
@@ -290,6 +304,8 @@ pub struct Assembled {
     pub image: Image,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// For each program the addresses of its instructions and their places in the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -300,7 +316,13 @@ impl Assembled {
             target,
             image: Image { format: "source", isa, chip, programs, ..Image::default() },
             warnings,
+            lines: Vec::new(),
         }
+    }
+
+    /// With the places of the instructions in the text.
+    pub(crate) fn with_lines(self, lines: Vec<Vec<(u32, usize)>>) -> Assembled {
+        Assembled { lines, ..self }
     }
 }
 
@@ -358,7 +380,7 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = machine(target.isa);
     target.clone().checked().map_err(|error| error.to_string())?;
-    for style in [Style::default(), Style { hex: true, structure: true, notes: true }] {
+    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
         let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
         let back = assemble(target, &text).map_err(|errors| {
             let error = &errors[0];
@@ -393,6 +415,34 @@ fn same_program<M: Machine + ?Sized>(machine: &M, program: &Program, back: &Prog
     match machine.keeps(program, back) {
         true => Ok(()),
         false => Err("what the container states comes back differently".to_owned()),
+    }
+}
+
+/// The last instruction of a program that `context` begins and `text`, one instruction, ends.
+///
+/// # Errors
+/// What is wrong with the text, with places in the text.
+pub(crate) fn alone(target: &Target, context: &str, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+    let machine = target.machine();
+    let assembled = machine.assemble(target, &format!("{context}{text}\n"));
+    let place = context.len()..context.len() + text.len();
+    let assembled = assembled.map_err(|errors| within(errors, place))?;
+    let whole = |message: String| vec![Diagnostic::error(Span::new(0, text.len()), message)];
+    let Some(program) = assembled.image.programs.into_iter().next() else {
+        return Err(whole("this is no instruction".to_owned()));
+    };
+    let listing = machine.disassemble(target, &program, Style::default());
+    let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
+    // Zeros fill what lies between a clause and the instruction that launches it.
+    let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
+    let of_text: Vec<u32> = behind
+        .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
+        .filter_map(|line| line.address)
+        .collect();
+    match of_text[..] {
+        [address] => Ok((program, address)),
+        [] => Err(whole("this is no instruction".to_owned())),
+        _ => Err(whole("these are several instructions: give one".to_owned())),
     }
 }
 
@@ -478,7 +528,7 @@ pub enum ExplainError {
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction starts at an address of a program.
-    #[error("no instruction starts at {}: {}", shown(.isa, .address), nearest(.isa, .near))]
+    #[error("no instruction starts at {}: {}", shown(*.isa, *.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
@@ -493,20 +543,20 @@ pub enum ExplainError {
 }
 
 /// An address as the machine's listings write it: Tesla's count bytes and are hexadecimal.
-fn shown(isa: &Isa, address: &u32) -> String {
+pub(crate) fn shown(isa: Isa, address: u32) -> String {
     match isa {
         Isa::Tesla => format!("{address:#x}"),
         Isa::R500 | Isa::R700 => address.to_string(),
     }
 }
 
-fn nearest(isa: &Isa, near: &[u32]) -> String {
+fn nearest(isa: Isa, near: &[u32]) -> String {
     match near {
         [] => "the program has no instruction".to_owned(),
-        [one] => format!("the nearest starts at {}", shown(isa, one)),
+        [one] => format!("the nearest starts at {}", shown(isa, *one)),
         _ => format!(
             "the nearest start at {}",
-            near.iter().map(|at| shown(isa, at)).collect::<Vec<_>>().join(" and ")
+            near.iter().map(|at| shown(isa, *at)).collect::<Vec<_>>().join(" and ")
         ),
     }
 }
@@ -540,6 +590,8 @@ mod tests {
         assert_eq!(isa_of_chip("rv770"), Some(Isa::R700));
         assert_eq!(isa_of_chip("sm_11"), Some(Isa::Tesla));
         assert_eq!(isa_of_chip("GF100"), None);
+        assert!(same_chip(Isa::Tesla, "a3", "0xA3") && same_chip(Isa::Tesla, "nva3", "GT215"));
+        assert!(!same_chip(Isa::Tesla, "a3", "50") && !same_chip(Isa::Tesla, "x", "x"));
         assert_eq!(["LATTE", "nva3"].map(isa_of_chip), [Some(Isa::R700), Some(Isa::Tesla)]);
         assert_eq!(isa_of_source("; x\n.chip R580\nOUT nop"), Some(Isa::R500));
         assert_eq!(isa_of_source(".isa tesla"), Some(Isa::Tesla));

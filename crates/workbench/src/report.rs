@@ -166,7 +166,7 @@ impl Report {
         }
         let trap = match trap {
             None => None,
-            Some(Error::Trap(message)) => Some(message),
+            Some(Error::Trap(trapped)) => Some(trapped.to_string()),
             Some(other) => return Err(other),
         };
         let counts = lines.iter().map(|line| {

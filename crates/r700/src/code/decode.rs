@@ -166,7 +166,7 @@ impl Reader<'_> {
     }
 
     /// Adds the group at `addr`, in a clause that ends before `end`, and gives the address of the next one.
-    fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
+    pub(super) fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
         loop {
@@ -319,7 +319,7 @@ impl Reader<'_> {
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
     }
 
-    fn fetch(&self, addr: u32) -> Read<Fetch> {
+    pub(super) fn fetch(&self, addr: u32) -> Read<Fetch> {
         let [word0, word1] = self.pair(addr)?;
         let [word2, _] = self.pair(addr + 1)?;
         let r700 = self.family() == Family::R700;

@@ -52,6 +52,81 @@ pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut D
     dis.program();
 }
 
+/// What stands at an address of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// A control-flow instruction.
+    ControlFlow,
+    /// An instruction of an ALU group.
+    Alu {
+        /// The control-flow instruction that launches its clause.
+        launch: usize,
+        /// The group: its first slot, its instructions, its pairs of literals.
+        group: (usize, usize, usize),
+        /// Why the clause is not cut into groups from here on; the slot stands alone then.
+        open: Option<&'static str>,
+    },
+    /// An instruction of a TEX or VTX clause.
+    Fetch,
+}
+
+/// What stands at address `addr` of a program, as its listing has it.
+pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option<Home> {
+    let mut out = Disassembly::default();
+    let options = Options { start, ..Options::default() };
+    let mut dis = Dis { words, family: chip.family, options, out: &mut out, group: 0, indent: 0 };
+    let (owners, _, bodies) = dis.layout();
+    if *owners.get(addr)? == Owner::Cf {
+        return Some(Home::ControlFlow);
+    }
+    let clauses = bodies.into_iter().filter_map(|launch| Some((launch, dis.clause(dis.pair(launch))?)));
+    let (launch, clause) =
+        clauses.into_iter().find(|(_, clause)| (clause.addr..clause.addr + clause.len).contains(&addr))?;
+    if !clause.alu {
+        return (addr - clause.addr).is_multiple_of(2).then_some(Home::Fetch);
+    }
+    let mut at = clause.addr;
+    loop {
+        let (len, pairs) = match dis.group_at(at, clause.addr + clause.len) {
+            Ok(group) => group,
+            Err(why) => return Some(Home::Alu { launch, group: (addr, 1, 0), open: Some(why) }),
+        };
+        if addr < at + len {
+            return Some(Home::Alu { launch, group: (at, len, pairs), open: None });
+        }
+        at += len + pairs;
+        if addr < at {
+            return None;
+        }
+    }
+}
+
+/// The text of one instruction without its address: of a control-flow instruction, of each slot of a group with its
+/// literals, or of a fetch.
+pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> {
+    let mut out = Disassembly::default();
+    let mut dis =
+        Dis { words, family: chip.family, options: Options::default(), out: &mut out, group: 0, indent: 0 };
+    match home {
+        Home::ControlFlow => dis.cf_text(dis.pair(0)),
+        Home::Alu { group: (_, len, pairs), .. } => {
+            let group: Vec<[u32; 2]> = (0..len).map(|slot| dis.pair(slot)).collect();
+            let mut literals = [0; 4];
+            for (literal, word) in literals.iter_mut().zip(&words[2 * len..2 * (len + pairs)]) {
+                *literal = *word;
+            }
+            dis.alu_group(0, &group, literals);
+        }
+        Home::Fetch => dis.fetch(std::array::from_fn(|index| words.get(index).copied().unwrap_or(0))),
+    }
+    let plain = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let numbered = words.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        words[usize::from(numbered)..].join(" ")
+    };
+    out.text.lines().map(plain).collect()
+}
+
 /// What a 64-bit word belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -157,7 +232,9 @@ impl Dis<'_> {
         owners
     }
 
-    fn program(&mut self) {
+    /// Which words are control flow or of a clause, the control-flow words, and those of them behind which their clause
+    /// is printed.
+    fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
         let mut bodies = Vec::new();
@@ -176,6 +253,11 @@ impl Dis<'_> {
                 None => self.out.notes.push((addr as u32, "the clause lies beyond the program".into())),
             }
         }
+        (owners, cf, bodies)
+    }
+
+    fn program(&mut self) {
+        let (owners, cf, bodies) = self.layout();
         for addr in cf {
             self.cf(addr);
             if bodies.binary_search(&addr).is_ok()
@@ -292,13 +374,7 @@ impl Dis<'_> {
         }
         self.number(addr as u32);
         self.push(" ");
-        if word1 >> 29 & 1 != 0 {
-            self.cf_alu(words);
-        } else if let Some(inst) = ExportInst::from_bits(word1 >> 23 & 0x7f, 7) {
-            self.export(inst, words);
-        } else {
-            self.cf_plain(words);
-        }
+        self.cf_text(words);
         self.end_line(addr, 2);
         let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm::ALU_PUSH_BEFORE as u32;
         let pops = if word1 >> 29 & 1 != 0 {
@@ -315,6 +391,16 @@ impl Dis<'_> {
             if push_before || inst.is_some_and(opens) {
                 self.indent += 1;
             }
+        }
+    }
+
+    fn cf_text(&mut self, words: [u32; 2]) {
+        if words[1] >> 29 & 1 != 0 {
+            self.cf_alu(words);
+        } else if let Some(inst) = ExportInst::from_bits(words[1] >> 23 & 0x7f, 7) {
+            self.export(inst, words);
+        } else {
+            self.cf_plain(words);
         }
     }
 
@@ -426,39 +512,26 @@ impl Dis<'_> {
         let end = clause.addr + clause.len;
         let mut at = clause.addr;
         while at < end {
-            let mut group = [[0; 2]; 5];
-            let mut len = 0;
-            let closed = loop {
-                if at + len == end || len == 5 {
-                    break false;
-                }
-                group[len] = self.pair(at + len);
-                len += 1;
-                if group[len - 1][0] >> 31 != 0 {
-                    break true;
+            let (len, pairs) = match self.group_at(at, end) {
+                Ok(group) => group,
+                Err(why) => {
+                    self.out.notes.push((at as u32, why.into()));
+                    self.push("      ; ");
+                    self.push(why);
+                    self.push("\n");
+                    for slot in at..end {
+                        let [word0, word1] = self.pair(slot);
+                        self.push("      .slot ");
+                        self.hex(word0);
+                        self.push(", ");
+                        self.hex(word1);
+                        self.end_line(slot, 2);
+                    }
+                    return;
                 }
             };
-            let pairs = literal_pairs(&group[..len]);
-            if !closed || at + len + pairs > end {
-                let why = if len == 5 {
-                    "a group of more than five instructions"
-                } else {
-                    "the clause ends inside a group"
-                };
-                self.out.notes.push((at as u32, why.into()));
-                self.push("      ; ");
-                self.push(why);
-                self.push("\n");
-                for slot in at..end {
-                    let [word0, word1] = self.pair(slot);
-                    self.push("      .slot ");
-                    self.hex(word0);
-                    self.push(", ");
-                    self.hex(word1);
-                    self.end_line(slot, 2);
-                }
-                return;
-            }
+            let group: [[u32; 2]; 5] =
+                std::array::from_fn(|slot| if slot < len { self.pair(at + slot) } else { [0; 2] });
             let mut literals = [0; 4];
             for pair in 0..pairs {
                 let words = self.pair(at + len + pair);
@@ -467,6 +540,27 @@ impl Dis<'_> {
             self.alu_group(at, &group[..len], literals);
             at += len + pairs;
         }
+    }
+
+    /// The instructions and the pairs of literals of the group at `at`, in a clause that ends before `end`.
+    fn group_at(&self, at: usize, end: usize) -> Result<(usize, usize), &'static str> {
+        let mut group = [[0; 2]; 5];
+        let mut len = 0;
+        loop {
+            if len == 5 {
+                return Err("a group of more than five instructions");
+            }
+            if at + len == end {
+                return Err("the clause ends inside a group");
+            }
+            group[len] = self.pair(at + len);
+            len += 1;
+            if group[len - 1][0] >> 31 != 0 {
+                break;
+            }
+        }
+        let pairs = literal_pairs(&group[..len]);
+        if at + len + pairs > end { Err("the clause ends inside a group") } else { Ok((len, pairs)) }
     }
 
     fn alu_group(&mut self, addr: usize, group: &[[u32; 2]], literals: [u32; 4]) {

@@ -10,6 +10,7 @@ mod dis;
 
 pub use asm::{Assembled, assemble, assemble_all, name_text};
 pub use dis::{Disassembly, Options, disassemble, disassemble_into};
+pub(crate) use dis::{Home, home, instruction};
 
 use std::sync::LazyLock;
 

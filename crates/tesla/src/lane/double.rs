@@ -156,3 +156,30 @@ pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64)
     let held = compare.holds(x < y, x == y, x > y);
     ((held as u32).wrapping_neg(), Flags::truth(held))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_prefer_numbers_to_nans_and_order_zeros() {
+        let (one, two, other_nan) = (1f64.to_bits(), 2f64.to_bits(), NAN | 5);
+        let (plus, minus) = (0f64.to_bits(), (-0f64).to_bits());
+        let cases = [
+            // a, b, smaller, larger
+            (one, two, one, two),
+            (two, one, one, two),
+            (NAN, two, two, two),
+            (one, NAN, one, one),
+            (NAN, other_nan, other_nan, other_nan),
+            (plus, minus, minus, plus),
+            (minus, plus, minus, plus),
+            ((-2f64).to_bits(), one, (-2f64).to_bits(), one),
+        ];
+        let none = Modifiers::NONE;
+        for (a, b, smaller, larger) in cases {
+            assert_eq!(min(none, none, a, b).0, smaller, "min {a:#x} {b:#x}");
+            assert_eq!(max(none, none, a, b).0, larger, "max {a:#x} {b:#x}");
+        }
+    }
+}

@@ -208,3 +208,29 @@ fn plain(width: Width, result: u32) -> (u32, Flags) {
     let result = result & width.mask();
     (result, Flags::of(result == 0, result & width.top() != 0, false, false))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logic_is_bit_by_bit_and_inverts_where_asked() {
+        let (a, b) = (0xf0f0_1234, 0xff00_4321);
+        let of = |op, width, not_a, not_b| logic(op, width, not_a, not_b, a, b).0;
+        for (op, whole) in [
+            (Logic::And, 0xf000_0220),
+            (Logic::Or, 0xfff0_5335),
+            (Logic::Xor, 0x0ff0_5115),
+            (Logic::Mov2, 0xff00_4321),
+        ] {
+            assert_eq!(of(op, Width::B32, false, false), whole, "{op:?}");
+            assert_eq!(of(op, Width::B16, false, false), whole & 0xffff, "{op:?}");
+        }
+        assert_eq!(of(Logic::And, Width::B32, true, false), 0x0f00_4101);
+        assert_eq!(of(Logic::And, Width::B32, false, true), 0x00f0_1014);
+        assert_eq!(of(Logic::Xor, Width::B32, true, true), 0x0ff0_5115);
+        assert_eq!(of(Logic::Mov2, Width::B32, false, true), 0x00ff_bcde);
+        assert_eq!(logic(Logic::Xor, Width::B32, false, false, a, a).1, Flags::Z);
+        assert_eq!(logic(Logic::Or, Width::B32, false, false, a, b).1, Flags::S);
+    }
+}

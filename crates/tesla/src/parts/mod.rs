@@ -41,8 +41,8 @@ macro_rules! case {
 
 const R: Style = Style::Register("$r", "");
 const RH: Style = Style::Half("$r");
-const RD: Style = Style::Register("$r", "d");
-const RQ: Style = Style::Register("$r", "q");
+const RD: Style = Style::Aligned("$r", "d", 2);
+const RQ: Style = Style::Aligned("$r", "q", 4);
 const A: Style = Style::Register("$a", "");
 const CC: Style = Style::Register("$c", "");
 

@@ -110,8 +110,11 @@ pub(crate) const SREG: P = word(&Words {
 /// A number as source.
 macro_rules! immediate {
     ($slot:literal, $field:expr) => {
+        immediate!($slot, $field, "immediate")
+    };
+    ($slot:literal, $field:expr, $name:literal) => {
         number(&Number {
-            name: "immediate",
+            name: $name,
             field: $field,
             style: Style::Hex,
             set: |draft, n| draft.inst.src[$slot] = Operand::Imm(n),
@@ -123,5 +126,5 @@ pub(crate) const IMM: P = immediate!(1, at(16, 6).and(34, 26));
 /// The only source of mov.
 pub(crate) const IMM_1: P = immediate!(0, at(16, 6).and(34, 26));
 pub(crate) const OFFS: P = immediate!(1, at(9, 16));
-pub(super) const SHCNT: P = immediate!(1, at(16, 7));
-pub(crate) const HSHCNT: P = immediate!(1, at(16, 4));
+pub(super) const SHCNT: P = immediate!(1, at(16, 7), "shift count");
+pub(crate) const HSHCNT: P = immediate!(1, at(16, 4), "shift count");

@@ -25,6 +25,8 @@ pub struct Assembled {
     pub modules: Vec<Module>,
     /// A program for each `.kernel`; one without a name when there is none.
     pub programs: Vec<Program>,
+    /// For each program the instructions by address and their places in the text, in the order of the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -77,16 +79,18 @@ pub(super) const PARAMETERS: u32 = 0x10;
 /// Everything that is wrong with the text, in its order.
 pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler {
+        source,
         chip,
         stage,
         chip_name: None,
         own_chip: chip,
-        reader: LineReader::new(&TABLE, here(chip, stage)),
+        reader: reader(chip, stage),
         modules: Vec::new(),
         in_module: false,
         opened: false,
         data: None,
         programs: vec![Program::default()],
+        lines: vec![Vec::new()],
         labels: HashMap::default(),
         uses: Vec::new(),
         errors: Vec::new(),
@@ -97,9 +101,11 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     assembler.errors.sort_by_key(|error| error.span.start);
     if assembler.errors.is_empty() {
-        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, .. } = assembler;
+        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } =
+            assembler;
         if !modules.is_empty() && !opened && programs[0].words.is_empty() {
             programs.clear();
+            lines.clear();
         }
         let first = programs.first().and_then(|program| program.stage).and_then(Stage::of);
         let chip_name = match modules.split_first() {
@@ -108,7 +114,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
             None => chip_name,
         };
         let chip = chip_name.as_deref().and_then(Chip::from_name).unwrap_or(own_chip);
-        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs })
+        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs, lines })
     } else {
         Err(assembler.errors)
     }
@@ -135,6 +141,7 @@ enum Data {
 }
 
 struct Assembler<'a> {
+    source: &'a str,
     chip: Chip,
     stage: Stage,
     /// The chip in the text's words, and as it is, outside modules.
@@ -148,6 +155,8 @@ struct Assembler<'a> {
     opened: bool,
     data: Option<Data>,
     programs: Vec<Program>,
+    /// For each program the addresses of its instructions and their places in the text.
+    lines: Vec<Vec<(u32, usize)>>,
     /// Labels of the current program, by name: address and position in the text.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
@@ -192,7 +201,9 @@ impl<'a> Assembler<'a> {
         let address = self.address();
         if let Some((_, first)) = self.labels.insert(name, (address, span)) {
             self.labels.insert(name, (address, first));
-            self.errors.push(Diagnostic::error(span, format!("the label `{name}` is defined twice")));
+            let (line, _) = first.line_column(self.source);
+            let message = format!("the label `{name}` is defined twice");
+            self.errors.push(Diagnostic::error(span, message).help(format!("the first is in line {line}")));
         }
     }
 
@@ -203,6 +214,9 @@ impl<'a> Assembler<'a> {
         }
         match self.reader.read::<Prefix>(line) {
             Err(mut error) => {
+                if let Some(help) = self.elsewhere(line) {
+                    error.help = Some(help);
+                }
                 error.span = moved(error.span, offset);
                 self.errors.push(*error);
             }
@@ -214,7 +228,10 @@ impl<'a> Assembler<'a> {
                         "make the `short` instruction before it long, or put another `short` one beside it";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
-                let index = self.program().words.len();
+                let (index, address) = (self.program().words.len(), self.address());
+                if let Some(lines) = self.lines.last_mut() {
+                    lines.push((address, offset));
+                }
                 if let Some(label) = read.label {
                     self.uses.push(Use { label, span: moved(label.span, offset), index });
                 }
@@ -227,6 +244,32 @@ impl<'a> Assembler<'a> {
         }
     }
 
+    /// Where a line that does not fit here would: on other chips, in other program types, or in a form that an immediate
+    /// operand excludes.
+    #[cold]
+    fn elsewhere(&mut self, line: &str) -> Option<String> {
+        let reads =
+            |line: &str, chip, stage| LineReader::new(&TABLE, here(chip, stage)).read::<Prefix>(line).is_ok();
+        let chips: Vec<&str> =
+            Chip::ALL.into_iter().filter(|chip| reads(line, *chip, self.stage)).map(Chip::name).collect();
+        if !chips.is_empty() {
+            let (own, list) = (self.chip, chips.join(", "));
+            return Some(format!("{own} does not have this form; {list} do: choose one with `.chip`"));
+        }
+        let stages: Vec<&str> =
+            Stage::ALL.into_iter().filter(|stage| reads(line, self.chip, *stage)).map(Stage::name).collect();
+        if !stages.is_empty() {
+            let (own, list) = (self.stage, stages.join(", "));
+            return Some(format!("{own} programs do not have this form; {list} programs do"));
+        }
+        let plain = without_long_parts(line)?;
+        reads(&plain, self.chip, self.stage).then(|| {
+            "a form with an immediate writes no flags and has no predicate, exit or join: move the number to a register \
+             first"
+                .to_owned()
+        })
+    }
+
     /// Fills in the labels of the current program.
     fn finish_program(&mut self) {
         self.program().stage = Some(self.stage.any());
@@ -234,7 +277,12 @@ impl<'a> Assembler<'a> {
         for Use { label, span, index } in uses {
             let Some(&(address, _)) = self.labels.get(label.name) else {
                 let message = format!("there is no label `{}` in this program", label.name);
-                let help = suggest(label.name, self.labels.keys().copied());
+                let help = match self.labels.is_empty() {
+                    true => {
+                        format!("the program has no labels: put `{}:` in front of an instruction", label.name)
+                    }
+                    false => suggest(label.name, self.labels.keys().copied()),
+                };
                 self.errors.push(Diagnostic::error(span, message).help(help));
                 continue;
             };
@@ -308,7 +356,7 @@ impl<'a> Assembler<'a> {
                 self.modules.push(Module { name, chip: self.chip_name.clone(), ..Module::default() });
                 (self.in_module, self.data) = (true, None);
                 self.chip = self.own_chip;
-                self.reader = LineReader::new(&TABLE, here(self.chip, self.stage));
+                self.reader = reader(self.chip, self.stage);
             }
             ".abi" | ".pointers" => {
                 if let (Some(value), Some(module)) = (self.number(&mut cursor), self.modules.last_mut()) {
@@ -420,7 +468,7 @@ impl<'a> Assembler<'a> {
                 if set(self, value) && begun {
                     self.error(span, format!("the {what} must be told before the first instruction"));
                 }
-                self.reader = LineReader::new(&TABLE, here(self.chip, self.stage));
+                self.reader = reader(self.chip, self.stage);
             }
         }
     }
@@ -442,6 +490,7 @@ impl<'a> Assembler<'a> {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();
             self.programs.push(Program::default());
+            self.lines.push(Vec::new());
         }
         (self.in_module, self.opened, self.data) = (false, true, None);
         let module = self.modules.len().saturating_sub(1);
@@ -605,6 +654,37 @@ impl<'a> Assembler<'a> {
             }
         }
     }
+}
+
+/// Only vertex and geometry programs have o[].
+fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
+    let hidden: &[&str] = match stage {
+        Stage::Vertex | Stage::Geometry => &[],
+        Stage::Fragment | Stage::Compute => &["o["],
+    };
+    LineReader::new(&TABLE, here(chip, stage)).hiding(hidden)
+}
+
+/// A line without predicate, exit, join and flags output: what a form with an immediate cannot have. `None` if it has
+/// none of them.
+fn without_long_parts(line: &str) -> Option<String> {
+    let mut rest = line.trim_start();
+    let mut plain = String::new();
+    loop {
+        rest = rest.trim_start();
+        if let Some((_, behind)) = rest.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
+            rest = behind;
+        } else if let Some(behind) = ["exit ", "join "].iter().find_map(|word| rest.strip_prefix(word)) {
+            rest = behind;
+        } else {
+            break;
+        }
+    }
+    for word in rest.split_whitespace().filter(|word| !word.starts_with("$c")) {
+        plain.push_str(word);
+        plain.push(' ');
+    }
+    (plain.trim() != line.trim()).then_some(plain)
 }
 
 fn moved(span: Span, by: usize) -> Span {

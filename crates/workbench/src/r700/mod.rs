@@ -9,14 +9,15 @@ use reconverge_isa::program::{ConstantBlock, Image};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
-use reconverge_r700::code::{Code, CodeOptions};
-use reconverge_r700::explain::Place;
+use reconverge_r700::code::{CfOp, Code, CodeOptions};
+use reconverge_r700::explain::{self, Reading};
 use reconverge_r700::text;
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, OTHER_ORDER, Target,
+    TargetError, alone, line_at, swapped,
 };
 
 pub use launch::Launch;
@@ -78,7 +79,7 @@ impl Machine for R700 {
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let (mut programs, mut chip_name) = (Vec::new(), None);
+        let (mut programs, mut chip_name, mut lines) = (Vec::new(), None, Vec::new());
         for assembled in text::assemble_all(source, chip(target))? {
             let mut program = Program { name: assembled.name, ..Program::from_words(assembled.words) };
             for (name, values) in &assembled.state {
@@ -87,13 +88,14 @@ impl Machine for R700 {
             }
             chip_name = assembled.chip_name.or_else(|| Some(assembled.chip.name.to_owned()));
             programs.push(program);
+            lines.push(assembled.lines);
         }
         let stage = match &programs[..] {
             [only] => only.stage,
             _ => None,
         };
         let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()) };
-        Ok(Assembled::of(target, programs, Vec::new()))
+        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -104,47 +106,87 @@ impl Machine for R700 {
         kept(back) == kept(program)
     }
 
-    /// Two words are a control-flow instruction (an ALU instruction looks alike and is shown behind it), four a fetch.
+    /// Two words are a control-flow instruction or one of an ALU clause, four a fetch, 2n an ALU group with its
+    /// literals: every reading that is legal.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
-        let chip = chip(target);
-        let places: &[(&str, Place)] = match words.len() {
-            2 => &[("control flow: ", Place::ControlFlow), ("ALU clause: ", Place::Alu)],
-            4 => &[("", Place::Fetch)],
-            found => {
-                let wanted = "2 words (control flow, ALU) or 4 (fetch)";
-                return Err(ExplainError::Count { isa: target.isa, wanted, found });
-            }
+        let readings = explain::readings(words, chip(target));
+        let several = readings.len() > 1;
+        let all = readings.into_iter().map(|reading| explanation(reading, several)).reduce(join);
+        let wanted = "2 words (control flow, ALU), 4 (fetch) or those of an ALU group with its literals";
+        all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
+    }
+
+    /// The program knows whether the words are control flow, a slot of an ALU group, or a fetch.
+    fn explain_at(
+        &self,
+        target: &Target,
+        program: &Program,
+        address: u32,
+    ) -> Result<Explanation, ExplainError> {
+        let Some(reading) = explain::at(&program.words, program.base, chip(target), address) else {
+            let listing = self.disassemble(target, program, Style::default())?;
+            let lines = listing.lines(&program.words);
+            line_at(&lines, target.isa, address)?;
+            let why = format!("the words at {address} are data that no instruction reaches");
+            return Err(ExplainError::NoInstruction(why));
         };
-        let mut fields = Vec::new();
-        for (what, place) in places {
-            fields.extend(reconverge_r700::explain::explain(words, *place, chip).into_iter().map(|field| {
-                ExplainedField {
-                    word: format!("{what}{}", field.format),
-                    index: field.word,
-                    name: field.field.to_ascii_uppercase(),
-                    hi: field.hi,
-                    lo: field.lo,
-                    value: u64::from(field.value),
-                    text: field.text,
-                    doc: String::new(),
-                }
-            }));
+        let mut explained = explanation(reading, false);
+        let here = self.lint(target, program)?.into_iter().filter(|finding| finding.pc == address);
+        explained.findings.extend(here.map(|finding| format!("{}: {}", finding.rule, finding.message)));
+        Ok(explained)
+    }
+
+    /// An operation of an ALU group and a fetch are placed in a clause of their own. What is wrong is said of the reading
+    /// that understands most of the text.
+    fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
+        const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
+        let mut furthest: Option<Vec<Diagnostic>> = None;
+        for context in CONTEXTS {
+            let errors = match alone(target, context, text) {
+                Ok(found) => return Ok(found),
+                Err(errors) => errors,
+            };
+            let reach = |errors: &Vec<Diagnostic>| errors.first().map(|error| error.span.start);
+            if furthest.as_ref().is_none_or(|most| reach(&errors) >= reach(most)) {
+                furthest = Some(errors);
+            }
         }
-        Ok(Explanation {
-            words: words.to_vec(),
-            text: words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" "),
-            fields,
-            meaning: Vec::new(),
-            flow: Vec::new(),
-            findings: Vec::new(),
-            source: "R700-Family Instruction Set Architecture, chapter 8 (microcode formats)".to_owned(),
-        })
+        Err(furthest.unwrap_or_default())
     }
 
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
         let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
         let finding = |(pc, fault)| Finding { rule: "malformed", pc, message: format!("at {pc}: {fault}") };
         Ok(code.faults().map(finding).collect())
+    }
+
+    /// The families share most numbers, so that words of one are read as the other's without a sign but their faults.
+    fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
+        let code =
+            |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
+        // Arbitrary words often have a reading; one that exports something and leaves nothing unread is a program.
+        let sound = |chip: Chip, program: &Program| {
+            let code = code(chip, program);
+            let plain = |addr: u32| {
+                let words = program.words.get(2 * addr as usize..2 * addr as usize + 2);
+                let clean = |reading: Reading| {
+                    reading.title == "control flow" && reading.findings.is_empty() && !reading.unread
+                };
+                words.is_some_and(|words| explain::readings(words, chip).into_iter().any(clean))
+            };
+            let acts =
+                code.instructions().any(|(_, cf)| matches!(cf.op, CfOp::Export(..) | CfOp::Memory(..)));
+            acts && code.faults().next().is_none() && code.instructions().all(|(addr, _)| plain(addr))
+        };
+        let own = chip(target);
+        code(own, program).faults().next()?;
+        let r600 = Chip::named("r600").filter(|r600| target.chip.is_none() && sound(*r600, program));
+        match r600 {
+            Some(r600) => {
+                Some(format!("the words are those of the R600 family: --chip {} reads them", r600.name))
+            }
+            None => sound(own, &swapped(program)).then(|| OTHER_ORDER.to_owned()),
+        }
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
@@ -184,6 +226,42 @@ impl Machine for R700 {
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
         Ok(Arc::new(table.try_into::<Launch>()?))
     }
+}
+
+/// A reading as front ends know it; `titled` when it is one of several of the same words.
+fn explanation(reading: Reading, titled: bool) -> Explanation {
+    let title = if titled { format!("{}: ", reading.title) } else { String::new() };
+    let lines = |lines: Vec<String>| lines.into_iter().map(|line| title.clone() + &line).collect::<Vec<_>>();
+    let field = |field: explain::Explained| ExplainedField {
+        word: title.clone() + field.format,
+        index: field.word,
+        name: field.field.to_ascii_uppercase(),
+        hi: field.hi,
+        lo: field.lo,
+        value: u64::from(field.value),
+        text: field.text,
+        doc: field.doc.to_owned(),
+    };
+    Explanation {
+        words: reading.words,
+        text: lines(reading.text).join("\n"),
+        fields: reading.fields.into_iter().map(field).collect(),
+        meaning: lines(reading.meaning),
+        flow: lines(reading.flow),
+        findings: lines(reading.findings),
+        source: title.clone() + reading.source,
+    }
+}
+
+/// Two readings of the same words.
+fn join(mut first: Explanation, second: Explanation) -> Explanation {
+    first.text += &format!("\n{}", second.text);
+    first.source += &format!("\n{}", second.source);
+    first.fields.extend(second.fields);
+    first.meaning.extend(second.meaning);
+    first.flow.extend(second.flow);
+    first.findings.extend(second.findings);
+    first
 }
 
 /// Takes a directive of a source into its program.

@@ -135,6 +135,10 @@ impl Machine for Tesla {
         Chip::from_name(name).is_some()
     }
 
+    fn same_chip(&self, one: &str, other: &str) -> bool {
+        Chip::from_name(one).is_some_and(|chip| Chip::from_name(other) == Some(chip))
+    }
+
     fn heading(&self, target: &Target, _: &Program) -> String {
         format!(".isa {}\n", target.isa)
     }
@@ -167,7 +171,7 @@ impl Machine for Tesla {
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
         let target = Target { stage: Some(assembled.stage.any()), ..Target::new(target.isa, chip) };
-        let mut back = Assembled::of(target, assembled.programs, Vec::new());
+        let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
         back.image.modules = assembled.modules;
         Ok(back)
     }
@@ -245,7 +249,7 @@ impl Machine for Tesla {
                     lo: lo % 32,
                     value: joined >> lo & (u64::MAX >> (63 - (hi - lo))),
                     text: described.text.clone(),
-                    doc: String::new(),
+                    doc: reconverge_tesla::explain::field(described.name).to_owned(),
                 })
                 .collect::<Vec<_>>()
         });
@@ -257,7 +261,7 @@ impl Machine for Tesla {
             words: words.to_vec(),
             text: printed.trim().to_owned(),
             fields,
-            meaning: Vec::new(),
+            meaning: reconverge_tesla::explain::meaning(&inst),
             flow: reconverge_tesla::explain::flow(&inst).into_iter().map(str::to_owned).collect(),
             findings: Vec::new(),
             source: format!("docs/tesla.md, section {}; row {}", row.source, row.id),

@@ -1,0 +1,141 @@
+//! `reconverge list`
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use reconverge_workbench::contents::{Contents, ProgramContents, contents};
+
+use crate::files::open_program;
+use crate::messages::counted;
+use crate::{Answer, TargetArgs};
+
+/// List the programs of a file with what they need
+#[derive(clap::Args)]
+#[command(after_help = crate::files_help())]
+pub(crate) struct List {
+    /// The file; `-` for standard input
+    file: PathBuf,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(crate) fn run(args: &List) -> Result<Answer> {
+    let opened = open_program(&args.file, &args.target)?;
+    let contents = contents(&opened)?;
+    match args.json {
+        true => say!("{}", serde_json::to_string(&contents)?),
+        false => print(&contents),
+    }
+    Ok(Answer::Yes)
+}
+
+/// A column: its heading and what a program has there.
+type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
+
+const COLUMNS: [Column; 13] = [
+    ("program", |program| Some(program.demangled.clone().or(program.name.clone()).unwrap_or("-".to_owned()))),
+    ("machine", |program| Some(program.isa.to_owned())),
+    ("chip", |program| program.chip.clone()),
+    ("stage", |program| program.stage.map(str::to_owned)),
+    ("words", |program| Some(program.words.to_string())),
+    ("instructions", |program| Some(program.instructions.to_string())),
+    ("registers", |program| number(program.registers)),
+    ("shared", |program| number(program.shared)),
+    ("local", |program| number(program.local)),
+    ("stack", |program| number(program.stack)),
+    ("barriers", |program| number(program.barriers)),
+    ("parameters", |program| match (&program.parameters[..], program.parameter_bytes) {
+        ([], None) => None,
+        ([], Some(bytes)) => Some(format!("{bytes} B")),
+        (list, _) => {
+            Some(format!("{} ({} B)", list.len(), list.iter().map(|param| param.bytes).sum::<u32>()))
+        }
+    }),
+    ("module", |program| program.module.map(|module| module.to_string())),
+];
+
+fn number(value: Option<u32>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn print(contents: &Contents) {
+    let programs = &contents.programs;
+    say!("{}: {}", contents.format, counted(programs.len() as u64, "program"));
+    // Columns of which no program says anything are left out; so is the module where there is only one.
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|(_, of)| programs.iter().any(|program| of(program).is_some()))
+        .filter(|(name, _)| *name != "module" || contents.modules.len() > 1)
+        .collect();
+    let mut table = table(columns.iter().map(|(name, _)| *name));
+    for program in programs {
+        table.add_row(columns.iter().map(|(_, of)| of(program).unwrap_or("-".to_owned())));
+    }
+    for (column, (name, _)) in table.column_iter_mut().zip(&columns) {
+        if !["program", "machine", "chip", "stage", "parameters"].contains(name) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    say!("{}", trimmed(&table));
+    for program in programs {
+        let title = program.demangled.as_ref().or(program.name.as_ref()).map_or("", |name| name);
+        if let (Some(_), Some(name)) = (&program.demangled, &program.name) {
+            say!("{title}: named {name}");
+        }
+        if !program.parameters.is_empty() {
+            let one = |param: &reconverge_workbench::contents::Parameter| {
+                let name = param.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+                format!("{name}{:#x} ({} B)", param.offset, param.bytes)
+            };
+            let list: Vec<String> = program.parameters.iter().map(one).collect();
+            say!("{title}: parameters {}", list.join(", "));
+        }
+        for data in &program.constants {
+            say!("{title}: constants in bank {} from {:#x}, {} B", data.bank, data.offset, data.bytes);
+        }
+        if !program.state.is_empty() {
+            say!("{title}: {}", counted(program.state.len() as u64, "state register"));
+        }
+        for sampler in &program.samplers {
+            say!("{title}: texture {} in unit {}", sampler.name, sampler.unit);
+        }
+    }
+    for (index, module) in contents.modules.iter().enumerate() {
+        let title = match (&module.name, contents.modules.len()) {
+            (_, 1) => "module".to_owned(),
+            (Some(name), _) => format!("module {index} ({name})"),
+            (None, _) => format!("module {index}"),
+        };
+        for data in &module.constants {
+            say!("{title}: constants in bank {} from {:#x}, {} B", data.bank, data.offset, data.bytes);
+        }
+        for variable in &module.variables {
+            say!("{title}: {} variable {}, {} B", variable.space, variable.name, variable.bytes);
+        }
+        for sampler in &module.samplers {
+            say!("{title}: texture {} in unit {}", sampler.name, sampler.unit);
+        }
+    }
+}
+
+/// A table without lines, as wide as it needs to be: what reads it may be a program too.
+pub(crate) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table
+}
+
+/// The lines of a table without the spaces behind them.
+pub(crate) fn trimmed(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,64 @@
+//! `reconverge patch`
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail};
+use reconverge_container::Hints;
+use reconverge_isa::source::parse_number;
+use reconverge_workbench::edit::{self, EditError};
+use reconverge_workbench::launch::choose_program;
+use reconverge_workbench::open::is_source;
+
+use crate::messages::SourceErrors;
+use crate::{Answer, TargetArgs, files};
+
+/// Change one instruction of a file and keep every other byte
+///
+/// TEXT is what `dis` shows at the address: an instruction, of an ALU group one operation, of a clause one fetch; jumps
+/// go to addresses. It must be as long as the instruction that is there.
+#[derive(clap::Args)]
+pub(crate) struct Patch {
+    /// The file; `-` for standard input
+    file: PathBuf,
+    /// The program, where the file has several
+    #[arg(long)]
+    kernel: Option<String>,
+    /// The address that `dis --hex` shows: bytes (tesla), 64-bit words (r700), slots (r500)
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    at: u32,
+    /// The new instruction
+    text: String,
+    /// Where the changed file goes; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// An address, decimal or `0x…`.
+pub(crate) fn address(text: &str) -> Result<u32, String> {
+    let number = parse_number(text).and_then(|number| u32::try_from(number).ok());
+    number.ok_or_else(|| "an address is a number such as 56 or 0x38".to_owned())
+}
+
+pub(crate) fn run(args: &Patch) -> Result<Answer> {
+    let name = args.file.display().to_string();
+    if is_source(&name) {
+        bail!("{name}: a source is changed by editing it: patch is for files of machine code");
+    }
+    let bytes = files::read(&args.file)?;
+    let opened = files::opened(&args.file, &bytes, &args.target)?;
+    let program = choose_program(&opened.image, args.kernel.as_deref()).with_context(|| name.clone())?;
+    let change =
+        edit::replace(&opened.target, program, args.at, &args.text).map_err(|error| match error {
+            EditError::Text(errors) => anyhow!(SourceErrors::new("TEXT", &args.text, &errors)),
+            error => anyhow!(error).context(name.clone()),
+        })?;
+    let index =
+        opened.image.programs.iter().position(|other| std::ptr::eq(other, program)).unwrap_or_default();
+    let hints = Hints { isa: Some(opened.target.isa), chip: opened.target.chip.clone(), ..Hints::default() };
+    let patched = reconverge_container::patch(&bytes, &hints, index, change.first, &change.words)
+        .with_context(|| name.clone())?;
+    files::write(&args.output, &patched)?;
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,69 @@
+//! The commands of README and of docs/ are run, and what they print is what the documents show.
+//!
+//! Blocks marked `console` are transcripts. `TRYCMD=overwrite cargo test -p reconverge --test documents` writes what is
+//! printed now into the documents: review the difference.
+
+use std::path::{Path, PathBuf};
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// README and the pages of docs/.
+fn documents() -> Vec<PathBuf> {
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let mut all: Vec<PathBuf> = std::iter::once(root().join("README.md")).chain(pages).collect();
+    all.sort();
+    all
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// The commands see the samples and the corpus where the repository has them, and write beside them.
+#[test]
+fn every_transcript_is_what_is_printed() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
+    let _ = std::fs::remove_dir_all(&folder);
+    for part in ["corpus", "docs/samples"] {
+        copy(&root().join(part), &folder.join(part));
+    }
+    std::env::set_current_dir(&folder).unwrap();
+    let cases = trycmd::TestCases::new();
+    cases.register_bin("reconverge", Path::new(env!("CARGO_BIN_EXE_reconverge")));
+    for document in documents() {
+        cases.case(document);
+    }
+    cases.run();
+}
+
+/// A command in a block of another kind would not be run.
+#[test]
+fn every_command_of_a_document_is_in_a_transcript() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let mut kind = None;
+        for (line, content) in text.lines().enumerate() {
+            if let Some(mark) = content.trim_start().strip_prefix("```") {
+                kind = match kind {
+                    None => Some(mark.trim()),
+                    Some(_) => None,
+                };
+            } else if kind.is_some_and(|kind| kind != "console") {
+                let command = content.trim_start().trim_start_matches("$ ");
+                let place = format!("{}:{}", document.display(), line + 1);
+                assert!(!command.starts_with("reconverge "), "{place}: `{command}` is in no console block");
+            }
+        }
+    }
+}

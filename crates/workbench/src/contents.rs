@@ -1,0 +1,258 @@
+//! What a file holds, as data: its programs with what they need, and what they share.
+
+use reconverge_isa::program::{Place, Program};
+use serde::Serialize;
+
+use crate::listing::Style;
+use crate::machine::{Machine, Target, TargetError};
+use crate::open::Opened;
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// The container format.
+    pub format: &'static str,
+    /// The programs, in the file's order.
+    pub programs: Vec<ProgramContents>,
+    /// What programs share.
+    pub modules: Vec<ModuleContents>,
+    /// What was passed over in the file.
+    pub notes: Vec<String>,
+}
+
+/// A program and what its container says about it; what it does not say is absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProgramContents {
+    /// Its name.
+    pub name: Option<String>,
+    /// The name as its source has it, where the name is mangled.
+    pub demangled: Option<String>,
+    /// The machine.
+    pub isa: &'static str,
+    /// The chip, in the container's own word.
+    pub chip: Option<String>,
+    /// The step of the pipeline.
+    pub stage: Option<&'static str>,
+    /// Number of its module.
+    pub module: Option<usize>,
+    /// 32-bit words of code.
+    pub words: usize,
+    /// Instructions of the listing.
+    pub instructions: usize,
+    /// Address of the first instruction, in the machine's own unit.
+    pub base: u32,
+    /// Registers a lane.
+    pub registers: Option<u32>,
+    /// Bytes of shared memory a block.
+    pub shared: Option<u32>,
+    /// Bytes of local memory a lane.
+    pub local: Option<u32>,
+    /// Entries of the stack.
+    pub stack: Option<u32>,
+    /// Barriers.
+    pub barriers: Option<u32>,
+    /// Parameters, by offset.
+    pub parameters: Vec<Parameter>,
+    /// Bytes of all parameters.
+    pub parameter_bytes: Option<u32>,
+    /// Constants that come with the program alone.
+    pub constants: Vec<Data>,
+    /// State registers.
+    pub state: Vec<State>,
+    /// Textures.
+    pub samplers: Vec<Unit>,
+}
+
+/// What programs of one compilation share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModuleContents {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its chip.
+    pub chip: Option<String>,
+    /// Constants that all programs see.
+    pub constants: Vec<Data>,
+    /// Textures that all programs see.
+    pub samplers: Vec<Unit>,
+    /// Variables outside the programs.
+    pub variables: Vec<Named>,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: Option<String>,
+    /// First byte.
+    pub offset: u32,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// Contents of a constant bank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Data {
+    /// The bank.
+    pub bank: u32,
+    /// First byte.
+    pub offset: u32,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+/// A state register.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct State {
+    /// Its name in the manual.
+    pub register: String,
+    /// Its value.
+    pub value: u32,
+}
+
+/// A texture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unit {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub unit: u32,
+}
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u32,
+    /// `constant` or `global`.
+    pub space: &'static str,
+}
+
+/// What a file holds.
+///
+/// # Errors
+/// A program type that the machine does not have.
+pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
+    let Opened { target, image, .. } = opened;
+    let machine = target.machine();
+    let programs = image.programs.iter().map(|program| {
+        let module = image.module_of(program);
+        let chip = module.and_then(|module| module.chip.clone()).or_else(|| image.chip.clone());
+        of_program(machine, target, program, chip, module.map(|_| program.module))
+    });
+    let modules = image.modules.iter().map(|module| ModuleContents {
+        name: module.name.clone(),
+        chip: module.chip.clone(),
+        constants: data(&module.constants),
+        samplers: units(&module.samplers),
+        variables: module
+            .variables
+            .iter()
+            .map(|variable| Named {
+                name: variable.name.clone(),
+                bytes: variable.bytes,
+                space: match variable.place {
+                    Place::Constant { .. } => "constant",
+                    Place::Global { .. } => "global",
+                },
+            })
+            .collect(),
+    });
+    Ok(Contents {
+        format: image.format,
+        programs: programs.collect::<Result<_, _>>()?,
+        modules: modules.collect(),
+        notes: image.notes.clone(),
+    })
+}
+
+fn of_program(
+    machine: &dyn Machine,
+    target: &Target,
+    program: &Program,
+    chip: Option<String>,
+    module: Option<usize>,
+) -> Result<ProgramContents, TargetError> {
+    let lines = machine.disassemble(target, program, Style::default())?.lines(&program.words);
+    let is_instruction = |line: &&crate::listing::Line| line.address.is_some() && !line.text.starts_with('.');
+    let parameter = |param: &reconverge_isa::program::Param| Parameter {
+        name: param.name.clone(),
+        offset: param.offset,
+        bytes: param.bytes,
+    };
+    let resources = &program.resources;
+    Ok(ProgramContents {
+        name: program.name.clone(),
+        demangled: program.name.as_deref().and_then(demangled),
+        isa: target.isa.name(),
+        chip: chip.or_else(|| target.chip.clone()),
+        stage: program.stage.or(target.stage).map(|stage| stage.name()),
+        module,
+        words: program.words.len(),
+        instructions: lines.iter().filter(is_instruction).count(),
+        base: program.base,
+        registers: resources.registers,
+        shared: resources.shared_bytes,
+        local: resources.local_bytes,
+        stack: resources.stack,
+        barriers: resources.barriers,
+        parameters: program.params.iter().map(parameter).collect(),
+        parameter_bytes: resources.param_bytes,
+        constants: data(&program.constants),
+        state: program
+            .state
+            .iter()
+            .map(|(register, value)| State { register: register.clone(), value: *value })
+            .collect(),
+        samplers: units(&program.samplers),
+    })
+}
+
+fn data(blocks: &[reconverge_isa::program::ConstantBlock]) -> Vec<Data> {
+    let of = |block: &reconverge_isa::program::ConstantBlock| Data {
+        bank: block.bank,
+        offset: block.offset,
+        bytes: block.bytes.len(),
+    };
+    blocks.iter().map(of).collect()
+}
+
+fn units(samplers: &[reconverge_isa::program::Sampler]) -> Vec<Unit> {
+    samplers.iter().map(|sampler| Unit { name: sampler.name.clone(), unit: sampler.unit }).collect()
+}
+
+/// The name as its source has it; `None` where it is not mangled.
+pub fn demangled(name: &str) -> Option<String> {
+    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok())?;
+    symbol?.demangle().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::{Known, open};
+
+    #[test]
+    fn a_file_lists_its_programs_with_what_they_need() {
+        let source = ".isa tesla\n.chip sm_11\n.kernel _Z3addPfi\n.reg 4\n.shared 28\n.local 8\n.param 0x0 4\n.param 0x4 4\n\
+                      .const 1 0x0 0x3f000000\nshort mov b32 $r0 b32 s[0x10]\nnop\nexit nop\n";
+        let source = source.replace("short mov b32 $r0 b32 s[0x10]\n", "mov b32 $r0 b32 s[0x10]\n");
+        let opened = open(source.as_bytes(), true, &Known::default()).unwrap();
+        let contents = contents(&opened).unwrap();
+        let [program] = &contents.programs[..] else { panic!("{contents:?}") };
+        assert_eq!(program.demangled.as_deref(), Some("add(float*, int)"));
+        assert_eq!((program.isa, program.stage), ("tesla", Some("compute")));
+        assert_eq!((program.registers, program.shared, program.local), (Some(4), Some(28), Some(8)));
+        assert_eq!(program.parameters.iter().map(|param| param.offset).collect::<Vec<_>>(), [0, 4]);
+        assert_eq!(program.instructions, 3);
+        assert_eq!(program.words, opened.image.programs[0].words.len());
+    }
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        assert_eq!(demangled("add"), None);
+        assert_eq!(demangled("_Zwrong"), None);
+        assert_eq!(demangled("_Z5scalePff"), Some("scale(float*, float)".to_owned()));
+    }
+}

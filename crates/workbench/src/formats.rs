@@ -1,0 +1,267 @@
+//! Programs as files: every format that a machine's programs can be written in, and what each would lose.
+//!
+//! What a format holds is not listed anywhere: the file is read back and compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_container::{Error, Written, bin, hex};
+use reconverge_isa::{Image, Isa};
+use thiserror::Error;
+
+use crate::listing::Style;
+use crate::machine::{Target, machine};
+use crate::open::{Known, open};
+
+/// The formats in which a machine's programs can be written.
+pub fn formats(isa: Isa) -> Vec<&'static str> {
+    [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
+}
+
+/// Words as text, the machine and the chip in a comment before them.
+pub const HEX: &str = "hex";
+/// The words alone, one a line, as collections have them.
+pub const HEX32: &str = "hex32";
+/// Words as bytes.
+pub const BIN: &str = "bin";
+
+/// The format that the ending of a file's name stands for; hex where it stands for none.
+///
+/// # Errors
+/// The ending is a format of another machine.
+pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
+    // `elf` is a part of cubin-elf32, `gsh` all of gsh.
+    let is = |format: &&str| ending.len() > 2 && format.split('-').any(|part| part.starts_with(ending));
+    let of = |isa| formats(isa).into_iter().find(is);
+    match of(isa) {
+        Some(format) => Ok(format),
+        None if Isa::ALL.into_iter().any(|other| of(other).is_some()) => Err(unknown(ending, isa)),
+        None => Ok(HEX),
+    }
+}
+
+/// Why programs are not written.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum WriteError {
+    /// The machine has no such format.
+    #[error("format {format} is not for {isa}, which has {}", .has.join(", "))]
+    Unknown {
+        /// The format asked for.
+        format: String,
+        /// The machine.
+        isa: Isa,
+        /// Its formats.
+        has: Vec<&'static str>,
+    },
+    /// What the container objects to.
+    #[error(transparent)]
+    Container(#[from] Error),
+    /// The format holds one program.
+    #[error("{format} holds one program and this is {programs}; {}", remedy(.fits))]
+    Several {
+        /// The format.
+        format: String,
+        /// How many there are.
+        programs: usize,
+        /// Formats that hold them all.
+        fits: Vec<&'static str>,
+    },
+    /// The format has no place for something that decides what the program computes.
+    #[error("{format} has no place for {}; {}, and --drop-state leaves it out", few(.lines), remedy(.fits))]
+    Lost {
+        /// The format.
+        format: String,
+        /// The lines of the text that would not come back.
+        lines: Vec<String>,
+        /// Formats that hold them.
+        fits: Vec<&'static str>,
+    },
+}
+
+fn unknown(format: &str, isa: Isa) -> WriteError {
+    WriteError::Unknown { format: format.to_owned(), isa, has: formats(isa) }
+}
+
+fn remedy(fits: &[&str]) -> String {
+    match fits {
+        [] => "no format does".to_owned(),
+        [one] => format!("--format {one} does"),
+        [first, more @ ..] => format!("--format {first} does (or {})", more.join(", ")),
+    }
+}
+
+/// The first of some lines, and how many there are besides.
+fn few(lines: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let shown: Vec<String> = lines.iter().take(SHOWN).map(|line| format!("`{line}`")).collect();
+    let more = lines.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// The bytes of a file of this format. State that the format cannot hold is refused unless `drop_state`; names and
+/// declarations that do not change what a program computes become a note.
+///
+/// # Errors
+/// See [`WriteError`].
+pub fn write(
+    target: &Target,
+    image: &Image,
+    format: &str,
+    drop_state: bool,
+) -> Result<Written<Vec<u8>>, WriteError> {
+    let (mut written, kept) = attempt(target, image, format)?;
+    if kept.same && kept.lines.is_empty() {
+        return Ok(written);
+    }
+    if !kept.same && !drop_state {
+        let holds =
+            |other: &&str| *other != format && attempt(target, image, other).is_ok_and(|(_, kept)| kept.same);
+        let fits = formats(target.isa).into_iter().filter(|other| holds(&other)).collect();
+        return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
+    }
+    // The containers say themselves what they leave out.
+    if written.notes.is_empty() || !kept.same {
+        written.notes.push(format!("{format} has no place for {}", few(&kept.lines)));
+    }
+    Ok(written)
+}
+
+/// What comes back from a written file.
+struct Kept {
+    /// Whether the programs compute the same.
+    same: bool,
+    /// Lines of the text that do not come back.
+    lines: Vec<String>,
+}
+
+fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<u8>>, Kept), WriteError> {
+    let plain = |content| Ok(Written { content, notes: Vec::new() });
+    let one = || match &image.programs[..] {
+        [program] => Ok(program),
+        programs => {
+            let holds = |other: &&str| attempt(target, image, other).is_ok();
+            let fits =
+                machine(target.isa).containers().iter().copied().filter(|other| holds(other)).collect();
+            Err(WriteError::Several { format: format.to_owned(), programs: programs.len(), fits })
+        }
+    };
+    let written = match format {
+        HEX => plain((header(target) + &hex::write(&one()?.words)).into_bytes()),
+        HEX32 => plain(hex::write(&one()?.words).into_bytes()),
+        BIN => plain(bin::write(&one()?.words)),
+        _ => match machine(target.isa).write(target, image, format) {
+            Some(written) => Ok(written?),
+            None => Err(unknown(format, target.isa)),
+        },
+    }?;
+    let kept = compare(target, image, &written.content);
+    Ok((written, kept))
+}
+
+/// What hexadecimal words do not say, in a comment that [`hex::load`] reads.
+fn header(target: &Target) -> String {
+    let chip = target.chip.as_ref().map(|chip| format!(", chip {chip}")).unwrap_or_default();
+    let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();
+    format!("# isa {}{chip}{stage}\n", target.isa)
+}
+
+fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
+    let known =
+        Known { isa: Some(target.isa), chip: target.chip.clone(), stage: target.stage, ..Known::default() };
+    let back = open(file, false, &known).map(|opened| opened.image).unwrap_or_default();
+    let machine = machine(target.isa);
+    let text = |image| machine.image_text(target, image, Style::default()).unwrap_or_default();
+    let after: BTreeSet<String> = directives(&text(&back)).collect();
+    let lines = directives(&text(image)).filter(|line| !after.contains(line)).collect();
+    Kept { same: computes(image) == computes(&back), lines }
+}
+
+/// The directives of a text.
+fn directives(text: &str) -> impl Iterator<Item = String> {
+    let code = |line: &str| line.split(';').next().unwrap_or_default().trim().to_owned();
+    text.lines().map(code).filter(|line| line.starts_with('.'))
+}
+
+/// The bytes of constants, by bank and offset.
+type Constants = BTreeMap<(u32, u32), u8>;
+
+/// What decides the result of each program: words, their address, state, constants, variables of the module.
+fn computes(image: &Image) -> Vec<(Vec<u32>, u32, Vec<(String, u32)>, Constants, BTreeSet<&str>)> {
+    let of = |program| {
+        let bytes = image.constants_of(program).flat_map(|block| {
+            let place = move |(index, byte): (usize, &u8)| ((block.bank, block.offset + index as u32), *byte);
+            block.bytes.iter().enumerate().map(place)
+        });
+        let variables = image.module_of(program).map(|module| &module.variables[..]).unwrap_or_default();
+        let mut state = program.state.clone();
+        state.sort();
+        let variables = variables.iter().map(|variable| &variable.name[..]).collect();
+        (program.words.clone(), program.base, state, bytes.collect(), variables)
+    };
+    image.programs.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::assemble;
+
+    fn image(isa: Isa, source: &str) -> (Target, Image) {
+        let assembled = assemble(&Target::new(isa, None), source).unwrap();
+        (assembled.target, assembled.image)
+    }
+
+    #[test]
+    fn a_format_that_cannot_hold_the_state_refuses_and_names_one_that_does() {
+        let (target, image) =
+            image(Isa::R500, ".int 2 3 0 1\n.const 3 1.0 2.0 3.0 4.0\n.bool 7 true\nOUT nop\n");
+        for format in [HEX, BIN] {
+            let refused = write(&target, &image, format, false).unwrap_err();
+            let WriteError::Lost { lines, fits, .. } = &refused else { panic!("{refused}") };
+            assert_eq!(
+                lines[..],
+                [".int 2 3 0 1", ".state US_FC_BOOL_CONST 0x80", ".const 3 1.0 2.0 3.0 4.0"]
+            );
+            assert_eq!(fits[..], ["elf"], "{refused}");
+            let written = write(&target, &image, format, true).unwrap();
+            assert!(written.notes[0].contains("`.int 2 3 0 1`"), "{:?}", written.notes);
+        }
+        assert_eq!(write(&target, &image, "elf", false).unwrap().notes, [""; 0]);
+    }
+
+    #[test]
+    fn what_a_hex_file_is_for_comes_back_from_its_first_line() {
+        for (isa, source) in [
+            (Isa::R500, ".chip R580\nOUT nop\n"),
+            (Isa::R700, ".chip rv710\nNOP: END_OF_PROGRAM\n"),
+            (Isa::Tesla, ".chip GT200\n.type fragment\nexit nop\n"),
+        ] {
+            let (target, image) = image(isa, source);
+            let written = write(&target, &image, HEX, false).unwrap();
+            let opened = open(&written.content, false, &Known::default()).unwrap();
+            assert_eq!(opened.target.isa, isa);
+            assert_eq!(opened.target.chip, target.chip, "{isa}");
+            let stage = opened.image.programs[0].stage.or(opened.target.stage);
+            assert_eq!(stage, target.stage, "{isa}");
+        }
+    }
+
+    #[test]
+    fn several_programs_need_a_format_that_holds_them() {
+        let (target, image) = image(Isa::Tesla, ".kernel a\nexit nop\n.kernel b\nexit nop\n");
+        let refused = write(&target, &image, HEX, false).unwrap_err().to_string();
+        assert!(refused.starts_with("hex holds one program and this is 2; --format cubin does"), "{refused}");
+        assert_eq!(
+            write(&target, &image, "gsh", false).unwrap_err().to_string().split(", ").next(),
+            Some("format gsh is not for tesla")
+        );
+    }
+
+    #[test]
+    fn the_ending_of_a_name_chooses_the_format() {
+        assert_eq!(by_ending(Isa::R500, "elf"), Ok("elf"));
+        assert_eq!(by_ending(Isa::Tesla, "cubin"), Ok("cubin"));
+        assert_eq!(by_ending(Isa::R500, "txt"), Ok(HEX));
+        assert!(by_ending(Isa::R500, "cubin").is_err());
+    }
+}
