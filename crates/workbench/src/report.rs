@@ -134,6 +134,11 @@ pub struct Subject<'a> {
 }
 
 impl Report {
+    /// The trap that ended the run.
+    pub fn trap(&self) -> Option<&str> {
+        self.trap.as_deref()
+    }
+
     /// Runs a launch and records it. A trap ends the record and is part of it.
     ///
     /// # Errors
