@@ -25,20 +25,24 @@ mod bench;
 mod beside;
 mod builtin;
 mod check;
+mod debug;
 mod dis;
 mod explain;
 mod files;
+mod launch;
 mod limit;
 mod list;
 mod man;
 mod messages;
 mod patch;
 mod run;
+mod stats;
+mod trace;
 
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_container::Endian;
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -74,6 +78,12 @@ enum Command {
     Explain(explain::Explain),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
+    /// Record which lanes ran when, and what happened to the flow between
+    Trace(Box<trace::Trace>),
+    /// Count what a launch executes, by instruction, and what divergence costs
+    Stats(Box<stats::Stats>),
+    /// Step a launch forward and backward, and ask why each lane runs or does not
+    Debug(Box<debug::Debug>),
     /// Run test cases and compare; without a path, the built-in corpus
     Check(check::Check),
     /// Run the two divergent kernels and time them
@@ -91,11 +101,14 @@ impl Command {
             Command::List(args) => args.json,
             Command::Explain(args) => args.json,
             Command::Run(args) => args.json,
+            Command::Stats(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
             Command::Dis(_)
             | Command::Asm(_)
             | Command::Patch(_)
+            | Command::Trace(_)
+            | Command::Debug(_)
             | Command::Completions(_)
             | Command::Man(_) => false,
         }
@@ -203,6 +216,11 @@ enum Answer {
     No,
 }
 
+/// What was given to the command.
+fn chosen(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, matches)| matches)
+}
+
 fn main() -> ExitCode {
     let parsed = Cli::command().try_get_matches().and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
@@ -237,7 +255,10 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),
+        Command::Run(args) => run::run(&args, chosen(&matches)),
+        Command::Trace(args) => trace::run(&args, chosen(&matches)),
+        Command::Stats(args) => stats::run(&args, chosen(&matches)),
+        Command::Debug(args) => debug::run(&args, chosen(&matches)),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => man::completions(&args),

@@ -4,9 +4,9 @@ use anyhow::{Result, anyhow};
 use clap::{ArgMatches, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use reconverge_workbench::listing::Style;
+use reconverge_workbench::request::Error;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
-use reconverge_workbench::Error;
 use serde_json::json;
 
 use crate::launch::LaunchArgs;
@@ -88,9 +88,16 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
         }
     } else {
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
+        table.load_style(presets::NOTHING);
         table.set_header([
-            "address", "executed", "lanes", "of all", "diverged", "cost of the sides", "reconverges after", "instruction",
+            "address",
+            "executed",
+            "lanes",
+            "of all",
+            "diverged",
+            "cost of the sides",
+            "reconverges after",
+            "instruction",
         ]);
         for (pc, counts) in profile.instructions() {
             let share = 100.0 * counts.lanes as f64 / (counts.executed as f64 * width as f64);
@@ -101,7 +108,9 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
             let distance = match (counts.diverged, counts.reconverged) {
                 (0, _) => String::new(),
                 (_, 0) => "never".to_owned(),
-                (_, times) => format!("{:.1}, at most {}", counts.distance as f64 / times as f64, counts.farthest),
+                (_, times) => {
+                    format!("{:.1}, at most {}", counts.distance as f64 / times as f64, counts.farthest)
+                }
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
             table.add_row([
@@ -118,9 +127,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
         for column in table.column_iter_mut().take(5) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        for line in table.to_string().lines() {
-            say!("{}", line.trim_end());
-        }
+        say!("{}", table.trim_fmt());
         say!(
             "\n{}, {}, {}; SIMD efficiency {:.1} %",
             messages::counted(totals.instructions, "group instruction"),
@@ -129,7 +136,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
             100.0 * totals.simd_efficiency
         );
         let declared = declared.map(|entries| format!(", {entries} declared")).unwrap_or_default();
-        say!("stack: {} at most{declared}", messages::counted(totals.stack_high_water, "entry"));
+        say!("stack: entries at most: {}{declared}", totals.stack_high_water);
     }
     match trap {
         None => Ok(Answer::Yes),

@@ -13,9 +13,9 @@ use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
     Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
 };
-use reconverge_workbench::Error;
 use reconverge_workbench::listing::Style;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
+use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Recorded, Sink};
 
 use crate::launch::{LaunchArgs, Ready};
@@ -81,9 +81,8 @@ fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
 
 impl Trace {
     fn filter(&self) -> Filter {
-        let lanes = |range: &RangeInclusive<u32>| {
-            Mask::from_fn(64, |lane| range.contains(&u32::from(lane.0)))
-        };
+        let lanes =
+            |range: &RangeInclusive<u32>| Mask::from_fn(64, |lane| range.contains(&u32::from(lane.0)));
         let wanted = |names: &Vec<String>| {
             EVENTS.into_iter().filter(|event| names.iter().any(|name| name == event)).collect()
         };
@@ -149,10 +148,14 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     if args.html.is_some() {
         bail!("{}: --html needs the launch: a trace has no registers and no stack", place());
     }
-    let mut reader = Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
+    let mut reader =
+        Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
     show(args, &mut reader, args.output.as_deref()).with_context(place)?;
     if let Some(bound) = reader.end().and_then(|end| end.bound_at) {
-        messages::note(&format!("{}: records are missing from step {bound} on: the file reached its bound", place()));
+        messages::note(&format!(
+            "{}: records are missing from step {bound} on: the file reached its bound",
+            place()
+        ));
     }
     if let Some(problem) = reader.problem() {
         bail!("{}: {problem}; what is before that was read", place());
@@ -194,7 +197,8 @@ impl<W: Write> Sink for Recorder<W> {
 fn record<W: Write + Send + 'static>(args: &Trace, ready: &Ready, out: W) -> Result<(W, Option<String>)> {
     let (target, program) = (&ready.opened.target, ready.program());
     let machine = target.machine();
-    let stepping = ready.session.start(&ready.options).map_err(|error| anyhow!("{}: {error}", ready.title))?;
+    let stepping =
+        ready.session.start(&ready.options).map_err(|error| anyhow!("{}: {error}", ready.title))?;
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
     let mut lines: Vec<Line> = listing
         .lines(&program.words)
@@ -266,7 +270,9 @@ fn show<R: Read + Seek>(args: &Trace, reader: &mut Reader<R>, output: Option<&Pa
         let mut out = BufWriter::new(File::create(file).with_context(place)?);
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("json") => export::chrome(reader, &filter, &mut out).with_context(place)?,
-            Some("pftrace" | "perfetto-trace") => export::perfetto(reader, &filter, &mut out).with_context(place)?,
+            Some("pftrace" | "perfetto-trace") => {
+                export::perfetto(reader, &filter, &mut out).with_context(place)?
+            }
             _ => bail!("{}: the name must end in .rtrace, .json or .pftrace", place()),
         }
         out.flush().with_context(place)?;

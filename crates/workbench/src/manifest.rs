@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reconverge_isa::{Image, Isa};
+use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Options, Statistics};
 use serde::Deserialize;
 
@@ -13,6 +13,7 @@ use crate::launch::{Common, LaunchFile, choose_program};
 use crate::machine::Target;
 use crate::request::Error;
 use crate::result::{RunResult, bit_difference, difference};
+use crate::session::Session;
 use crate::tesla::launch::{BufferValues, ConstantValues, Launch, ParamValue};
 use crate::trapped::look;
 use crate::values::Files;
@@ -162,6 +163,24 @@ impl Manifest {
         }
         self.compare(&buffers, &mut result, files)?;
         Ok(result)
+    }
+
+    /// The launch, ready, with its program.
+    ///
+    /// # Errors
+    /// A manifest of several launches, which go on in the memory that the one before left; the others are the manifest's.
+    pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
+        let [entry] = &self.launches[..] else {
+            let count = self.launches.len();
+            return Err(Error::Machine(format!("a manifest of {count} launches can only be run as a whole")));
+        };
+        let program = match &entry.kernel {
+            None => image.programs.first(),
+            Some(kernel) => Some(choose_program(image, Some(kernel))?),
+        };
+        let program = program.ok_or_else(|| Error::Machine("the file has no program".to_owned()))?;
+        let session = self.launch(entry, &self.memory(files)?)?.prepare(image, program, files)?;
+        Ok((session, program.clone()))
     }
 
     /// The first contents of memory.

@@ -10,9 +10,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use crossterm::event;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::{Debugger, command};
-use reedline::{
-    DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Reedline, Signal,
-};
+use reedline::{DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Reedline, Signal};
 use serde_json::Value;
 
 use crate::launch::LaunchArgs;

@@ -179,7 +179,10 @@ impl Screen {
             .collect();
         frame.render_widget(Paragraph::new(shown).block(titled("answers")), answers);
         let bottom = match &self.typed {
-            Some(typed) => vec![Line::raw(format!(": {typed}_")), Line::raw("Enter carries out, Tab completes, Esc leaves")],
+            Some(typed) => vec![
+                Line::raw(format!(": {typed}_")),
+                Line::raw("Enter carries out, Tab completes, Esc leaves"),
+            ],
             None => {
                 let keys = KEYS.iter().map(|(key, line)| format!("{key} {line}")).collect::<Vec<_>>();
                 vec![Line::raw(keys.join("  ")), Line::raw("← → step  ↑ ↓ lane  : command  ? help  q quit")]
@@ -263,8 +266,7 @@ mod tests {
             let opened = kernel.open().unwrap();
             let session = kernel.prepare(1 << 14).unwrap();
             let program = &opened.image.programs[0];
-            let mut debugger =
-                Debugger::new(&session, &opened.target, program, &Options::default()).unwrap();
+            let mut debugger = Debugger::new(&session, &opened.target, program, &Options::default()).unwrap();
             let mut screen = Screen::default();
             press(&mut screen, &mut debugger, "dc");
             let text = drawn(&screen, &debugger);
