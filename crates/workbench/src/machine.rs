@@ -27,6 +27,12 @@ pub trait Machine: Sync + fmt::Debug {
         self.chips().iter().any(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
+    /// Whether two names mean one of its chips. Case does not count.
+    fn same_chip(&self, one: &str, other: &str) -> bool {
+        let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
+        self.chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
+    }
+
     /// The lines before a program's listing in a file that the listing itself does not have: machine, chip, name.
     fn heading(&self, target: &Target, program: &Program) -> String;
 
@@ -143,7 +149,7 @@ pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order: --endian says which they have";
 
 /// The program with the bytes of each word in the other order.
-fn swapped(program: &Program) -> Program {
+pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
@@ -261,8 +267,7 @@ pub fn isa_of_chip(chip: &str) -> Option<Isa> {
 
 /// Whether two names mean one chip of a machine. Case does not count.
 pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
-    let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
-    machine(isa).chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
+    machine(isa).same_chip(one, other)
 }
 
 /// The machine that an assembler source is for: its `.isa` or `.chip` line.
@@ -574,6 +579,8 @@ mod tests {
         assert_eq!(isa_of_chip("rv770"), Some(Isa::R700));
         assert_eq!(isa_of_chip("sm_11"), Some(Isa::Tesla));
         assert_eq!(isa_of_chip("GF100"), None);
+        assert!(same_chip(Isa::Tesla, "a3", "0xA3") && same_chip(Isa::Tesla, "nva3", "GT215"));
+        assert!(!same_chip(Isa::Tesla, "a3", "50") && !same_chip(Isa::Tesla, "x", "x"));
         assert_eq!(["LATTE", "nva3"].map(isa_of_chip), [Some(Isa::R700), Some(Isa::Tesla)]);
         assert_eq!(isa_of_source("; x\n.chip R580\nOUT nop"), Some(Isa::R500));
         assert_eq!(isa_of_source(".isa tesla"), Some(Isa::Tesla));

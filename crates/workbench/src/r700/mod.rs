@@ -9,15 +9,15 @@ use reconverge_isa::program::{ConstantBlock, Image};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
-use reconverge_r700::code::{Code, CodeOptions};
+use reconverge_r700::code::{CfOp, Code, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
 use reconverge_r700::text;
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
-    alone, line_at,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, OTHER_ORDER, Target,
+    TargetError, alone, line_at, swapped,
 };
 
 pub use launch::Launch;
@@ -153,6 +153,35 @@ impl Machine for R700 {
         let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
         let finding = |(pc, fault)| Finding { rule: "malformed", pc, message: format!("at {pc}: {fault}") };
         Ok(code.faults().map(finding).collect())
+    }
+
+    /// The families share most numbers, so that words of one are read as the other's without a sign but their faults.
+    fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
+        let code =
+            |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
+        // Arbitrary words often have a reading; one that exports something and leaves nothing unread is a program.
+        let sound = |chip: Chip, program: &Program| {
+            let code = code(chip, program);
+            let plain = |addr: u32| {
+                let words = program.words.get(2 * addr as usize..2 * addr as usize + 2);
+                let clean = |reading: Reading| {
+                    reading.title == "control flow" && reading.findings.is_empty() && !reading.unread
+                };
+                words.is_some_and(|words| explain::readings(words, chip).into_iter().any(clean))
+            };
+            let acts =
+                code.instructions().any(|(_, cf)| matches!(cf.op, CfOp::Export(..) | CfOp::Memory(..)));
+            acts && code.faults().next().is_none() && code.instructions().all(|(addr, _)| plain(addr))
+        };
+        let own = chip(target);
+        code(own, program).faults().next()?;
+        let r600 = Chip::named("r600").filter(|r600| target.chip.is_none() && sound(*r600, program));
+        match r600 {
+            Some(r600) => {
+                Some(format!("the words are those of the R600 family: --chip {} reads them", r600.name))
+            }
+            None => sound(own, &swapped(program)).then(|| OTHER_ORDER.to_owned()),
+        }
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {

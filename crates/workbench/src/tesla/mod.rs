@@ -131,6 +131,10 @@ impl Machine for Tesla {
         Chip::from_name(name).is_some()
     }
 
+    fn same_chip(&self, one: &str, other: &str) -> bool {
+        Chip::from_name(one).is_some_and(|chip| Chip::from_name(other) == Some(chip))
+    }
+
     fn heading(&self, target: &Target, _: &Program) -> String {
         format!(".isa {}\n", target.isa)
     }
