@@ -85,8 +85,8 @@ fn print(explained: &Explanation) {
         }
         let bits =
             if field.hi == field.lo { field.hi.to_string() } else { format!("{}:{}", field.hi, field.lo) };
-        let gap = if field.doc.is_empty() { "" } else { "  " };
-        say!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
+        let line = format!("  {bits:>5}  {:<18} {:<16}  {}", field.name, field.text, field.doc);
+        say!("{}", line.trim_end());
     }
     let parts = [
         ("meaning", &explained.meaning),
