@@ -27,13 +27,16 @@ pub(crate) struct Dis {
     /// Indent and label the flow constructs
     #[arg(long)]
     structure: bool,
+    /// Print common forms of an operation by names of their own, such as MOV and ADD (r500)
+    #[arg(long)]
+    idioms: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = open_program_or_case(&args.file, args.case.as_deref(), &args.target)?;
-    let style = Style { hex: args.hex, structure: args.structure, notes: true };
+    let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
     let mut image = opened.image;
     if let Some(kernel) = &args.kernel {
         let program =

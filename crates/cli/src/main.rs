@@ -22,11 +22,13 @@ macro_rules! tell {
 
 mod asm;
 mod bench;
+mod beside;
 mod builtin;
 mod check;
 mod dis;
 mod explain;
 mod files;
+mod limit;
 mod list;
 mod man;
 mod messages;
