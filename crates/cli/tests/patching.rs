@@ -41,7 +41,8 @@ fn patched(file: &Path, out: &Path, replacements: &[(&str, &str)]) -> Option<(St
         let Some((from, to)) = changed else { continue };
         let new = text.replacen(from, to, 1);
         let at = address.to_string();
-        let mut arguments = vec!["patch", file.to_str().unwrap(), "--at", &at, &new, "-o", out.to_str().unwrap(), "-q"];
+        let mut arguments =
+            vec!["patch", file.to_str().unwrap(), "--at", &at, &new, "-o", out.to_str().unwrap(), "-q"];
         if let Some(name) = &before.image.programs[program].name {
             arguments.extend(["--kernel", name]);
         }
@@ -86,7 +87,9 @@ fn one_instruction_of_real_cubins_is_patched_and_they_run() {
     manifests.sort();
     for path in manifests.iter().filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
         let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        let Some(binary) = manifest["binary"].as_str().filter(|binary| binary.ends_with(".cubin")) else { continue };
+        let Some(binary) = manifest["binary"].as_str().filter(|binary| binary.ends_with(".cubin")) else {
+            continue;
+        };
         let file = binaries.join(binary);
         if done.contains(&file) {
             continue;
@@ -105,7 +108,8 @@ fn one_instruction_of_real_cubins_is_patched_and_they_run() {
         // The result is another one (status 1) or does not depend on the instruction (0); it is neither damaged nor refused.
         manifest["binary"] = "patched.cubin".into();
         std::fs::write(here.join("runs/run.json"), manifest.to_string()).unwrap();
-        let (status, said) = reconverge(&["run", here.join("runs/run.json").to_str().unwrap(), "-q", "--json"]);
+        let (status, said) =
+            reconverge(&["run", here.join("runs/run.json").to_str().unwrap(), "-q", "--json"]);
         assert!(matches!(status, Some(0 | 1)) && !said.contains("trap"), "{}: {said}", file.display());
         done.push(file);
     }
@@ -117,8 +121,14 @@ fn one_instruction_of_wii_u_files_is_patched_and_they_run() {
     let Some(binaries) = shared("binaries") else { return };
     let here = folder("patched-gsh");
     for (name, replacements) in [
-        ("latte-wut/pos_col_shader.gsh", [("02 EXPORT_DONE: PARAM[0], R1.xyzw", "02 EXPORT_DONE: PARAM[0], R1.zyxw")]),
-        ("latte-sdl/wiiutextureshaderdata.gsh", [("z: MOV             R0.z, 0.z", "z: MOV             R0.z, 1.0")]),
+        (
+            "latte-wut/pos_col_shader.gsh",
+            [("02 EXPORT_DONE: PARAM[0], R1.xyzw", "02 EXPORT_DONE: PARAM[0], R1.zyxw")],
+        ),
+        (
+            "latte-sdl/wiiutextureshaderdata.gsh",
+            [("z: MOV             R0.z, 0.z", "z: MOV             R0.z, 1.0")],
+        ),
     ] {
         let (file, out) = (binaries.join("r700").join(name), here.join("patched.gsh"));
         let texts = patched(&file, &out, &replacements).unwrap();
@@ -129,7 +139,10 @@ fn one_instruction_of_wii_u_files_is_patched_and_they_run() {
     let (file, out) = (binaries.join("r700/latte-wut/pos_col_shader.gsh"), here.join("red.gsh"));
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
     let text = "EXPORT_DONE: PIXEL[0], R0.zyxw END_OF_PROGRAM";
-    assert_eq!(reconverge(&["patch", file, "--kernel", "pixel", "--at", "0", text, "-o", out, "-q"]).0, Some(0));
+    assert_eq!(
+        reconverge(&["patch", file, "--kernel", "pixel", "--at", "0", text, "-o", out, "-q"]).0,
+        Some(0)
+    );
     let (status, said) =
         reconverge(&["run", out, "--kernel", "pixel", "--lanes", "1", "--input", "R0=1,2,3,4:f32", "-q"]);
     assert_eq!(status, Some(0), "{said}");
