@@ -5,7 +5,7 @@
 
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_workbench::machine::{TargetError, isa_of_chip};
-use reconverge_workbench::open::{OpenError, open};
+use reconverge_workbench::open::{OpenError, is_source, open};
 use reconverge_workbench::{Known, Target, round_trip, round_trip_image};
 use serde::Deserialize;
 
@@ -75,16 +75,25 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
         known.chip = item.arch.clone().filter(|arch| isa_of_chip(arch).is_some());
         known.stage = item.stage.as_deref().and_then(|stage| stage.parse().ok());
     }
-    let opened = match open(bytes, false, &known) {
+    let opened = match open(bytes, is_source(path), &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
             let why = "bare words, and nothing tells their machine: no index.json above, no --isa";
             return Ok(vec![case("", CaseKind::Unsupported(why.to_owned()))]);
         }
-        Err(error) => {
-            return Err(ReadError::Damaged { file: path.to_owned(), why: error.to_string() });
+        Err(OpenError::Source(errors)) => {
+            let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(bytes));
+            let why = format!("line {line}, column {column}: {}", errors[0]);
+            return Err(ReadError::Damaged { file: path.to_owned(), why });
         }
+        Err(error) => return Err(ReadError::Unknown { file: path.to_owned(), why: error.to_string() }),
     };
+    if opened.image.programs.is_empty() {
+        return Err(ReadError::Damaged {
+            file: path.to_owned(),
+            why: "there is no program in it".to_owned(),
+        });
+    }
     let (target, image) = (opened.target, opened.image);
     let programs = image.programs.clone().into_iter();
     // Without modules, a file is no more than its programs.

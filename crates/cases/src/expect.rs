@@ -1,5 +1,6 @@
 //! Comparing what lanes gave with what they must give. (Corpus description, "Expectation")
 
+use reconverge_workbench::result::Differences;
 use serde::Deserialize;
 
 use crate::hex::Quad;
@@ -45,20 +46,29 @@ fn compare_lanes(expected: &[Option<Quad>], out: Out, lanes: &[Option<[u32; 4]>]
     if expected.len() != lanes.len() {
         return Err(format!("{} lanes expected, {} ran", expected.len(), lanes.len()));
     }
+    let mut differences = Differences::default();
     for (lane, (expected, found)) in expected.iter().zip(lanes).enumerate() {
         match (expected, found) {
             (None, None) => {}
-            (None, Some(_)) => return Err(format!("lane {lane} must be discarded but wrote")),
-            (Some(_), None) => return Err(format!("lane {lane} must write but was discarded")),
+            (None, Some(_)) => differences.add(|| format!("lane {lane} must be discarded but wrote")),
+            (Some(_), None) => differences.add(|| format!("lane {lane} must write but was discarded")),
             (Some(Quad(expected)), Some(found)) => {
-                let same = expected.iter().zip(found).all(|(expected, found)| same(out, *expected, *found));
-                if !same {
-                    return Err(format!("lane {lane}: expected {}, found {}", show(expected), show(found)));
+                for (channel, (expected, found)) in expected.iter().zip(found).enumerate() {
+                    if !same(out, *expected, *found) {
+                        differences.add(|| {
+                            let channel = ["x", "y", "z", "w"][channel];
+                            format!(
+                                "lane {lane} .{channel}: expected {}, found {}",
+                                show(*expected),
+                                show(*found)
+                            )
+                        });
+                    }
                 }
             }
         }
     }
-    Ok(())
+    differences.sentence(4 * lanes.len(), "number").map_or(Ok(()), Err)
 }
 
 fn same(out: Out, expected: u32, found: u32) -> bool {
@@ -67,23 +77,28 @@ fn same(out: Out, expected: u32, found: u32) -> bool {
 }
 
 fn compare_probe(probe: &[f32], lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
+    let mut differences = Differences::default();
     for (lane, found) in lanes.iter().enumerate() {
-        let Some(found) = found else { return Err(format!("lane {lane} was discarded")) };
-        let shown = found.map(|bits| {
-            let value = f32::from_bits(bits);
-            if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
-        });
-        if probe.iter().zip(shown).any(|(expected, found)| (expected - found).abs() > PROBE_TOLERANCE) {
-            return Err(format!("lane {lane}: probe {probe:?}, found {}", show(found)));
+        let Some(found) = found else {
+            differences.add(|| format!("lane {lane} was discarded"));
+            continue;
+        };
+        for (channel, (expected, bits)) in probe.iter().zip(found).enumerate() {
+            let value = f32::from_bits(*bits);
+            let shown = if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) };
+            if (expected - shown).abs() > PROBE_TOLERANCE {
+                let channel = ["x", "y", "z", "w"][channel];
+                differences
+                    .add(|| format!("lane {lane} .{channel}: probe {expected}, found {}", show(*bits)));
+            }
         }
     }
-    Ok(())
+    differences.sentence(probe.len() * lanes.len(), "number").map_or(Ok(()), Err)
 }
 
-/// Four words as bits and as numbers.
-fn show(words: &[u32; 4]) -> String {
-    let numbers = words.map(|bits| format!("{}", f32::from_bits(bits)));
-    format!("{} ({})", words.map(|bits| format!("{bits:08x}")).join(" "), numbers.join(", "))
+/// A word as bits and as a number.
+fn show(bits: u32) -> String {
+    format!("{bits:08x} ({})", f32::from_bits(bits))
 }
 
 #[cfg(test)]

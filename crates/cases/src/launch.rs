@@ -6,7 +6,6 @@ use reconverge_isa::Program;
 use reconverge_simt::{Mode, Options};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::open::{OpenError, is_source, open};
-use reconverge_workbench::request::Error;
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Opened, round_trip};
 
@@ -27,7 +26,7 @@ pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        self.0.read(name).ok_or_else(|| "no such file".to_owned())
+        self.0.read(name)
     }
 }
 
@@ -35,12 +34,17 @@ impl Files for Beside<'_> {
 pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result<Vec<Case>, ReadError>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_launch = if path.ends_with(".toml") {
-        let table: toml::Table = text.parse().ok()?;
-        table.contains_key("program") && table.contains_key("isa")
+        match text.parse::<toml::Table>() {
+            Ok(table) => table.contains_key("program") || table.contains_key("isa"),
+            Err(error) => {
+                let why = error.to_string().trim_end().to_owned();
+                return Some(Err(ReadError::Damaged { file: path.to_owned(), why }));
+            }
+        }
     } else if text.trim_start().starts_with('{') {
         let value: serde_json::Value = serde_json::from_str(text).ok()?;
         let object = value.as_object()?;
-        object.get("program").is_some_and(serde_json::Value::is_string) && object.contains_key("isa")
+        object.get("program").is_some_and(serde_json::Value::is_string)
     } else {
         false
     };
@@ -50,8 +54,11 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
 fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let launch = LaunchFile::parse(text).map_err(damaged)?;
-    let name = launch.common.program.clone().unwrap_or_default();
-    let bytes = folder.read(&name).ok_or_else(|| damaged(format!("the program {name} is not beside it")))?;
+    let name = launch.common.program.clone();
+    let name = name.ok_or_else(|| {
+        damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())
+    })?;
+    let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
     let stage = launch.stage().map_err(|error| damaged(error.to_string()))?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
     let opened = open(&bytes, is_source(&name), &known).map_err(|error| match error {
@@ -103,11 +110,10 @@ impl LaunchCase {
     fn judge_run(&self, settings: &Settings, options: &Options) -> Result<Vec<String>, String> {
         let result = self.launch.run(&self.opened.image, &self.program, options, &Beside(&*self.folder));
         result.iter().for_each(|result| settings.count(&result.shares));
-        match (result, &self.launch.common.trap) {
-            (Ok(result), None) => result.mismatches.into_iter().next().map_or(Ok(result.findings), Err),
-            (Ok(_), Some(trap)) => Err(format!("must trap with `{trap}`, but ended")),
-            (Err(Error::Trap(found)), Some(trap)) if found.contains(trap) => Ok(Vec::new()),
-            (Err(error), _) => Err(error.to_string()),
+        let (result, wrong) = self.launch.judged(result).map_err(|error| error.to_string())?;
+        match wrong.into_iter().next() {
+            Some(why) => Err(why),
+            None => Ok(result.map(|result| result.findings).unwrap_or_default()),
         }
     }
 }

@@ -37,7 +37,7 @@ use reconverge_simt::{Mode, Options, Shares};
 use thiserror::Error;
 
 pub use opened::{OpenCaseError, OpenedCase, find};
-pub use summary::{Outcome, Summary};
+pub use summary::{Known, Outcome, Status, Summary};
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub enum Verdict {
     Unsupported(String),
     /// There is nothing to compare, for the reason given.
     Skipped(String),
+    /// It had not ended when its time was used up.
+    Timeout(String),
 }
 
 impl Verdict {
@@ -111,9 +113,22 @@ pub enum CaseKind {
     Skip(String),
     /// Needs something that is not implemented.
     Unsupported(String),
+    /// A file that holds no case that can be read, and why.
+    Broken(String),
 }
 
 impl Case {
+    /// A file without a case that can be read: it fails under its own name.
+    pub fn broken(file: &str, why: String) -> Case {
+        let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
+        Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
+    }
+
+    /// The name among all files, as baselines have it: `FILE:NAME`, or the file alone where the case has its name.
+    pub fn id(&self) -> String {
+        id(&self.file, &self.name)
+    }
+
     /// Runs the case.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
@@ -127,14 +142,26 @@ impl Case {
             CaseKind::RoundTrip(program) => program.judge(),
             CaseKind::Skip(why) => Verdict::Skipped(why.clone()),
             CaseKind::Unsupported(why) => Verdict::Unsupported(why.clone()),
+            CaseKind::Broken(why) => Verdict::Failed(why.clone()),
         }
+    }
+}
+
+/// `FILE:NAME`, or the file alone where the case has its name.
+pub(crate) fn id(file: &str, name: &str) -> String {
+    match file.rsplit(['/', '\\']).next() == Some(name) {
+        true => file.to_owned(),
+        false => format!("{file}:{name}"),
     }
 }
 
 /// Files beside the one that is read, by path relative to it. Libraries do no file access themselves.
 pub trait Folder: fmt::Debug + Send + Sync {
-    /// The bytes of a file, or `None` when there is none.
-    fn read(&self, relative: &str) -> Option<Vec<u8>>;
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Why they cannot be had, for people, without the file's name.
+    fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
     /// The path of the file being read, relative to the closest folder above it that holds `name`, with the
     /// bytes of that `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
@@ -145,8 +172,8 @@ pub trait Folder: fmt::Debug + Send + Sync {
 pub struct NoFolder;
 
 impl Folder for NoFolder {
-    fn read(&self, _: &str) -> Option<Vec<u8>> {
-        None
+    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err("no such file".to_owned())
     }
 
     fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
@@ -158,10 +185,12 @@ impl Folder for NoFolder {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// Nothing here recognises the content.
-    #[error("{file}: not a case file, a run manifest, a vector table or a program that is recognised")]
+    #[error("{file}: not a case file, a launch file, a run manifest, a vector table or a program: {why}")]
     Unknown {
         /// The file.
         file: String,
+        /// What was tried last.
+        why: String,
     },
     /// The file ends early, or its compression is damaged.
     #[error("{file}: {why}")]

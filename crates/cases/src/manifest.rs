@@ -40,8 +40,8 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
     if isa != Manifest::ISA {
         return case(&manifest.id, CaseKind::Unsupported(format!("run manifests for {isa}")));
     }
-    let binary = folder.read(&format!("../{}", manifest.binary)).or_else(|| folder.read(&manifest.binary));
-    let binary = binary.ok_or_else(|| format!("the program {} is not there", manifest.binary))?;
+    let binary = folder.read(&format!("../{}", manifest.binary)).or_else(|_| folder.read(&manifest.binary));
+    let binary = binary.map_err(|why| format!("the program {}: {why}", manifest.binary))?;
     let known = Known { isa: Some(isa), chip: Some(manifest.arch.clone()), ..Known::default() };
     let opened = open(&binary, false, &known).map_err(|error| format!("{}: {error}", manifest.binary))?;
     let (name, folder) = (manifest.id.clone(), folder.clone());

@@ -20,7 +20,7 @@ pub(crate) enum Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         match error {
-            Error::Trap(trap) => Trouble::Trap(trap),
+            Error::Trap(trap) => Trouble::Trap(trap.message),
             error => Trouble::Wrong(error.to_string()),
         }
     }

@@ -25,7 +25,7 @@ impl OpenedCase {
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip.clone());
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
-        OpenedCase { opened: Opened { target, image, warnings: Vec::new() }, launches }
+        OpenedCase { opened: Opened { target, image, warnings: Vec::new(), lines: Vec::new() }, launches }
     }
 }
 
@@ -83,6 +83,7 @@ impl Case {
             }
             CaseKind::Skip(why) => format!("skipped: {why}"),
             CaseKind::Unsupported(why) => format!("unsupported: {why}"),
+            CaseKind::Broken(why) => format!("broken: {why}"),
         }
     }
 
@@ -103,7 +104,9 @@ impl Case {
             CaseKind::RoundTrip(case) => {
                 Ok(OpenedCase::of(case.target.clone(), case.program.clone(), Vec::new()))
             }
-            CaseKind::Skip(why) | CaseKind::Unsupported(why) => Err(refused(why.clone())),
+            CaseKind::Skip(why) | CaseKind::Unsupported(why) | CaseKind::Broken(why) => {
+                Err(refused(why.clone()))
+            }
         }
     }
 }

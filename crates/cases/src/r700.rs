@@ -9,6 +9,7 @@ use reconverge_workbench::launch::{Common, LaunchFile, MachineLaunch};
 use reconverge_workbench::r700::Launch;
 use reconverge_workbench::r700::launch::{BufferValues, ConstantValues, InputValues};
 use reconverge_workbench::request::TextureValues;
+use reconverge_workbench::result::Differences;
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Outcome, Session, Target, round_trip};
 use serde::Deserialize;
@@ -233,10 +234,11 @@ impl LlvmCase {
         let outputs = outcome.outputs();
         let output = |name: &str| outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array);
         let killed = output("killed").map(|array| &array.bytes[..]);
+        let (mut differences, mut compared) = (Differences::default(), self.lanes);
         for lane in 0..self.lanes {
             let killed = killed.is_some_and(|killed| killed[lane] != 0);
             if killed != self.expect.killed.contains(&lane) {
-                return Err(format!("lane {lane}: killed is {killed}"));
+                differences.add(|| format!("lane {lane}: killed is {killed}"));
             }
         }
         for export in &self.expect.exports {
@@ -245,26 +247,26 @@ impl LlvmCase {
             }
             let name = format!("{}{}", export.r#type, export.base);
             let found: Vec<u32> = output(&name).map(|array| array.words().collect()).unwrap_or_default();
-            for (channel, Words(wanted)) in
-                [&export.x, &export.y, &export.z, &export.w].into_iter().enumerate()
-            {
+            let columns = [("x", &export.x), ("y", &export.y), ("z", &export.z), ("w", &export.w)];
+            for (channel, (letter, Words(wanted))) in columns.into_iter().enumerate() {
                 for (lane, wanted) in wanted.iter().enumerate().take(self.lanes) {
+                    compared += 1;
                     let written = outcome.written(&name).map_or(0, |written| written[lane]);
                     if self.expect.killed.contains(&lane) {
                         if written != 0 {
-                            return Err(format!("lane {lane} was killed and exported"));
+                            differences.add(|| format!("lane {lane} was killed and exported"));
                         }
                         continue;
                     }
                     let value = found.get(4 * lane + channel).copied().unwrap_or(0);
                     if written >> channel & 1 == 0 || !near(value, *wanted, self.expect.ulp) {
-                        let place = format!("{} {} lane {lane}", export.r#type, export.base);
-                        return Err(format!("{place} channel {channel}: {value:08x}, expected {wanted:08x}"));
+                        let place = format!("{name} lane {lane} .{letter}");
+                        differences.add(|| format!("{place}: expected {wanted:08x}, found {value:08x}"));
                     }
                 }
             }
         }
-        Ok(())
+        differences.sentence(compared, "number").map_or(Ok(()), Err)
     }
 }
 

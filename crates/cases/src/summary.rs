@@ -1,8 +1,10 @@
 //! Verdicts added up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 use reconverge_simt::{Path, Shares};
+use regex::RegexSet;
 use serde::Serialize;
 
 use crate::{Case, Verdict};
@@ -19,13 +21,82 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// File and case; the file alone where the case has its name.
+    /// The name among all files, as [`Case::id`] has it.
+    pub fn id(&self) -> String {
+        crate::id(&self.file, &self.name)
+    }
+
+    /// File and case, for people.
     pub fn place(&self) -> String {
-        match self.file.rsplit(['/', '\\']).next() == Some(&self.name) {
-            true => self.file.clone(),
-            false => format!("{} {}", self.file, self.name),
+        let (file, name) = (&self.file, &self.name);
+        if self.id() == *file { file.clone() } else { format!("{file} {name}") }
+    }
+}
+
+/// What a case is counted as, in the words of deqp-runner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Status {
+    /// As expected.
+    Pass,
+    /// Not as expected, or in need of something that is not implemented.
+    Fail,
+    /// It had not ended when its time was used up.
+    Timeout,
+    /// Nothing to compare.
+    Skip,
+    /// It fails, as the baseline says.
+    ExpectedFail,
+    /// It passes, though the baseline says that it fails.
+    #[serde(rename = "UnexpectedImprovement(Pass)")]
+    UnexpectedPass,
+    /// It fails, and is known to do so at times.
+    Flake,
+}
+
+impl Status {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Pass => "Pass",
+            Status::Fail => "Fail",
+            Status::Timeout => "Timeout",
+            Status::Skip => "Skip",
+            Status::ExpectedFail => "ExpectedFail",
+            Status::UnexpectedPass => "UnexpectedImprovement(Pass)",
+            Status::Flake => "Flake",
         }
     }
+}
+
+/// One case as it is counted, and how long it took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timed {
+    /// The file.
+    pub file: String,
+    /// The case.
+    pub name: String,
+    /// What it is counted as.
+    pub status: Status,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// Failures of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// What they have in common: the reason without its numbers.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+}
+
+/// What is known of cases before they run.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Ids of cases that are known to fail.
+    pub failing: HashSet<String>,
+    /// Ids of cases that are known to fail at times.
+    pub flaky: RegexSet,
 }
 
 /// All verdicts of a check.
@@ -41,52 +112,169 @@ pub struct Summary {
     pub unsupported: usize,
     /// Nothing to compare.
     pub skipped: usize,
+    /// Not as expected, but known to fail at times; not among the failed ones.
+    pub flaky: usize,
+    /// Of the failed and unsupported ones, how many the baseline knows.
+    pub expected_failures: usize,
     /// The failed and the unsupported ones.
     pub failures: Vec<Outcome>,
+    /// The failures by reason, the most frequent first.
+    pub reasons: Vec<Reason>,
+    /// Those that pass though the baseline says that they fail.
+    pub unexpected_passes: Vec<Outcome>,
+    /// The flaky ones.
+    pub flakes: Vec<Outcome>,
     /// Passed, but a strict reading objects.
     pub findings: Vec<Outcome>,
     /// Why something was skipped, once a file.
     pub skips: Vec<Outcome>,
+    /// Every case with its time.
+    pub results: Vec<Timed>,
     /// After a check in lockstep, the fast engine's instructions by path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
+    /// The failures that the baseline knows, by id.
+    #[serde(skip)]
+    known: HashSet<String>,
 }
 
 impl Summary {
-    /// Sets the fast engine's instructions by path.
-    pub fn set_paths(&mut self, shares: &Shares) {
+    /// Puts the most frequent reason first, and sets the fast engine's instructions by path.
+    pub fn finish(&mut self, shares: &Shares) {
+        self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
         self.paths = ran.map(|path| (path.name(), shares.of(path))).collect();
     }
 
-    /// Adds one verdict.
-    pub fn add(&mut self, case: &Case, verdict: Verdict) {
+    /// Adds one verdict, which took so long.
+    pub fn add(&mut self, case: &Case, verdict: Verdict, time: Duration, known: &Known) {
         let outcome = |why| Outcome { file: case.file.clone(), name: case.name.clone(), why };
+        let id = case.id();
         self.cases += 1;
-        match verdict {
+        let status = match verdict {
             Verdict::Passed { findings } => {
                 self.passed += 1;
                 self.findings.extend(findings.into_iter().map(outcome));
-            }
-            Verdict::Failed(why) => {
-                self.failed += 1;
-                self.failures.push(outcome(why));
-            }
-            Verdict::Unsupported(why) => {
-                self.unsupported += 1;
-                self.failures.push(outcome(format!("unsupported: {why}")));
+                if known.failing.contains(&id) {
+                    self.unexpected_passes.push(outcome(String::new()));
+                    Status::UnexpectedPass
+                } else {
+                    Status::Pass
+                }
             }
             Verdict::Skipped(why) => {
                 self.skipped += 1;
                 if !self.skips.iter().any(|skip| skip.file == case.file && skip.why == why) {
                     self.skips.push(outcome(why));
                 }
+                Status::Skip
             }
+            Verdict::Failed(why) | Verdict::Timeout(why) | Verdict::Unsupported(why)
+                if known.flaky.is_match(&id) =>
+            {
+                self.flaky += 1;
+                self.flakes.push(outcome(why));
+                Status::Flake
+            }
+            failure => {
+                let (why, status) = match failure {
+                    Verdict::Unsupported(why) => {
+                        self.unsupported += 1;
+                        (format!("unsupported: {why}"), Status::Fail)
+                    }
+                    Verdict::Timeout(why) => {
+                        self.failed += 1;
+                        (why, Status::Timeout)
+                    }
+                    Verdict::Failed(why) | Verdict::Skipped(why) => {
+                        self.failed += 1;
+                        (why, Status::Fail)
+                    }
+                    Verdict::Passed { .. } => unreachable!("it is no failure"),
+                };
+                self.count_reason(reason(&why));
+                self.failures.push(outcome(why));
+                if known.failing.contains(&id) {
+                    self.expected_failures += 1;
+                    self.known.insert(id);
+                    Status::ExpectedFail
+                } else {
+                    status
+                }
+            }
+        };
+        let seconds = (time.as_secs_f64() * 1e6).round() / 1e6;
+        self.results.push(Timed { file: case.file.clone(), name: case.name.clone(), status, seconds });
+    }
+
+    fn count_reason(&mut self, reason: String) {
+        match self.reasons.iter_mut().find(|known| known.reason == reason) {
+            Some(known) => known.count += 1,
+            None => self.reasons.push(Reason { reason, count: 1 }),
         }
     }
 
-    /// Whether the answer is yes: nothing failed and nothing was unsupported.
+    /// Whether the baseline knows a failure.
+    pub fn is_expected(&self, outcome: &Outcome) -> bool {
+        self.known.contains(&outcome.id())
+    }
+
+    /// Whether the answer is yes: what failed is in the baseline, and all that is in it fails.
     pub fn is_good(&self) -> bool {
-        self.failed == 0 && self.unsupported == 0
+        self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
+    }
+}
+
+/// What failures with other numbers have in common.
+fn reason(why: &str) -> String {
+    let why = why.split_once(" differ").map_or(why, |(before, _)| before);
+    let mut words = Vec::new();
+    for word in why.split_whitespace().take(24) {
+        let hex = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        let digits = hex.starts_with(|letter: char| letter.is_ascii_digit())
+            || hex.len() == 8 && hex.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let word = if digits { "#" } else { word };
+        if words.last() != Some(&word) || !digits {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_that_differ_in_numbers_have_one_reason() {
+        let wrong = |lane: u32| {
+            format!("strict: expect color0: {lane} of 64 numbers differ: lane {lane} .x: expected 1, found 2")
+        };
+        assert_eq!(reason(&wrong(3)), reason(&wrong(7)));
+        assert_eq!(reason("trap at 0x20 (d00e040d 80c00780), lanes 0: no code"), "trap at # lanes # no code");
+    }
+
+    #[test]
+    fn a_baseline_sorts_failures_and_reports_what_passes_now() {
+        let known = Known {
+            failing: ["x.toml:a", "x.toml:b"].map(str::to_owned).into(),
+            flaky: RegexSet::new(["flak.$"]).unwrap(),
+        };
+        let mut summary = Summary::default();
+        let mut add = |name: &str, verdict| {
+            let kind = crate::CaseKind::Skip(String::new());
+            let case = Case { file: "x.toml".to_owned(), name: name.to_owned(), kind };
+            summary.add(&case, verdict, Duration::from_millis(2), &known);
+            summary.is_good()
+        };
+        assert!(add("a", Verdict::Failed("no".to_owned())));
+        assert!(add("flaky", Verdict::Failed("no".to_owned())));
+        assert!(!add("b", Verdict::PASSED));
+        assert!(!add("c", Verdict::Timeout("late".to_owned())));
+        assert_eq!((summary.failed, summary.expected_failures, summary.flaky), (2, 1, 1));
+        assert_eq!(summary.unexpected_passes[0].id(), "x.toml:b");
+        let statuses: Vec<&str> = summary.results.iter().map(|result| result.status.name()).collect();
+        assert_eq!(statuses, ["ExpectedFail", "Flake", "UnexpectedImprovement(Pass)", "Timeout"]);
+        assert_eq!(summary.results[0].seconds, 0.002);
     }
 }

@@ -81,10 +81,11 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
 struct Beside(&'static str);
 
 impl Folder for Beside {
-    fn read(&self, relative: &str) -> Option<Vec<u8>> {
+    fn read(&self, relative: &str) -> Result<Vec<u8>, String> {
         let folder = self.0.rsplit_once('/').map_or("", |(folder, _)| folder);
         let path = format!("{folder}/{relative}");
-        FILES.iter().find(|file| file.path == path).map(|file| file.bytes.to_vec())
+        let file = FILES.iter().find(|file| file.path == path).ok_or("it is not in the built-in corpus")?;
+        Ok(file.bytes.to_vec())
     }
 
     fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {

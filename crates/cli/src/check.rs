@@ -1,21 +1,28 @@
 //! `reconverge check`
 
-use std::collections::BTreeSet;
-use std::io::IsTerminal;
+use std::collections::HashSet;
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
-use reconverge_cases::{Case, Folder, ReadError, Settings, Summary, Verdict};
+use reconverge_cases::{
+    Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict,
+};
 use reconverge_isa::Isa;
 use reconverge_simt::{Mode, Shares};
-use regex::Regex;
+use regex::{Regex, RegexSet};
+use walkdir::WalkDir;
 
-use crate::messages::{counted, note, quiet};
+use crate::beside::{allowed, folder_of};
+use crate::limit::Seconds;
+use crate::messages::{answer_json, counted, note, quiet};
 use crate::{Answer, EngineArgs, builtin, files};
 
 /// Run test cases and compare; without a path, the built-in corpus of all machines
@@ -26,14 +33,30 @@ pub(crate) struct Check {
     #[command(flatten)]
     engine: EngineArgs,
     /// Threads; as many as there are processors when absent
-    #[arg(short, long, value_name = "N")]
-    jobs: Option<usize>,
-    /// Only cases whose name matches
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Only cases whose name, or FILE:NAME, matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
-    /// The --json output of an earlier check: what failed there already does not count again
+    /// Only the K-th of N parts of the cases, from 1
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// Stop a case after so many seconds; it has failed then
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
+    /// What is known to fail: lines NAME,STATUS as deqp-runner has them, or the --json output of an earlier check. It
+    /// does not count again; what is in it and passes does
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    /// Write a baseline of what fails
+    #[arg(long, value_name = "FILE")]
+    write_baseline: Option<PathBuf>,
+    /// Regular expressions of FILE:NAME, a line each: cases that fail at times, which does not count
+    #[arg(long, value_name = "FILE")]
+    flakes: Option<PathBuf>,
+    /// Write a line NAME,STATUS,SECONDS for every case
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -43,33 +66,68 @@ pub(crate) struct Check {
     /// The machine of bare words, where nothing else states it
     #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
     isa: Option<Isa>,
+    /// Read what launch files and manifests name wherever it is, not only in the folder that is checked (of a single
+    /// file, its own folder; of a manifest, the folder above)
+    #[arg(long)]
+    allow_outside: bool,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// A part of the cases: every N-th, from the K-th on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shard {
+    part: usize,
+    of: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let numbers =
+            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        let shard = numbers.map(|(part, of)| Shard { part, of });
+        shard
+            .filter(|Shard { part, of }| (1..=*of).contains(part))
+            .ok_or_else(|| "K/N with K from 1 to N fits here, for instance 1/4".to_owned())
+    }
+}
+
 pub(crate) fn run(args: &Check) -> Result<Answer> {
+    let known = known(args)?;
     let mut cases = Vec::new();
     if args.paths.is_empty() {
         cases = builtin::cases()?;
     }
     for path in &args.paths {
-        read_path(path, args.isa, &mut cases)?;
+        read_path(path, args, &mut cases)?;
     }
+    let read = cases.len();
     if let Some(filter) = &args.filter {
-        cases.retain(|case| filter.is_match(&case.name));
+        cases.retain(|case| filter.is_match(&case.name) || filter.is_match(&case.id()));
+    }
+    let chosen = cases.len();
+    if let Some(Shard { part, of }) = args.shard {
+        cases = cases.into_iter().skip(part - 1).step_by(of).collect();
+    }
+    if cases.is_empty() {
+        bail!("{}", nothing(args, read, chosen));
     }
     if let Some(jobs) = args.jobs {
-        rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global().context("--jobs")?;
+        rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global().context("--jobs")?;
     }
     let settings = Settings { mode: args.mode, options: args.engine.options(), shares: Arc::default() };
     let progress = progress(cases.len() as u64);
-    let verdicts: Vec<Verdict> = cases
+    let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
+    let verdicts: Vec<(Verdict, Duration)> = cases
         .par_iter()
         .map(|case| {
-            let verdict = case.judge(&settings);
+            let start = Instant::now();
+            let verdict = judge(case, &settings, args.timeout);
             progress.inc(1);
-            verdict
+            (verdict, start.elapsed())
         })
         .collect();
     progress.finish_and_clear();
@@ -77,42 +135,92 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         files::write(path, junit(&cases, &verdicts).as_bytes())?;
     }
     let mut summary = Summary::default();
-    cases.iter().zip(verdicts).for_each(|(case, verdict)| summary.add(case, verdict));
-    let shares = *settings.shares.lock().unwrap_or_else(PoisonError::into_inner);
-    summary.set_paths(&shares);
-
-    let known = match &args.baseline {
-        Some(path) => baseline(path)?,
-        None => BTreeSet::new(),
-    };
-    let new_failures = summary
-        .failures
-        .iter()
-        .filter(|failure| !known.contains(&(failure.file.clone(), failure.name.clone())))
-        .count();
-    if args.json {
-        say!("{}", serde_json::to_string(&summary)?);
-    } else {
-        print(&summary, &shares);
-        if args.baseline.is_some() {
-            say!("{new_failures} of the failures are not in the baseline");
-        }
+    for (case, (verdict, time)) in cases.iter().zip(verdicts) {
+        summary.add(case, verdict, time, &known);
     }
-    Ok(if new_failures == 0 { Answer::Yes } else { Answer::No })
+    let shares = *settings.shares.lock().unwrap_or_else(PoisonError::into_inner);
+    summary.finish(&shares);
+    write_lists(args, &cases, &summary)?;
+    if args.json {
+        answer_json(&summary);
+    } else {
+        print(args, &summary, &shares);
+    }
+    Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
 }
 
-fn print(summary: &Summary, shares: &Shares) {
+/// Why there is no case to judge.
+fn nothing(args: &Check, read: usize, chosen: usize) -> String {
+    let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+    let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
+    match (&args.filter, args.shard) {
+        (_, Some(Shard { part, of })) if chosen > 0 => {
+            format!("no case to judge: part {part} of {of} of {} is empty", counted(chosen as u64, "case"))
+        }
+        (Some(filter), _) if read > 0 => {
+            format!(
+                "no case to judge: --filter {filter} matches none of {} in {paths}",
+                counted(read as u64, "case")
+            )
+        }
+        _ => format!(
+            "no case to judge: {paths} holds none (cases are .jsonl.gz, .csv.gz, launch files .toml and .json, run \
+             manifests, and programs; a source is judged through a launch file, or when it is named itself)"
+        ),
+    }
+}
+
+/// Judges a case, for so long at most. One that does not end goes on in a thread of its own until the process ends:
+/// nothing that runs a program can be stopped from outside.
+fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdict {
+    let Some(Seconds(limit)) = limit else { return case.judge(settings) };
+    let (sender, receiver) = channel();
+    let (case, settings) = (case.clone(), settings.clone());
+    std::thread::spawn(move || {
+        // Nothing receives what comes too late.
+        let _ = sender.send(case.judge(&settings));
+    });
+    receiver.recv_timeout(limit).unwrap_or_else(|_| {
+        Verdict::Timeout(format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64()))
+    })
+}
+
+/// Failures that are printed.
+const SHOWN: usize = 1000;
+
+fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
         say!("skipped  {}: {}", outcome.file, outcome.why);
     }
     for outcome in &summary.findings {
         say!("finding  {}: {}", outcome.place(), outcome.why);
     }
-    for outcome in &summary.failures {
+    for outcome in &summary.flakes {
+        say!("flake    {}: {}", outcome.place(), outcome.why);
+    }
+    let new = |outcome: &&Outcome| !summary.is_expected(outcome);
+    for outcome in summary.failures.iter().filter(new).take(SHOWN) {
         say!("FAILED   {}: {}", outcome.place(), outcome.why);
     }
+    let unexpected = summary.failures.len() - summary.expected_failures;
+    if unexpected > SHOWN {
+        say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
+    }
+    for outcome in &summary.unexpected_passes {
+        say!("PASSES   {}: the baseline says that it fails: take it out", outcome.place());
+    }
+    if summary.failures.len() > 1 {
+        for reason in summary.reasons.iter().take(20) {
+            say!("{:6} x {}", reason.count, reason.reason);
+        }
+    }
+    let flaky = if summary.flaky > 0 {
+        format!(", {}", counted(summary.flaky as u64, "flake"))
+    } else {
+        String::new()
+    };
     say!(
-        "{}: {} passed, {} failed, {} unsupported, {} skipped; {}",
+        "{}: {} passed, {} failed, {} unsupported, {} skipped{flaky}; {}",
         counted(summary.cases as u64, "case"),
         summary.passed,
         summary.failed,
@@ -120,6 +228,13 @@ fn print(summary: &Summary, shares: &Shares) {
         summary.skipped,
         counted(summary.findings.len() as u64, "strict finding")
     );
+    if args.baseline.is_some() {
+        say!(
+            "{unexpected} of the failures are not in the baseline; {} of it now {}",
+            summary.unexpected_passes.len(),
+            if summary.unexpected_passes.len() == 1 { "passes" } else { "pass" }
+        );
+    }
     if shares.total() > 0 {
         say!("the fast engine ran {shares}");
     }
@@ -140,26 +255,98 @@ fn progress(cases: u64) -> ProgressBar {
     bar
 }
 
-fn baseline(path: &Path) -> Result<BTreeSet<(String, String)>> {
+// ---- Lists of cases
+
+/// What the baseline and the list of flakes say.
+fn known(args: &Check) -> Result<Known> {
+    let failing = args.baseline.as_deref().map(baseline).transpose()?.unwrap_or_default();
+    let flaky = match &args.flakes {
+        None => RegexSet::empty(),
+        Some(path) => {
+            let place = || path.display().to_string();
+            let text = String::from_utf8(files::read(path)?).with_context(place)?;
+            RegexSet::new(entries(&text)).with_context(place)?
+        }
+    };
+    Ok(Known { failing, flaky })
+}
+
+/// The lines of a list, without empty ones and comments.
+fn entries(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The ids of the cases that a baseline says fail.
+fn baseline(path: &Path) -> Result<HashSet<String>> {
+    #[derive(serde::Deserialize)]
+    struct Earlier {
+        failures: Vec<Failure>,
+    }
     #[derive(serde::Deserialize)]
     struct Failure {
         file: String,
         name: String,
     }
-    #[derive(serde::Deserialize)]
-    struct Baseline {
-        failures: Vec<Failure>,
+    let place = path.display();
+    let text = String::from_utf8(files::read(path)?).with_context(|| place.to_string())?;
+    if text.trim_start().starts_with('{') {
+        let earlier: Earlier = serde_json::from_str(&text)
+            .with_context(|| format!("{place}: not the --json output of a check"))?;
+        let outcome = |Failure { file, name }| Outcome { file, name, why: String::new() }.id();
+        return Ok(earlier.failures.into_iter().map(outcome).collect());
     }
-    let bytes = files::read(path)?;
-    let baseline: Baseline = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{}: not the --json output of a check", path.display()))?;
-    Ok(baseline.failures.into_iter().map(|failure| (failure.file, failure.name)).collect())
+    let mut failing = HashSet::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some(line) = entries(line).next() else { continue };
+        let (name, status) = named(line).ok_or_else(|| {
+            anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
+        })?;
+        if fails(status) {
+            failing.insert(name.to_owned());
+        }
+    }
+    Ok(failing)
 }
 
-fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
+/// The name and the status of `NAME,STATUS` or `NAME,STATUS,SECONDS`. Names may have commas.
+fn named(line: &str) -> Option<(&str, &str)> {
+    let (rest, last) = line.rsplit_once(',')?;
+    if last.trim().parse::<f64>().is_ok() { rest.rsplit_once(',') } else { Some((rest, last)) }
+}
+
+/// Whether a status of deqp-runner says that the case is expected to fail.
+fn fails(status: &str) -> bool {
+    ["Fail", "Crash", "Timeout", "Missing", "ExpectedFail", "UnexpectedImprovement(Fail)"]
+        .contains(&status.trim())
+}
+
+/// Writes the lists that are asked for.
+fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<()> {
+    let list = |path: &Option<PathBuf>, wanted: fn(Status) -> bool, seconds: bool| -> Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        let mut text = BufWriter::new(Vec::new());
+        for (case, result) in cases.iter().zip(&summary.results).filter(|(_, result)| wanted(result.status)) {
+            // A list of failures is a baseline: what is expected to fail fails.
+            let status = match result.status {
+                Status::ExpectedFail if !seconds => Status::Fail,
+                status => status,
+            };
+            match seconds {
+                true => writeln!(text, "{},{},{}", case.id(), status.name(), result.seconds)?,
+                false => writeln!(text, "{},{}", case.id(), status.name())?,
+            }
+        }
+        files::write(path, &text.into_inner()?)
+    };
+    list(&args.results, |_| true, true)?;
+    let failing = |status| matches!(status, Status::Fail | Status::Timeout | Status::ExpectedFail);
+    list(&args.write_baseline, failing, false)
+}
+
+fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
     let mut report = Report::new("reconverge check");
     let mut suites: Vec<TestSuite> = Vec::new();
-    for (case, verdict) in cases.iter().zip(verdicts) {
+    for (case, (verdict, time)) in cases.iter().zip(verdicts) {
         let status = match verdict {
             Verdict::Passed { .. } => TestCaseStatus::success(),
             Verdict::Skipped(why) => {
@@ -167,7 +354,7 @@ fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
                 status.set_message(why.clone());
                 status
             }
-            Verdict::Failed(why) | Verdict::Unsupported(why) => {
+            Verdict::Failed(why) | Verdict::Unsupported(why) | Verdict::Timeout(why) => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
                 status.set_message(why.clone());
                 status
@@ -177,7 +364,10 @@ fn junit(cases: &[Case], verdicts: &[Verdict]) -> String {
             suites.push(TestSuite::new(case.file.clone()));
         }
         if let Some(suite) = suites.last_mut() {
-            suite.add_test_case(TestCase::new(case.name.clone(), status));
+            let mut test = TestCase::new(case.name.clone(), status);
+            test.set_time(*time);
+            suite.time = Some(suite.time.unwrap_or_default() + *time);
+            suite.add_test_case(test);
         }
     }
     report.add_test_suites(suites);
@@ -192,67 +382,116 @@ fn is_beside(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     name.starts_with('.')
         || name == "index.json"
-        || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "toml.lock")
+        || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-fn read_path(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<()> {
+/// Endings of files that hold no case when nothing recognises them. Programs and cases have others, or none.
+const OTHER_FILES: [&str; 27] = [
+    "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
+    "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
+];
+
+/// The cases of a file or a folder. What cannot be read is a case that fails.
+fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
+    if path == Path::new("-") {
+        read_file(path, None, args, cases);
+        return Ok(());
+    }
     let about = std::fs::metadata(path).with_context(|| path.display().to_string())?;
     if !about.is_dir() {
-        return read_file(path, isa, cases).map_err(|error| anyhow!(error));
+        read_file(path, None, args, cases);
+        return Ok(());
     }
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
-        .with_context(|| path.display().to_string())?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()
-        .with_context(|| path.display().to_string())?;
-    entries.sort();
+    let walk = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
     // The files that run manifests name lie in a folder `data` beside them.
-    let manifests =
-        entries.iter().any(|entry| entry.extension().is_some_and(|extension| extension == "json"));
-    for entry in entries {
-        let is_data = manifests && entry.file_name().is_some_and(|name| name == "data");
-        if is_beside(&entry) || is_data {
-            continue;
-        }
-        if entry.is_dir() {
-            read_path(&entry, isa, cases)?;
-        } else if let Err(error) = read_file(&entry, isa, cases) {
-            match error {
-                // A folder may hold other things; a damaged case file is no such thing.
-                ReadError::Unknown { .. } => note(&format!("{error}; passed over")),
-                error => return Err(error.into()),
+    let wanted = |entry: &walkdir::DirEntry| {
+        let data =
+            || entry.file_type().is_dir() && entry.file_name() == "data" && has_json(entry.path().parent());
+        entry.depth() == 0 || !is_beside(entry.path()) && !data()
+    };
+    for entry in walk.filter_entry(wanted) {
+        match entry {
+            Ok(entry) if entry.file_type().is_dir() => {}
+            Ok(entry) => read_file(entry.path(), Some(path), args, cases),
+            Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; passed over")),
+            Err(error) => {
+                let file = error.path().unwrap_or(path).display().to_string();
+                cases.push(Case::broken(&file, error.to_string()));
             }
         }
     }
     Ok(())
 }
 
-fn read_file(path: &Path, isa: Option<Isa>, cases: &mut Vec<Case>) -> Result<(), ReadError> {
+fn has_json(folder: Option<&Path>) -> bool {
+    let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.extension().is_some_and(|extension| extension == "json"))
+}
+
+/// The cases of a file; `folder` is the folder that is checked, where it is not the file that is named.
+fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
     let name = path.display().to_string();
-    let damaged = |why: String| ReadError::Damaged { file: name.clone(), why };
-    let bytes = std::fs::read(path).map_err(|error| damaged(error.to_string()))?;
-    let folder: Arc<dyn Folder> = Arc::new(Disk { file: path.to_owned() });
-    cases.extend(reconverge_cases::read(&name, &bytes, &folder, isa)?);
-    Ok(())
+    let content = match folder {
+        // Of a folder only regular files are read: others may never end.
+        Some(_) if !path.is_file() => Err("it is no regular file".to_owned()),
+        _ => files::read(path).map_err(|error| format!("{:#}", error.root_cause())),
+    };
+    let bytes = match content {
+        Ok(bytes) => bytes,
+        Err(why) => return cases.push(Case::broken(&name, why)),
+    };
+    let disk = Disk {
+        file: path.to_owned(),
+        root: (!args.allow_outside).then(|| folder.map_or_else(|| folder_of(path), Path::to_path_buf)),
+    };
+    let disk: Arc<dyn Folder> = Arc::new(disk);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match reconverge_cases::read(&name, &bytes, &disk, args.isa) {
+        Ok(read) => cases.extend(read),
+        Err(ReadError::Unknown { .. }) if folder.is_some() && OTHER_FILES.contains(&extension) => {
+            let why = format!("not recognised, and the name ends in .{extension}");
+            cases.push(Case { kind: CaseKind::Skip(why), ..Case::broken(&name, String::new()) });
+        }
+        Err(ReadError::Damaged { why, .. }) => cases.push(Case::broken(&name, why)),
+        Err(ReadError::Line { line, why, .. }) => {
+            cases.push(Case::broken(&name, format!("line {line}: {why}")))
+        }
+        Err(ReadError::Unknown { why, .. }) => {
+            let what = "not a case file, a launch file, a run manifest, a vector table or a program";
+            cases.push(Case::broken(&name, format!("{what}: {why}")));
+        }
+    }
 }
 
 /// Files beside a file on disk.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,
+    /// Where they must be; anywhere when absent.
+    root: Option<PathBuf>,
 }
 
 impl Folder for Disk {
-    fn read(&self, relative: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.file.parent()?.join(relative)).ok()
+    fn read(&self, relative: &str) -> Result<Vec<u8>, String> {
+        let folder = folder_of(&self.file);
+        let path = folder.join(relative);
+        let found = allowed(&path, self.root.as_deref()).or_else(|why| {
+            // A manifest names its program relative to the folder above its own.
+            let manifest = self.file.extension().is_some_and(|extension| extension == "json");
+            if manifest { allowed(&path, Some(&folder.join(".."))).map_err(|_| why) } else { Err(why) }
+        });
+        std::fs::read(found?).map_err(|error| error.to_string())
     }
 
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)> {
         let file = std::path::absolute(&self.file).ok()?;
-        let (folder, bytes) = file
-            .ancestors()
-            .skip(1)
-            .find_map(|folder| Some((folder, std::fs::read(folder.join(name)).ok()?)))?;
+        let regular = |folder: &Path| {
+            let path = folder.join(name);
+            path.is_file().then(|| std::fs::read(path).ok()).flatten()
+        };
+        let (folder, bytes) = file.ancestors().skip(1).find_map(|folder| Some((folder, regular(folder)?)))?;
         let relative = file.strip_prefix(folder).ok()?;
         let parts: Vec<&str> = relative.iter().filter_map(|part| part.to_str()).collect();
         Some((parts.join("/"), bytes))

@@ -1,13 +1,14 @@
 //! Reading and writing files; `-` is standard input or output.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use reconverge_cases::{Case, Folder, NoFolder};
 use reconverge_container::{Format, Hints, recognise};
 use reconverge_workbench::machine::isa_of_source;
 use reconverge_workbench::open::{OpenError, is_source};
-use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, open};
 
 use crate::TargetArgs;
@@ -37,6 +38,20 @@ pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
 }
 
+/// Opens a program file, or of a file of cases the program of one.
+pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &TargetArgs) -> Result<Opened> {
+    let Some(case) = case else { return open_program(path, args) };
+    let cases = cases(path, args)?;
+    let found = reconverge_cases::find(&cases, case).with_context(|| path.display().to_string())?;
+    Ok(found.open().with_context(|| path.display().to_string())?.opened)
+}
+
+/// The cases of a file.
+pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
+    let folder: Arc<dyn Folder> = Arc::new(NoFolder);
+    Ok(reconverge_cases::read(&path.display().to_string(), &read(path)?, &folder, args.isa)?)
+}
+
 /// Opens the content of a program file, printing its notes and warnings.
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &TargetArgs) -> Result<Opened> {
     let name = path.display().to_string();
@@ -60,32 +75,4 @@ fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();
     isa_of_source(text).is_some() || matches!(recognise(bytes), Ok(Format::Hex32)) && !words()
-}
-
-/// Files named in a request, relative to the folder of the file that names them.
-pub(crate) struct Beside {
-    folder: PathBuf,
-}
-
-impl Beside {
-    /// Relative to the working directory.
-    pub(crate) fn here() -> Beside {
-        Beside { folder: PathBuf::new() }
-    }
-
-    /// Relative to the folder that holds `file`.
-    pub(crate) fn file(file: &Path) -> Beside {
-        Beside { folder: file.parent().map(Path::to_path_buf).unwrap_or_default() }
-    }
-
-    /// The path of a file named in the request.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-impl Files for Beside {
-    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.path(name)).map_err(|error| error.to_string())
-    }
 }

@@ -1,12 +1,14 @@
 //! Messages for people, on standard error, and answers, on standard output.
 
 use std::fmt::{self, Write as _};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
+use indicatif::{ProgressBar, ProgressStyle};
 use reconverge_isa::source::{self, Diagnostic};
 use serde_json::{Value, json};
 
@@ -85,6 +87,27 @@ pub(crate) fn answer(text: fmt::Arguments<'_>) {
 pub(crate) fn answer_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()));
+}
+
+/// Writes an object to standard output as it is made, as [`answer`] does text.
+pub(crate) fn answer_json(object: &impl serde::Serialize) {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = serde_json::to_writer(&mut out, object).map_err(std::io::Error::from);
+    written(result.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()));
+}
+
+/// On a terminal, after a second: what is being done, and for how long.
+pub(crate) fn spinner(what: &'static str) -> ProgressBar {
+    let bar = match std::io::stderr().is_terminal() && !quiet() {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    };
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
 }
 
 fn written(result: std::io::Result<()>) {

@@ -1,30 +1,49 @@
 //! `reconverge run`
 
+use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use clap::parser::ValueSource;
+use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
+use reconverge_cases::{Folder, NoFolder};
+use reconverge_isa::Isa;
 use reconverge_simt::{Mode, Options};
 use reconverge_workbench::Opened;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
-use reconverge_workbench::request::Error;
+use reconverge_workbench::request::{Error, MOST_LANES};
 use reconverge_workbench::result::RunResult;
+use reconverge_workbench::trapped::Trapped;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
 
-use crate::files::{Beside, open_program};
-use crate::messages::note;
+use crate::beside::{Beside, folder_of};
+use crate::files::open_program;
+use crate::limit::{Limit, Seconds};
+use crate::messages::{self, counted, note};
 use crate::{Answer, EngineArgs, TargetArgs, files};
 
 /// Run a program, a launch file or a run manifest
 ///
-/// VALUES is a file (.npy, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or 0..1..0.125, each
-/// with :TYPE behind it if need be, or zeros f32[64]. A .toml or .json file is a launch file or a run manifest,
-/// which say everything themselves.
+/// VALUES is a file (.npy, .npz:NAME, .json, .bin:TYPE) or written in place: a list 1,2.5,-3, a range 0..64 or
+/// 0..1..0.125, or zeros f32[64]. Numbers are floats where floats are expected, unless :u32, :i32, :f32 or :bits is behind
+/// them. A .toml or .json file is a launch file or a run manifest, which say everything themselves.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json) or a run manifest (.json)
+    /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json), a run manifest (.json) or a file of cases
     file: PathBuf,
+    /// One case of a file of cases, by name
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+    /// Which of the case's sets of constants, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "case", hide_default_value = true)]
+    set: usize,
     /// The program of this name, where the file has several
     #[arg(long)]
     kernel: Option<String>,
@@ -52,7 +71,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TYPE")]
     output_type: Option<String>,
     /// How many lanes (all but kernels)
-    #[arg(long)]
+    #[arg(long, value_name = "N", value_parser = lanes)]
     lanes: Option<usize>,
     /// Values at the start: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla)
     #[arg(long, value_name = "NAME=VALUES")]
@@ -80,6 +99,18 @@ pub(crate) struct Run {
     watchdog: Option<u64>,
     #[command(flatten)]
     engine: EngineArgs,
+    /// Threads; as many as there are processors when absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Stop after so many seconds, with exit status 1
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
+    /// Read what a launch file or manifest names wherever it is, not only in its folder (of a manifest the folder above)
+    #[arg(long)]
+    allow_outside: bool,
+    /// Rows of each output that are printed: a number, or all
+    #[arg(long, value_name = "N", default_value = "64")]
+    rows: Rows,
     /// Write an output to a file (.npy, .json, .bin): color0=out.npy
     #[arg(long = "out", value_name = "NAME=FILE")]
     output: Vec<String>,
@@ -90,27 +121,66 @@ pub(crate) struct Run {
     target: TargetArgs,
 }
 
+/// How much of an output is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    All,
+    First(usize),
+}
+
+impl FromStr for Rows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rows, String> {
+        match text {
+            "all" => Ok(Rows::All),
+            number => number.parse().map(Rows::First).map_err(|_| "a number or `all` fits here".to_owned()),
+        }
+    }
+}
+
+fn lanes(text: &str) -> Result<usize, String> {
+    let lanes = text.parse().ok().filter(|lanes| (1..=MOST_LANES).contains(lanes));
+    lanes.ok_or_else(|| format!("1 to {MOST_LANES} fits here"))
+}
+
+/// How a run ended.
+enum Ended {
+    /// To its end, or with the trap that it must end with; and why it is not as it must be.
+    Judged(Option<RunResult>, Vec<String>),
+    Trapped(Box<Trapped>),
+    Differ(String),
+}
+
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
-    let place = || args.file.display().to_string();
-    let options = args.engine.options();
-    let result = match prepare(args, matches)? {
-        Prepared::Launch { launch, opened, path, beside } => {
-            let kernel = args.kernel.as_deref().or(launch.common.kernel.as_deref());
-            let program = choose_program(&opened.image, kernel);
-            let program = program.with_context(|| path.display().to_string())?;
-            launch.run(&opened.image, program, &options, &beside)
+    let limit = Limit::start(args.timeout, args.json, &args.file.display().to_string());
+    let progress = messages::spinner("running");
+    let ended = execute(args, matches);
+    progress.finish_and_clear();
+    limit.end();
+    let file = args.file.display();
+    let (result, wrong) = match ended? {
+        Ended::Judged(result, wrong) => (result, wrong),
+        Ended::Trapped(trapped) => {
+            if args.json {
+                say!("{}", json!({ "trap": trapped.message, "at": trapped.to_json() }));
+            }
+            tell!("{file}: {trapped}");
+            let program = args.file.display().to_string();
+            trapped.details(&program).iter().for_each(|line| tell!("  {line}"));
+            return Ok(Answer::No);
         }
-        Prepared::Manifest { manifest, opened, beside } => {
-            let mode = args.mode.unwrap_or(options.mode);
-            let watchdog = args.watchdog.unwrap_or(options.watchdog);
-            manifest.run(&opened.image, &Options { mode, watchdog, ..options }, &beside)
+        Ended::Differ(why) => {
+            if args.json {
+                say!("{}", json!({ "differ": why }));
+            }
+            tell!("{file}: {why}");
+            return Ok(Answer::No);
         }
     };
-    let result = match result {
-        Ok(result) => result,
-        Err(error @ (Error::Trap(_) | Error::Differ(_))) => return Ok(no_result(args, &error)),
-        Err(error) => return Err(anyhow!(error).context(place())),
-    };
+    let answer = if wrong.is_empty() { Answer::Yes } else { Answer::No };
+    let mut result = result.unwrap_or_default();
+    result.mismatches = wrong;
     for (name, file) in
         args.output.iter().map(|text| assignment(text, "--out")).collect::<Result<Vec<_>>>()?
     {
@@ -121,17 +191,52 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
         save(Path::new(file), array)?;
     }
     print(args, &result)?;
-    Ok(if result.mismatches.is_empty() { Answer::Yes } else { Answer::No })
+    Ok(answer)
 }
 
-/// The program trapped, or the engines differ.
-fn no_result(args: &Run, error: &Error) -> Answer {
-    if args.json {
-        let kind = if matches!(error, Error::Differ(_)) { "differ" } else { "trap" };
-        say!("{}", serde_json::json!({ kind: error.to_string() }));
+/// Prepares and runs what the arguments say.
+fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
+    let options =
+        Options { jobs: args.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into())), ..args.engine.options() };
+    let (ended, beside) = match prepare(args, matches)? {
+        Prepared::Launch { launch, opened, path, beside } => {
+            let kernel = args.kernel.as_deref().or(launch.common.kernel.as_deref());
+            let program = choose_program(&opened.image, kernel);
+            let program = program.with_context(|| path.display().to_string())?;
+            let ran = launch.run(&opened.image, program, &options, &beside);
+            let ended = match launch.judged(ran) {
+                Ok((result, wrong)) => Ok(Ended::Judged(result, wrong)),
+                Err(Error::Trap(mut trapped)) => {
+                    launch.look(&mut trapped, &opened, program, &options, &beside);
+                    Ok(Ended::Trapped(trapped))
+                }
+                Err(error) => Err(error),
+            };
+            (ended, beside)
+        }
+        Prepared::Manifest { manifest, opened, beside } => {
+            let mode = args.mode.unwrap_or(options.mode);
+            let watchdog = args.watchdog.unwrap_or(options.watchdog);
+            let ran = manifest.run(&opened.image, &Options { mode, watchdog, ..options }, &beside);
+            let ended = match ran {
+                Ok(result) => {
+                    let wrong = result.mismatches.clone();
+                    Ok(Ended::Judged(Some(result), wrong))
+                }
+                Err(Error::Trap(trapped)) => Ok(Ended::Trapped(trapped)),
+                Err(error) => Err(error),
+            };
+            (ended, beside)
+        }
+    };
+    let ended = match ended {
+        Err(Error::Differ(why)) => Ended::Differ(why),
+        ended => ended.with_context(|| args.file.display().to_string())?,
+    };
+    if let Some(types) = beside.types() {
+        note(&types);
     }
-    tell!("{}: {error}", args.file.display());
-    Answer::No
+    Ok(ended)
 }
 
 /// Everything that a run starts from.
@@ -141,39 +246,92 @@ enum Prepared {
 }
 
 fn prepare(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
+    if let Some(name) = &args.case {
+        only_of_programs(matches, "a case")?;
+        return from_case(args, name);
+    }
     match args.file.extension().and_then(|extension| extension.to_str()) {
-        Some("toml") => from_launch_file(args),
+        Some("toml") => from_launch_file(args, matches),
         Some("json") => match Manifest::parse(&files::read(&args.file)?) {
-            Some(manifest) => from_manifest(args, manifest),
-            None => from_launch_file(args),
+            Some(manifest) => from_manifest(args, matches, manifest),
+            None => from_launch_file(args, matches),
         },
         _ => from_arguments(args, matches),
     }
 }
 
-fn from_manifest(args: &Run, manifest: Result<Manifest, String>) -> Result<Prepared> {
+/// Options that describe a launch, by the names of their fields.
+const LAUNCH_OPTIONS: [(&str, &str); 12] = [
+    ("grid", "grid"),
+    ("block", "block"),
+    ("shared", "shared"),
+    ("buffer", "buf"),
+    ("argument", "arg"),
+    ("pointer_bytes", "pointer-bytes"),
+    ("output_type", "output-type"),
+    ("lanes", "lanes"),
+    ("input", "input"),
+    ("constant", "const"),
+    ("texture", "texture"),
+    ("domain", "domain"),
+];
+
+/// Refuses options that what is run says itself.
+fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
+    let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
+    match LAUNCH_OPTIONS.iter().find(given) {
+        Some((_, option)) => bail!("--{option}: {what} says this itself; the option is for programs"),
+        None => Ok(()),
+    }
+}
+
+/// The folder that what a file names must be in.
+fn root(args: &Run, folder: PathBuf) -> Option<PathBuf> {
+    (!args.allow_outside).then_some(folder)
+}
+
+fn from_case(args: &Run, name: &str) -> Result<Prepared> {
+    let file = args.file.display().to_string();
+    let folder: Arc<dyn Folder> = Arc::new(NoFolder);
+    let cases = reconverge_cases::read(&file, &files::read(&args.file)?, &folder, args.target.isa)?;
+    let case = reconverge_cases::find(&cases, name).with_context(|| file.clone())?;
+    let mut case = case.open().with_context(|| file.clone())?;
+    let count = case.launches.len();
+    if count == 0 {
+        bail!("{file}: {name} has a program, but no launch: `dis --case` shows it");
+    }
+    if args.set >= count {
+        bail!("--set {}: {name} has {}, from 0 on", args.set, counted(count as u64, "set of constants"));
+    }
+    let launch = case.launches.swap_remove(args.set);
+    let launch = launch_of(args, &case.opened, launch, &[])?;
+    Ok(Prepared::Launch { launch, opened: case.opened, path: args.file.clone(), beside: Beside::here() })
+}
+
+fn from_manifest(args: &Run, matches: &ArgMatches, manifest: Result<Manifest, String>) -> Result<Prepared> {
+    only_of_programs(matches, "a run manifest")?;
     let name = args.file.display().to_string();
     let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
-    let beside = Beside::file(&args.file);
-    let mut path = beside.path(&format!("../{}", manifest.binary));
-    if !path.exists() {
-        path = beside.path(&manifest.binary);
-    }
-    let isa = manifest.isa.parse().with_context(|| name.clone())?;
+    let above = folder_of(&args.file).join("..");
+    let beside = Beside::file(&args.file, root(args, above));
+    let path = beside.path(&format!("../{}", manifest.binary)).or_else(|_| beside.path(&manifest.binary));
+    let path = path.map_err(|why| anyhow!("{name}: {}: {why}", manifest.binary))?;
+    let isa = manifest.isa.parse::<Isa>().with_context(|| name.clone())?;
     let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None, endian: None };
     Ok(Prepared::Manifest { opened: open_program(&path, &target)?, manifest, beside })
 }
 
-fn from_launch_file(args: &Run) -> Result<Prepared> {
+fn from_launch_file(args: &Run, matches: &ArgMatches) -> Result<Prepared> {
+    only_of_programs(matches, "a launch file")?;
     let bytes = files::read(&args.file)?;
     let name = args.file.display().to_string();
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
     let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
-    let beside = Beside::file(&args.file);
+    let beside = Beside::file(&args.file, root(args, folder_of(&args.file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
         anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
     })?;
-    let path = beside.path(file);
+    let path = beside.path(file).map_err(|why| anyhow!("{name}: program {file}: {why}"))?;
     let stage = launch.stage().with_context(|| name.clone())?;
     let target = TargetArgs {
         isa: args.target.isa.or(Some(launch.isa)),
@@ -244,65 +402,78 @@ fn assignment<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
 }
 
 fn save(path: &Path, array: &Array) -> Result<()> {
-    let bytes = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("npy") => array.to_npy(),
-        Some("json") => array.to_json().to_string().into_bytes(),
-        Some("bin") => array.bytes.clone(),
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("npy") => files::write(path, &array.to_npy()),
+        Some("bin") => files::write(path, &array.bytes),
+        Some("json") => {
+            let place = || path.display().to_string();
+            let mut file = BufWriter::new(std::fs::File::create(path).with_context(place)?);
+            serde_json::to_writer(&mut file, array).with_context(place)?;
+            file.flush().with_context(place)
+        }
         _ => bail!("{}: the name must end in .npy, .json or .bin", path.display()),
-    };
-    files::write(path, &bytes)
+    }
 }
 
-/// Rows of an output that are printed; --out or --json gives all of it.
-const ROWS: usize = 64;
+/// Outputs by name, as one object that is written as it is made.
+struct Outputs<'a>(&'a [(String, Array)]);
+
+impl Serialize for Outputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(name, array)| map.serialize_entry(name, array))?;
+        map.end()
+    }
+}
+
+/// What a run leaves, as one object.
+#[derive(serde::Serialize)]
+struct Answered<'a> {
+    outputs: Outputs<'a>,
+    group_instructions: u64,
+    /// The same: the name that `bench` has for it.
+    warp_instructions: u64,
+    lane_instructions: u64,
+    divergent_branches: u64,
+    fidelity: Value,
+    findings: &'a [String],
+    mismatches: &'a [String],
+}
 
 fn print(args: &Run, result: &RunResult) -> Result<()> {
     let statistics = result.statistics;
     if args.json {
-        let outputs: serde_json::Map<String, serde_json::Value> =
-            result.outputs.iter().map(|(name, array)| (name.clone(), array.to_json())).collect();
-        let fidelity: serde_json::Map<String, serde_json::Value> = result
-            .report
-            .operations
-            .iter()
-            .map(|(name, (fidelity, times))| {
-                ((*name).to_owned(), serde_json::json!({ "fidelity": fidelity.name(), "issued": times }))
-            })
-            .collect();
-        let object = serde_json::json!({
-            "outputs": outputs,
-            "warp_instructions": statistics.instructions,
-            "lane_instructions": statistics.lane_instructions,
-            "divergent_branches": statistics.divergent_branches,
-            "fidelity": fidelity,
-            "findings": result.findings,
-            "mismatches": result.mismatches,
+        let fidelity = result.report.operations.iter().map(|(name, (fidelity, times))| {
+            ((*name).to_owned(), json!({ "fidelity": fidelity.name(), "issued": times }))
         });
-        say!("{object}");
-        return Ok(());
-    }
-    for (name, array) in &result.outputs {
-        say!("{name}: {} {:?}", array.dtype, array.shape);
-        let rows = array.to_json();
-        let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-        for (index, row) in rows.iter().take(ROWS).enumerate() {
-            say!("  {index:4}  {}", row_text(row));
+        let object = Answered {
+            outputs: Outputs(&result.outputs),
+            group_instructions: statistics.instructions,
+            warp_instructions: statistics.instructions,
+            lane_instructions: statistics.lane_instructions,
+            divergent_branches: statistics.divergent_branches,
+            fidelity: Value::Object(fidelity.collect()),
+            findings: &result.findings,
+            mismatches: &result.mismatches,
+        };
+        messages::answer_json(&object);
+    } else {
+        for (name, array) in &result.outputs {
+            say!("{name}: {} {:?}", array.dtype, array.shape);
+            print_rows(array, args.rows);
         }
-        if rows.len() > ROWS {
-            say!("  … {} more rows", rows.len() - ROWS);
-        }
-    }
-    say!(
-        "{} group instructions, {} lane instructions, {} divergent branches",
-        statistics.instructions,
-        statistics.lane_instructions,
-        statistics.divergent_branches
-    );
-    for fidelity in reconverge_simt::Fidelity::ALL {
-        let of = result.report.operations.iter().filter(|(_, (known, _))| *known == fidelity);
-        let names: Vec<String> = of.map(|(name, (_, times))| format!("{name} x{times}")).collect();
-        if !names.is_empty() {
-            say!("{fidelity}: {}", names.join(", "));
+        say!(
+            "{}, {}, {}",
+            counted(statistics.instructions, "group instruction"),
+            counted(statistics.lane_instructions, "lane instruction"),
+            divergent(statistics.divergent_branches)
+        );
+        for fidelity in reconverge_simt::Fidelity::ALL {
+            let of = result.report.operations.iter().filter(|(_, (known, _))| *known == fidelity);
+            let names: Vec<String> = of.map(|(name, (_, times))| format!("{name} x{times}")).collect();
+            if !names.is_empty() {
+                say!("{fidelity}: {}", names.join(", "));
+            }
         }
     }
     for finding in &result.findings {
@@ -314,10 +485,41 @@ fn print(args: &Run, result: &RunResult) -> Result<()> {
     Ok(())
 }
 
-fn row_text(row: &serde_json::Value) -> String {
-    match row {
-        serde_json::Value::Array(items) => items.iter().map(row_text).collect::<Vec<_>>().join(" "),
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
+fn divergent(count: u64) -> String {
+    if count == 1 { "1 divergent branch".to_owned() } else { format!("{count} divergent branches") }
+}
+
+/// Rows that are laid out at a time: columns are as wide as their widest number among them.
+const PIECE: usize = 1024;
+/// Numbers of a row that are printed unless all rows are.
+const COLUMNS: usize = 16;
+
+fn print_rows(array: &Array, rows: Rows) {
+    let all = array.rows();
+    let (count, columns) = match rows {
+        Rows::All => (all, usize::MAX),
+        Rows::First(rows) => (rows.min(all), COLUMNS),
+    };
+    for first in (0..count).step_by(PIECE) {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        for row in first..count.min(first + PIECE) {
+            let numbers = array.row(row);
+            let shown = numbers.clone().take(columns).map(|index| array.text(index));
+            let left = numbers.len().saturating_sub(columns);
+            let left = (left > 0).then(|| format!("… {left} more"));
+            table.add_row(std::iter::once(row.to_string()).chain(shown).chain(left));
+        }
+        for (number, column) in table.column_iter_mut().enumerate() {
+            column.set_cell_alignment(CellAlignment::Right);
+            column.set_padding((if number < 2 { 2 } else { 1 }, 0));
+            if number == 0 {
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(6)));
+            }
+        }
+        say!("{}", table.trim_fmt());
+    }
+    if count < all {
+        say!("  … {} (--rows all prints them)", counted((all - count) as u64, "more row"));
     }
 }

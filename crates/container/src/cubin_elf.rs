@@ -70,6 +70,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             remedy: "expected a section named .text.NAME".to_owned(),
         });
     }
+    let mut debug = Vec::new();
     for section in &elf.sections {
         let name = section.name;
         let owner = |rest: &str| kernels.get(rest).copied();
@@ -127,9 +128,15 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         } else if name == ".nv.info" {
             attributes(&elf, section, None, &mut image.notes)?;
+        } else if is_debug(name) {
+            debug.push(name);
         } else if !is_plumbing(section) {
             image.notes.push(format!("section {name} has no known meaning and was passed over"));
         }
+    }
+    if let [first, rest @ ..] = &debug[..] {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        image.notes.push(format!("debug information ({first}{more}) was passed over"));
     }
     module.variables = variables(&elf)?;
     image.modules.push(module);
@@ -138,6 +145,11 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 
 fn no_kernel(section: &Section<'_>) -> String {
     format!("section {} belongs to a kernel that is not there and was passed over", section.name)
+}
+
+/// Sections for debuggers: DWARF, and NVIDIA's own.
+fn is_debug(name: &str) -> bool {
+    [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
 /// Sections that are read elsewhere or carry nothing of the program.
@@ -406,9 +418,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                 section.name, target.name
             )),
             // What is not loaded (debug information) needs no addresses.
-            Some(target) if target.name.starts_with(".debug") || target.name.starts_with(".nv_debug") => {
-                continue;
-            }
+            Some(target) if is_debug(target.name) => continue,
             Some(target) if !target.name.starts_with(".nv.constant") => Some(format!(
                 "section {} applies to {}: only those of constant banks are known",
                 section.name, target.name

@@ -530,3 +530,12 @@ fn what_an_elf_cubin_cannot_hold_is_refused_by_name() {
     has(refused(|image| image.modules[0].constants[0].bank = 99, true), "bank 99");
     has(refused(|image| image.programs.push(image.programs[0].clone()), true), "k");
 }
+
+#[test]
+fn debug_sections_are_one_note() {
+    let mut elf = cubin(true);
+    let names = [".debug_line", ".debug_info", ".nv_debug_ptx_txt"];
+    elf.sections.extend(names.map(|name| support::sec(name, &[1, 2, 3])));
+    let image = read(&elf.build());
+    assert_eq!(image.notes, ["debug information (.debug_line and 2 more) was passed over"]);
+}

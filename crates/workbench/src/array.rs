@@ -1,7 +1,12 @@
-//! Typed arrays from and to files: `.npy`, JSON, raw bytes, ranges and lists written on the command line.
+//! Typed arrays from and to files: `.npy`, `.npz`, JSON, raw bytes, ranges and lists written on the command line.
+//!
+//! The header of a `.npy` file is read here rather than by a crate: npyz multiplies the sizes of a shape unchecked, and its
+//! support of `.npz` brings compressors written in C.
 
 use std::fmt;
+use std::io::{Cursor, Read};
 
+use serde::ser::{SerializeSeq, Serializer};
 use thiserror::Error;
 
 /// Type of an element.
@@ -42,6 +47,21 @@ impl Dtype {
         Dtype::F32,
         Dtype::F64,
     ];
+
+    /// The integer type of `bytes` bytes, if there is one.
+    pub const fn integer(bytes: usize, signed: bool) -> Option<Dtype> {
+        Some(match (bytes, signed) {
+            (1, false) => Dtype::U8,
+            (1, true) => Dtype::I8,
+            (2, false) => Dtype::U16,
+            (2, true) => Dtype::I16,
+            (4, false) => Dtype::U32,
+            (4, true) => Dtype::I32,
+            (8, false) => Dtype::U64,
+            (8, true) => Dtype::I64,
+            _ => return None,
+        })
+    }
 
     /// The name used on the command line: `u8` … `f64`.
     pub const fn name(self) -> &'static str {
@@ -120,13 +140,22 @@ pub enum ArrayError {
     #[error("not an .npy file: {0}")]
     NotNpy(&'static str),
     /// A `.npy` element type that is not supported.
-    #[error(
-        ".npy element type `{0}` is not supported: use one of u1 u2 u4 u8 i1 i2 i4 i8 f4 f8, little endian"
-    )]
+    #[error(".npy element type `{0}` is not supported: use one of b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8")]
     NpyType(String),
-    /// Column-major order.
-    #[error("the .npy file is in Fortran order: save it with numpy.ascontiguousarray")]
-    FortranOrder,
+    /// The bytes are not a `.npz` file.
+    #[error("not an .npz file: {0}")]
+    NotNpz(String),
+    /// A `.npz` file has several arrays, or none of the name.
+    #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
+    NpzName {
+        /// The name asked for.
+        asked: Option<String>,
+        /// The arrays that there are.
+        names: Vec<String>,
+    },
+    /// Raw bytes without a type, where numbers are wanted.
+    #[error("the type of its numbers is not stated: say {0}:f32, :u32 or :i32")]
+    Untyped(String),
     /// The data ends early, or goes on.
     #[error("{found} bytes of data where shape and type need {wanted}")]
     Length {
@@ -237,18 +266,30 @@ impl Array {
         }
     }
 
-    /// The elements as JSON numbers; a NaN or infinity as a string, since JSON has no such numbers.
-    pub fn to_json(&self) -> serde_json::Value {
-        let number = |index| match self.element(index) {
-            Element::Integer(value) => serde_json::json!(value as i64),
-            Element::Float(value) if value.is_finite() => serde_json::json!(value),
-            Element::Float(value) => serde_json::json!(value.to_string()),
-        };
-        let mut level: Vec<serde_json::Value> = (0..self.len()).map(number).collect();
-        for length in self.shape.iter().skip(1).rev() {
-            level = level.chunks((*length).max(1)).map(|part| serde_json::json!(part)).collect();
+    /// How many rows there are: the length of the outermost dimension.
+    pub fn rows(&self) -> usize {
+        self.shape.first().copied().unwrap_or(1)
+    }
+
+    /// The elements of a row.
+    pub fn row(&self, row: usize) -> std::ops::Range<usize> {
+        let each = self.shape.iter().skip(1).product::<usize>();
+        row * each..(row + 1) * each
+    }
+
+    /// An element as text: floats with a point, as JSON has them.
+    pub fn text(&self, index: usize) -> String {
+        match self.element(index) {
+            Element::Integer(value) => value.to_string(),
+            Element::Float(value) if value.is_finite() => serde_json::json!(value).to_string(),
+            Element::Float(value) => value.to_string(),
         }
-        serde_json::json!(level)
+    }
+
+    /// The elements as nested JSON lists of numbers; a NaN or infinity as a string, since JSON has no such numbers.
+    /// For large arrays serialise the array itself, which takes no memory.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Reads a `.npy` file.
@@ -278,18 +319,8 @@ impl Array {
                 .map(|(_, rest)| rest.trim_start())
                 .ok_or(ArrayError::NotNpy("the header lacks descr, fortran_order or shape"))
         };
-        if value_of("fortran_order")?.starts_with("True") {
-            return Err(ArrayError::FortranOrder);
-        }
         let descr = value_of("descr")?.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
         let (descr, _) = descr.ok_or(ArrayError::NpyType(value_of("descr")?.chars().take(20).collect()))?;
-        let dtype = Dtype::ALL
-            .into_iter()
-            .find(|dtype| {
-                dtype.npy() == descr
-                    || (dtype.bytes() == 1 && dtype.npy()[1..] == descr[1.min(descr.len())..])
-            })
-            .ok_or_else(|| ArrayError::NpyType(descr.to_owned()))?;
         let shape = value_of("shape")?
             .strip_prefix('(')
             .and_then(|rest| rest.split_once(')'))
@@ -298,12 +329,80 @@ impl Array {
                 sizes.map(|size| size.parse().ok()).collect::<Option<Vec<usize>>>()
             })
             .ok_or(ArrayError::NotNpy("the shape is not a tuple of sizes"))?;
-        let wanted =
-            shape.iter().fold(dtype.bytes() as u128, |size, side| size.saturating_mul(*side as u128));
+        let unknown = || ArrayError::NpyType(descr.to_owned());
+        let (order, kind) = descr.split_at_checked(1).ok_or_else(unknown)?;
+        let (stored, dtype) = match kind {
+            "f2" => (2, Dtype::F32),
+            "b1" => (1, Dtype::U8),
+            _ => {
+                let dtype = Dtype::ALL.into_iter().find(|dtype| dtype.npy()[1..] == *kind);
+                dtype.map(|dtype| (dtype.bytes(), dtype)).ok_or_else(unknown)?
+            }
+        };
+        let big_endian = match (order, stored) {
+            ("<" | "=" | "|", _) | (_, 1) => false,
+            (">", _) => true,
+            _ => return Err(unknown()),
+        };
+        let wanted = shape.iter().fold(stored as u128, |size, side| size.saturating_mul(*side as u128));
         if wanted != data.len() as u128 {
             return Err(ArrayError::Length { wanted, found: data.len() });
         }
-        Ok(Array { dtype, shape, bytes: data.to_vec() })
+        let mut bytes = data.to_vec();
+        if big_endian {
+            bytes.chunks_exact_mut(stored).for_each(<[u8]>::reverse);
+        }
+        if kind == "f2" {
+            let halves = bytes.as_chunks::<2>().0.iter();
+            bytes = halves.flat_map(|half| half::f16::from_le_bytes(*half).to_f32().to_le_bytes()).collect();
+        }
+        let array = Array { dtype, shape, bytes };
+        Ok(if value_of("fortran_order")?.starts_with("True") { array.from_columns() } else { array })
+    }
+
+    /// The array in row-major order, where the bytes are in column-major order.
+    fn from_columns(self) -> Array {
+        let (size, count) = (self.dtype.bytes(), self.len());
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        let mut place = vec![0; self.shape.len()];
+        for _ in 0..count {
+            let index =
+                place.iter().zip(&self.shape).rev().fold(0, |index, (place, side)| index * side + place);
+            bytes.extend(&self.bytes[index * size..(index + 1) * size]);
+            for (place, side) in place.iter_mut().zip(&self.shape).rev() {
+                *place += 1;
+                if *place < *side {
+                    break;
+                }
+                *place = 0;
+            }
+        }
+        Array { bytes, ..self }
+    }
+
+    /// Reads an array of a `.npz` file: that of a name, or the only one.
+    ///
+    /// # Errors
+    /// See [`ArrayError`].
+    pub fn from_npz(file: &[u8], name: Option<&str>) -> Result<Array, ArrayError> {
+        let wrong = |error: zip::result::ZipError| ArrayError::NotNpz(error.to_string());
+        let mut archive = zip::ZipArchive::new(Cursor::new(file)).map_err(wrong)?;
+        let files = archive.file_names().filter_map(Result::ok);
+        let names: Vec<String> =
+            files.filter_map(|name| Some(name.strip_suffix(".npy")?.to_owned())).collect();
+        let chosen = match (name, &names[..]) {
+            (Some(name), _) if names.iter().any(|known| known == name) => name,
+            (None, [only]) => only,
+            (asked, _) => return Err(ArrayError::NpzName { asked: asked.map(str::to_owned), names }),
+        };
+        let member = archive.by_name(&format!("{chosen}.npy")).map_err(wrong)?;
+        let mut bytes = Vec::new();
+        let read = member.take(NPZ_LIMIT + 1).read_to_end(&mut bytes);
+        read.map_err(|error| ArrayError::NotNpz(error.to_string()))?;
+        if bytes.len() as u64 > NPZ_LIMIT {
+            return Err(ArrayError::NotNpz(format!("`{chosen}` unpacks to more than {NPZ_LIMIT} bytes")));
+        }
+        Array::from_npy(&bytes)
     }
 
     /// The array as a `.npy` file, version 1.0.
@@ -388,6 +487,50 @@ impl Array {
         }
         let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
         Ok(from_numbers(&numbers))
+    }
+}
+
+/// Largest size that an array of a `.npz` file may unpack to.
+const NPZ_LIMIT: u64 = 1 << 32;
+
+/// Nested lists of numbers, as [`Array::to_json`] has them, one element after the other.
+impl serde::Serialize for Array {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)
+    }
+}
+
+/// A part of an array of this shape.
+struct Level<'a> {
+    array: &'a Array,
+    shape: &'a [usize],
+    elements: std::ops::Range<usize>,
+}
+
+impl serde::Serialize for Level<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (count, rest) = self.shape.split_first().unwrap_or((&1, &[]));
+        let mut list = serializer.serialize_seq(Some(*count))?;
+        let each = rest.iter().product::<usize>();
+        for row in 0..*count {
+            let start = self.elements.start + row * each;
+            match rest {
+                [] => match self.array.element(start) {
+                    Element::Integer(value) if value < 0 => list.serialize_element(&(value as i64))?,
+                    Element::Integer(value) => list.serialize_element(&(value as u64))?,
+                    Element::Float(value) if value.is_finite() => list.serialize_element(&value)?,
+                    Element::Float(value) => list.serialize_element(&value.to_string())?,
+                },
+                rest => {
+                    list.serialize_element(&Level {
+                        array: self.array,
+                        shape: rest,
+                        elements: start..start + each,
+                    })?;
+                }
+            }
+        }
+        list.end()
     }
 }
 
@@ -528,8 +671,43 @@ mod tests {
         for end in 0..good.len() {
             assert!(Array::from_npy(&good[..end]).is_err(), "cut at {end}");
         }
-        let text = String::from_utf8_lossy(&good).replace("False", "True ");
-        assert!(Array::from_npy(&[b"\x93", &text.as_bytes()[3..]].concat()).is_err());
+    }
+
+    /// What numpy writes for `numpy.save`, with this header and data.
+    fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+        [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
+    }
+
+    #[test]
+    fn npy_files_of_other_orders_and_types_are_read() {
+        let read = |file: Vec<u8>| Array::from_npy(&file).unwrap().to_json().to_string();
+        assert_eq!(read(npy(">f4", "False", "(2,)", &[0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0])), "[1.0,-2.0]");
+        assert_eq!(read(npy(">i2", "False", "(2,)", &[0, 1, 0xff, 0xfe])), "[1,-2]");
+        assert_eq!(read(npy("<f2", "False", "(2,)", &[0, 0x3c, 0, 0xc0])), "[1.0,-2.0]");
+        assert_eq!(read(npy("|b1", "False", "(2,)", &[0, 1])), "[0,1]");
+        assert_eq!(read(npy("|u1", "True", "(2, 3)", &[1, 4, 2, 5, 3, 6])), "[[1,2,3],[4,5,6]]");
+        assert_eq!(read(npy("<u8", "False", "(1,)", &[0xff; 8])), "[18446744073709551615]");
+        // A shape whose sizes multiply to more than 64 bits.
+        let huge = npy("<f4", "True", "(4294967296, 4294967296, 4294967296)", &[]);
+        assert!(matches!(Array::from_npy(&huge), Err(ArrayError::Length { .. })));
+    }
+
+    #[test]
+    fn an_array_of_an_npz_file_is_chosen_by_name() {
+        use std::io::Write;
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, value) in [("a.npy", 1), ("b.npy", 2)] {
+            archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            archive.write_all(&npy("|u1", "False", "(1,)", &[value])).unwrap();
+        }
+        let file = archive.finish().unwrap().into_inner();
+        assert_eq!(Array::from_npz(&file, Some("b")).unwrap().bytes, [2]);
+        let error = Array::from_npz(&file, None).unwrap_err().to_string();
+        assert_eq!(error, "several arrays; name one as FILE.npz:NAME: a, b");
+        let error = Array::from_npz(&file, Some("c")).unwrap_err().to_string();
+        assert_eq!(error, "no array `c`; name one as FILE.npz:NAME: a, b");
+        assert!(Array::from_npz(&file[..20], None).is_err());
     }
 
     #[test]

@@ -9,9 +9,11 @@ use reconverge_simt::{Mode, Options};
 use serde::Deserialize;
 
 use crate::machine::{isa_of_chip, machine};
+use crate::open::Opened;
 use crate::request::{Error, TextureValues, choose};
 use crate::result::{Expected, RunResult};
 use crate::session::Session;
+use crate::trapped::{Trapped, look};
 use crate::values::Files;
 
 /// What launches of all machines have.
@@ -37,7 +39,7 @@ pub struct Common {
     /// What must come out.
     #[serde(default)]
     pub expect: Vec<Expected>,
-    /// Part of the message of the trap that the program must end with, for `check`.
+    /// Part of the message of the trap that the program must end with.
     pub trap: Option<String>,
 }
 
@@ -188,6 +190,44 @@ impl LaunchFile {
         }
         self.stage()?;
         self.machine.prepare(&Request { common: &self.common, image, program, files })
+    }
+
+    /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.
+    pub fn look(
+        &self,
+        trapped: &mut Trapped,
+        opened: &Opened,
+        program: &Program,
+        options: &Options,
+        files: &dyn Files,
+    ) {
+        trapped.line = opened.line(program, trapped.pc);
+        let Ok(options) = self.options(options) else { return };
+        if let Ok(session) = self.prepare(&opened.image, program, files) {
+            look(trapped, &opened.target, program, &session, &options);
+        }
+    }
+
+    /// Judges how a run of the launch ended: by the trap that it must end with, and by what must come out. Gives
+    /// what it left, if anything, and why it is not as it must be, in words.
+    ///
+    /// # Errors
+    /// The launch cannot run, the engines differ, or a trap that nothing announces.
+    pub fn judged(&self, run: Result<RunResult, Error>) -> Result<(Option<RunResult>, Vec<String>), Error> {
+        match (run, &self.common.trap) {
+            (Ok(result), None) => {
+                let mismatches = result.mismatches.clone();
+                Ok((Some(result), mismatches))
+            }
+            (Ok(result), Some(trap)) => {
+                Ok((Some(result), vec![format!("must trap with `{trap}`, but ended")]))
+            }
+            (Err(Error::Trap(found)), Some(trap)) if found.message.contains(trap) => Ok((None, Vec::new())),
+            (Err(Error::Trap(found)), Some(trap)) => {
+                Ok((None, vec![format!("must trap with `{trap}`, but: {found}")]))
+            }
+            (Err(error), _) => Err(error),
+        }
     }
 
     /// Runs the launch of `program` and compares what it leaves with what must come out.

@@ -7,6 +7,7 @@
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
+//! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
@@ -29,6 +30,7 @@ pub mod result;
 pub mod session;
 pub mod tesla;
 pub mod trace;
+pub mod trapped;
 pub mod values;
 
 pub use listing::{Listing, Style};

@@ -301,6 +301,8 @@ pub struct Assembled {
     pub image: Image,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// For each program the addresses of its instructions and their places in the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -311,7 +313,13 @@ impl Assembled {
             target,
             image: Image { format: "source", isa, chip, programs, ..Image::default() },
             warnings,
+            lines: Vec::new(),
         }
+    }
+
+    /// With the places of the instructions in the text.
+    pub(crate) fn with_lines(self, lines: Vec<Vec<(u32, usize)>>) -> Assembled {
+        Assembled { lines, ..self }
     }
 }
 
@@ -369,7 +377,7 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = machine(target.isa);
     target.clone().checked().map_err(|error| error.to_string())?;
-    for style in [Style::default(), Style { hex: true, structure: true, notes: true }] {
+    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
         let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
         let back = assemble(target, &text).map_err(|errors| {
             let error = &errors[0];

@@ -10,9 +10,11 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{Common, LaunchFile, choose_program};
+use crate::machine::Target;
 use crate::request::Error;
-use crate::result::{RunResult, difference};
+use crate::result::{RunResult, bit_difference, difference};
 use crate::tesla::launch::{BufferValues, ConstantValues, Launch, ParamValue};
+use crate::trapped::look;
 use crate::values::Files;
 
 /// A run manifest.
@@ -120,7 +122,10 @@ impl Manifest {
         if !["binary", "launches", "buffers"].iter().all(|key| object.contains_key(*key)) {
             return None;
         }
-        Some(serde_json::from_value(value).map_err(|error| error.to_string()))
+        Some(
+            serde_path_to_error::deserialize(value)
+                .map_err(|error| format!("at {}: {}", error.path(), error.inner())),
+        )
     }
 
     /// Runs the launches on the programs of `image` and compares what they leave. The outputs are the buffers.
@@ -136,7 +141,17 @@ impl Manifest {
                 Some(_) => Some(choose_program(image, launch.kernel.as_deref())?),
             };
             let program = program.ok_or_else(|| Error::Machine("the file has no program".to_owned()))?;
-            let left = self.launch(launch, &buffers)?.run(image, program, options, files)?;
+            let launch = self.launch(launch, &buffers)?;
+            let left = launch.run(image, program, options, files).map_err(|error| match error {
+                Error::Trap(mut trapped) => {
+                    let target = Target::new(Manifest::ISA, Some(&self.arch));
+                    if let Ok(session) = launch.prepare(image, program, files) {
+                        look(&mut trapped, &target, program, &session, options);
+                    }
+                    Error::Trap(trapped)
+                }
+                error => error,
+            })?;
             result.statistics.add(&left.statistics);
             result.report.add(&left.report);
             result.shares.add(&left.shares);
@@ -182,6 +197,8 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
+            // What a manifest expects has been seen.
+            oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
             constant,
@@ -237,7 +254,7 @@ impl Manifest {
                 .map(|expect| expect.elem.as_str());
             let dtype = elem.and_then(element).filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes()));
             let dtype = dtype.unwrap_or(Dtype::U8);
-            let bytes = left.values.load(&buffer.name, files)?.bytes;
+            let bytes = left.values.load(&buffer.name, files)?.array.bytes;
             let shape = vec![bytes.len() / dtype.bytes()];
             result.outputs.push((buffer.name.clone(), Array { dtype, shape, bytes }));
         }
@@ -255,14 +272,14 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
+            // Bytes that are no whole number of elements are compared as bytes.
+            let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
+            let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
+            let (wanted, found) = (array(wanted.to_vec()), array(found));
             let mismatch = if expect.tolerance.exact {
-                let differ = found.iter().zip(wanted).position(|(found, wanted)| found != wanted);
-                differ.map(|at| {
-                    format!("byte {} is {:#04x}, expected {:#04x}", expect.offset + at, found[at], wanted[at])
-                })
+                bit_difference(&wanted, &found, expect.offset)
             } else {
-                let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
-                difference(&array(wanted.to_vec()), &array(found), expect.tolerance.abs, expect.tolerance.rel)
+                difference(&expect.buffer, &wanted, &found, expect.tolerance.abs, expect.tolerance.rel)
             };
             result.mismatches.extend(mismatch.map(|why| format!("{place}: {why}")));
         }

@@ -2,8 +2,8 @@
 
 use reconverge_container::{Endian, Format, Hints, load};
 use reconverge_isa::program::Stage;
-use reconverge_isa::source::Diagnostic;
-use reconverge_isa::{Image, Isa};
+use reconverge_isa::source::{Diagnostic, lines};
+use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
 use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source, same_chip};
@@ -17,6 +17,17 @@ pub struct Opened {
     pub image: Image,
     /// Warnings of the assembler, for sources.
     pub warnings: Vec<Diagnostic>,
+    /// For each program of a source the addresses of its instructions and the numbers of their lines, from 1.
+    pub lines: Vec<Vec<(u32, usize)>>,
+}
+
+impl Opened {
+    /// The line of the source that has the instruction at an address of a program of the image; `None` where the file
+    /// is no source.
+    pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
+        let number = self.image.programs.iter().position(|known| known == program)?;
+        self.lines.get(number)?.iter().find(|(known, _)| *known == address).map(|(_, line)| *line)
+    }
 }
 
 /// What the caller knows about a file.
@@ -105,8 +116,16 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let chip = chip.map(str::to_owned).or(assembly.target.chip);
         let stage = assembly.target.stage.or(stage);
         let target = Target { isa, chip, stage }.checked()?;
+        let all = assembly.image.programs.clone();
         let image = of_stage(assembly.image, stage)?;
-        return Ok(Opened { target, image, warnings: assembly.warnings });
+        let starts: Vec<usize> = lines(&source).map(|(start, _)| start).collect();
+        let number = |(address, at): &(u32, usize)| (*address, starts.partition_point(|start| start <= at));
+        let of_program = |program| {
+            let lines = all.iter().position(|known| known == program).and_then(|at| assembly.lines.get(at));
+            lines.into_iter().flatten().map(number).collect()
+        };
+        let lines = image.programs.iter().map(of_program).collect();
+        return Ok(Opened { target, image, warnings: assembly.warnings, lines });
     }
     let hints = Hints { isa: known, endian, ..Hints::default() };
     let image = load(bytes, &hints)?;
@@ -132,7 +151,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         }
     }
     let image = of_stage(image, stage)?;
-    Ok(Opened { target, image, warnings: Vec::new() })
+    Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
 }
 
 /// The image with those of its programs only that are for `stage`, when it has several that say what they are for.

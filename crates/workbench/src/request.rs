@@ -11,7 +11,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::array::{Array, Dtype};
-use crate::values::{Files, Values, ValuesError};
+use crate::trapped::{Cause, Trapped};
+use crate::values::{Files, Loaded, Values, ValuesError};
 
 /// Why a launch gave no result.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -40,9 +41,20 @@ pub enum Error {
         /// What would fit.
         wanted: String,
     },
-    /// More lanes than a launch may have.
-    #[error("lanes: {0} lanes; 0 to {MOST_LANES} fits here")]
+    /// No lanes, or more than a launch may have.
+    #[error("lanes: {0} lanes; 1 to {MOST_LANES} fits here")]
     Lanes(usize),
+    /// Numbers without rows in a launch that does not say how many lanes it has.
+    #[error(
+        "{place}: a flat file of {count} numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
+         file){}", splits(*.count)
+    )]
+    Flat {
+        /// What they are for.
+        place: String,
+        /// Numbers there are.
+        count: usize,
+    },
     /// A name that is not one of a list.
     #[error("{place}: unknown value `{found}`: {help}")]
     Name {
@@ -69,14 +81,23 @@ pub enum Error {
     Differ(String),
     /// The program does what is forbidden or undefined.
     #[error("{0}")]
-    Trap(String),
+    Trap(Box<Trapped>),
 }
 
-impl<L: fmt::Display, C: fmt::Display> From<RunError<L, C>> for Error {
+/// Into how many lanes numbers may be divided, as a hint.
+fn splits(count: usize) -> String {
+    let ways: Vec<String> = (1..=4)
+        .filter(|each| count > 0 && count.is_multiple_of(*each))
+        .map(|each| format!("{} with {each} a lane", count / each))
+        .collect();
+    if ways.is_empty() { String::new() } else { format!(", for instance {}", ways.join(", ")) }
+}
+
+impl<L: fmt::Display, C: Cause> From<RunError<L, C>> for Error {
     fn from(error: RunError<L, C>) -> Error {
         match error {
             RunError::Launch(error) => Error::Machine(error.to_string()),
-            RunError::Trap(trap) => Error::Trap(trap.to_string()),
+            RunError::Trap(trap) => Error::Trap(Box::new(Trapped::from(&trap))),
             RunError::Differ(difference) => Error::Differ(difference.to_string()),
         }
     }
@@ -168,35 +189,59 @@ pub const MOST_LANES: usize = 1 << 24;
 /// How many lanes a launch has: those stated, or as many as the longest input has rows, or 1.
 ///
 /// # Errors
-/// More than [`MOST_LANES`].
+/// No lanes, more than [`MOST_LANES`], or only inputs without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
-    inputs: impl Iterator<Item = &'a Array>,
+    inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
 ) -> Result<usize, Error> {
-    let from_inputs = || inputs.map(|array| array.shape.first().copied().unwrap_or(1)).max();
-    match stated.or_else(from_inputs).unwrap_or(1) {
-        lanes if lanes > MOST_LANES => Err(Error::Lanes(lanes)),
-        lanes => Ok(lanes),
+    let (mut rows, mut flat) = (None, None);
+    for (place, Loaded { array, flat: is_flat, .. }) in inputs {
+        if array.is_empty() {
+            return Err(Error::Machine(format!("{place}: there are no numbers")));
+        }
+        match is_flat {
+            true => flat = flat.or(Some((place, array.len()))),
+            false => rows = rows.max(Some(array.rows())),
+        }
+    }
+    match (stated.or(rows), flat) {
+        (Some(lanes), _) if !(1..=MOST_LANES).contains(&lanes) => Err(Error::Lanes(lanes)),
+        (Some(lanes), _) => Ok(lanes),
+        (None, Some((place, count))) => Err(Error::Flat { place: place.to_owned(), count }),
+        (None, None) => Ok(1),
     }
 }
 
-/// One to four numbers a lane, or one to four for all lanes.
+/// One to four numbers a lane, or one to four for all lanes. A row is a lane's; of numbers without rows, each lane has one,
+/// or all lanes have all. Files without rows are divided among the lanes.
 ///
 /// # Errors
 /// Another number of them, or elements that are not of 32 bits.
-pub(crate) fn per_lane(place: &str, array: &Array, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
-    let words: Vec<u32> = array.words().collect();
-    let count = words.len();
-    if array.dtype.bytes() == 4 {
-        if lanes > 0 && count.is_multiple_of(lanes) && (1..=4).contains(&(count / lanes)) {
-            return Ok(words.chunks(count / lanes).map(|lane| channels(lane.iter().copied())).collect());
-        }
-        if (1..=4).contains(&count) {
-            return Ok(vec![channels(words.into_iter()); lanes]);
-        }
+pub(crate) fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
+    let Loaded { array, flat, .. } = loaded;
+    let count = array.len();
+    let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
+    if array.dtype.bytes() != 4 {
+        return refused(format!("numbers of 32 bits, not {},", array.dtype));
     }
-    let wanted = format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes, of 32 bits each,");
-    Err(Error::Count { place: place.to_owned(), found: count, wanted })
+    let each = count / lanes;
+    let divides = count.is_multiple_of(lanes) && (1..=4).contains(&each);
+    let rows = array.shape.len() > 1 && (each == 1 || array.shape.last() == Some(&each));
+    let words = || array.words();
+    if divides && (each == 1 || *flat || rows) {
+        let words: Vec<u32> = words().collect();
+        return Ok(words.chunks(each).map(|lane| channels(lane.iter().copied())).collect());
+    }
+    if (1..=4).contains(&count) {
+        return Ok(vec![channels(words()); lanes]);
+    }
+    match divides {
+        true => refused(format!(
+            "{lanes} (one a lane) or 1 to 4 for all lanes; {each} a lane are {lanes} rows: an array of shape \
+             [{lanes}, {each}], or lists [[…], …] in a launch file,"
+        )),
+        false => refused(format!("{lanes} lanes of 1 to 4, or 1 to 4 for all lanes,")),
+    }
 }
 
 /// The output that says which lanes were killed, if any was.
@@ -252,4 +297,47 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
             choices.iter().map(|(known, _)| *known).collect::<Vec<_>>(),
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Stated;
+
+    fn loaded(shape: &[usize], flat: bool) -> Loaded {
+        let words = 0..shape.iter().product::<usize>() as u32;
+        Loaded { array: Array::from_words(Dtype::F32, shape.to_vec(), words), stated: Stated::Request, flat }
+    }
+
+    #[test]
+    fn numbers_without_rows_are_one_a_lane_or_the_same_for_all() {
+        let of = |shape: &[usize], flat, lanes| per_lane("temp[0]", &loaded(shape, flat), lanes);
+        assert_eq!(of(&[2], false, 2), Ok(vec![[0, 0, 0, 0], [1, 0, 0, 0]]));
+        assert_eq!(of(&[4], false, 2), Ok(vec![[0, 1, 2, 3]; 2]));
+        assert_eq!(of(&[2, 2], false, 2), Ok(vec![[0, 1, 0, 0], [2, 3, 0, 0]]));
+        assert_eq!(of(&[4], true, 2), Ok(vec![[0, 1, 0, 0], [2, 3, 0, 0]]));
+        assert_eq!(
+            of(&[16], false, 4).unwrap_err().to_string(),
+            "temp[0]: 16 numbers where 4 (one a lane) or 1 to 4 for all lanes; 4 a lane are 4 rows: an array of shape \
+             [4, 4], or lists [[…], …] in a launch file, would fit"
+        );
+        assert!(of(&[6], false, 4).is_err());
+    }
+
+    #[test]
+    fn the_lanes_of_a_flat_file_must_be_stated() {
+        let of = |stated, inputs: &[&Loaded]| lanes(stated, inputs.iter().map(|input| ("temp[0]", *input)));
+        assert_eq!(of(None, &[&loaded(&[8], false), &loaded(&[64], true)]), Ok(8));
+        assert_eq!(of(Some(16), &[&loaded(&[64], true)]), Ok(16));
+        assert_eq!(
+            of(None, &[&loaded(&[64], true)]).unwrap_err().to_string(),
+            "temp[0]: a flat file of 64 numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
+             file), for instance 64 with 1 a lane, 32 with 2 a lane, 16 with 4 a lane"
+        );
+        assert_eq!(of(Some(0), &[]), Err(Error::Lanes(0)));
+        assert_eq!(
+            of(None, &[&loaded(&[0], false)]).unwrap_err().to_string(),
+            "temp[0]: there are no numbers"
+        );
+    }
 }

@@ -68,28 +68,100 @@ impl RunResult {
             return Ok(());
         };
         let wanted = expected.values.load_as(&place, found.dtype, files)?;
-        if let Some(why) = difference(&wanted, found, expected.abs, expected.rel) {
+        if let Some(why) = difference(&expected.output, &wanted, found, expected.abs, expected.rel) {
             self.mismatches.push(format!("{place}: {why}"));
         }
         Ok(())
     }
 }
 
-pub(crate) fn difference(wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
+/// How two sets of numbers differ: how many, and the first of them.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    count: usize,
+    first: Vec<String>,
+}
+
+/// Differences that are shown.
+const SHOWN: usize = 3;
+
+impl Differences {
+    /// Adds one, in words.
+    pub fn add(&mut self, text: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(text());
+        }
+    }
+
+    /// The sentence for all of them, of so many numbers; `None` when there is none.
+    pub fn sentence(&self, of: usize, what: &str) -> Option<String> {
+        let differ = if self.count == 1 { "differs" } else { "differ" };
+        (self.count > 0)
+            .then(|| format!("{} of {of} {what}s {differ}: {}", self.count, self.first.join("; ")))
+    }
+}
+
+/// The names of outputs that have a row a lane, without their numbers.
+const BY_LANE: [&str; 7] = ["color", "depth", "killed", "outputs", "param", "pixel", "pos"];
+
+/// Where an element of an output is: `lane 5 .x`, or `element 7`.
+fn place(output: &str, array: &Array, index: usize) -> String {
+    let kind = output.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let letters = if kind == "color" { ["r", "g", "b", "a"] } else { ["x", "y", "z", "w"] };
+    match (BY_LANE.contains(&kind), &array.shape[..]) {
+        (true, [_]) => format!("lane {index}"),
+        (true, [_, each]) if *each <= 4 => format!("lane {} .{}", index / each, letters[index % each]),
+        (_, [_, ..]) if array.shape.len() > 1 => {
+            let each = |(index, mut place): (usize, Vec<String>), side: &usize| {
+                place.insert(0, (index % side.max(&1)).to_string());
+                (index / side.max(&1), place)
+            };
+            let (_, place) = array.shape.iter().rev().fold((index, Vec::new()), each);
+            format!("element [{}]", place.join(", "))
+        }
+        _ => format!("element {index}"),
+    }
+}
+
+pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, rel: f64) -> Option<String> {
     if wanted.len() != found.len() {
         return Some(format!("{} elements expected, {} found", wanted.len(), found.len()));
     }
     let as_f64 = |array: &Array| array.convert(Dtype::F64).map(|array| array.bytes).unwrap_or_default();
     let (w, f) = (as_f64(wanted), as_f64(found));
     let pairs = w.as_chunks::<8>().0.iter().zip(f.as_chunks::<8>().0);
-    for (index, (wanted, found)) in pairs.enumerate() {
-        let (wanted, found) = (f64::from_le_bytes(*wanted), f64::from_le_bytes(*found));
-        let same = wanted == found
-            || (wanted.is_nan() && found.is_nan())
-            || (found - wanted).abs() <= abs + rel * wanted.abs();
+    let mut differences = Differences::default();
+    for (index, (wanted, found_bits)) in pairs.enumerate() {
+        let (wanted, value) = (f64::from_le_bytes(*wanted), f64::from_le_bytes(*found_bits));
+        let same = wanted == value
+            || (wanted.is_nan() && value.is_nan())
+            || (value - wanted).abs() <= abs + rel * wanted.abs();
         if !same {
-            return Some(format!("element {index}: expected {wanted}, found {found}"));
+            differences.add(|| format!("{}: expected {wanted}, found {value}", place(output, found, index)));
         }
     }
-    None
+    differences.sentence(found.len(), "number")
+}
+
+/// How two arrays of one type differ in their bits; `first` is the byte of the first element, for messages.
+pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
+    let size = found.dtype.bytes();
+    let mut differences = Differences::default();
+    let pairs = wanted.bytes.chunks(size).zip(found.bytes.chunks(size));
+    for (index, (wanted_bits, found_bits)) in pairs.enumerate().filter(|(_, (wanted, found))| wanted != found)
+    {
+        differences.add(|| {
+            let hex = |bits: &[u8]| bits.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
+            format!(
+                "element {index} (byte {}): expected {} (0x{}), found {} (0x{})",
+                first + index * size,
+                wanted.text(index),
+                hex(wanted_bits),
+                found.text(index),
+                hex(found_bits)
+            )
+        });
+    }
+    differences.sentence(found.len(), &format!("{} element", found.dtype))
 }

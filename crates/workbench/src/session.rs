@@ -111,6 +111,12 @@ pub trait Steps: Send {
     /// the one given.
     fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8>;
 
+    /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
+    /// lane is that of the one given.
+    fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
+        Vec::new()
+    }
+
     /// Counts so far.
     fn statistics(&self) -> Statistics;
 
@@ -307,6 +313,12 @@ impl Stepping {
     /// the one given.
     pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
         self.0.memory(space, group, lane, address, count)
+    }
+
+    /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
+    /// lane is that of the one given.
+    pub fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
+        self.0.buffers(space, group, lane)
     }
 
     /// Counts so far.

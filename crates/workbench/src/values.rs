@@ -1,4 +1,9 @@
-//! Where the numbers of an input come from: a file, or what is written in place.
+//! Where the numbers of an input come from (a file, or what is written in place), and which type they have.
+//!
+//! One rule holds for all machines. Numbers whose type is stated keep it: behind `:` (`0..16:u32`), by `u32[16]`, by a
+//! `.npy` file. Others take the type of the place: `f32` where floats are expected ([`Values::load_float`]), and where
+//! anything may be, `i32`, `u32` or, with a fraction, `f32` ([`Values::load_plain`]). Which type that was is told through
+//! [`Files::typed`]. Places of one type ([`Values::load_as`]) convert all numbers.
 
 use std::sync::Arc;
 
@@ -7,18 +12,54 @@ use thiserror::Error;
 
 use crate::array::{Array, ArrayError, Dtype};
 
-/// Numbers: nested lists, or text that names a file (`.npy`, `.json`, `.bin:f32`) or is a literal (`0..64`,
+/// Numbers: nested lists, or text that names a file (`.npy`, `.npz:NAME`, `.json`, `.bin:f32`) or is a literal (`0..64`,
 /// `1,2,3`, `f32[64]`, `0..64:f32`).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
     /// A file or a literal.
     Text(String),
+    /// Nested lists of numbers with their type.
+    Typed(TypedList),
     /// Nested lists of numbers.
     Lists(serde_json::Value),
     /// Numbers with their type, which no file states: what is lowered to a launch has them.
     #[serde(skip)]
     Array(Arc<Array>),
+}
+
+/// Nested lists of numbers with their type.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypedList {
+    /// `f32`, `u32`, … or `bits`.
+    pub r#type: String,
+    /// The numbers.
+    pub list: serde_json::Value,
+}
+
+/// How the type of numbers is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stated {
+    /// It is not: the numbers are whatever fits.
+    Not,
+    /// By the file that holds them.
+    File,
+    /// By the request, or by code.
+    Request,
+    /// The request calls them patterns of bits.
+    Bits,
+}
+
+/// Numbers, and what is known of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The numbers.
+    pub array: Array,
+    /// How their type is known.
+    pub stated: Stated,
+    /// They come from a file that has no rows, so that their shape says nothing.
+    pub flat: bool,
 }
 
 impl From<Array> for Values {
@@ -34,6 +75,9 @@ pub trait Files {
     /// # Errors
     /// A message for people, without the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// Is told of the type that numbers got of which no type is stated.
+    fn typed(&self, _place: &str, _dtype: Dtype) {}
 }
 
 /// No files: a launch that names none needs none.
@@ -78,7 +122,7 @@ impl Values {
     fn what(&self) -> &str {
         match self {
             Values::Text(text) => text,
-            Values::Lists(_) | Values::Array(_) => "the list",
+            Values::Lists(_) | Values::Typed(_) | Values::Array(_) => "the list",
         }
     }
 
@@ -86,11 +130,17 @@ impl Values {
     ///
     /// # Errors
     /// See [`ValuesError`].
-    pub fn load(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
+    pub fn load(&self, place: &str, files: &dyn Files) -> Result<Loaded, ValuesError> {
+        let loaded = |array, stated| Loaded { array, stated, flat: false };
         let result = match self {
-            Values::Array(array) => Ok(Array::clone(array)),
-            Values::Lists(lists) => Array::from_json_value(lists),
+            Values::Array(array) => Ok(loaded(Array::clone(array), Stated::Request)),
+            Values::Lists(lists) => Array::from_json_value(lists).map(|array| loaded(array, Stated::Not)),
+            Values::Typed(TypedList { r#type, list }) => match Wanted::from_name(r#type) {
+                Some(wanted) => Array::from_json_value(list).and_then(|array| wanted.of(array, Stated::Not)),
+                None => Err(ArrayError::Json(format!("unknown type `{}`", r#type))),
+            },
             Values::Text(text) => {
+                let Source { kind, wanted } = source(text);
                 let read = |file: &str| {
                     files.read(file).map_err(|why| ValuesError::File {
                         place: place.to_owned(),
@@ -98,15 +148,35 @@ impl Values {
                         why,
                     })
                 };
-                match file_kind(text) {
-                    Some(FileKind::Npy) => Array::from_npy(&read(text)?),
-                    Some(FileKind::Json) => Array::from_json(&read(text)?),
-                    Some(FileKind::Bin(file, dtype)) => raw(read(file)?, dtype),
-                    Some(FileKind::Literal(literal, dtype)) => {
-                        Array::from_literal(literal).and_then(|array| array.convert(dtype))
+                match kind {
+                    Kind::Npy(file) => {
+                        let array = Array::from_npy(&read(file)?);
+                        array.map(|array| loaded(array, Stated::File))
                     }
-                    None => Array::from_literal(text),
+                    Kind::Npz(file, name) => {
+                        let array = Array::from_npz(&read(file)?, name);
+                        array.map(|array| loaded(array, Stated::File))
+                    }
+                    Kind::Json(file) => {
+                        Array::from_json(&read(file)?).map(|array| loaded(array, Stated::Not))
+                    }
+                    Kind::Raw(file) => {
+                        let dtype = wanted.map_or(Dtype::U8, Wanted::raw);
+                        let stated = if wanted.is_some() { Stated::Request } else { Stated::Not };
+                        let array = raw(read(file)?, dtype);
+                        array.map(|array| Loaded { array, stated, flat: true })
+                    }
+                    Kind::Literal(text) => Array::from_literal(text).map(|array| {
+                        loaded(array, if text.contains('[') { Stated::Request } else { Stated::Not })
+                    }),
                 }
+                .and_then(|loaded| match wanted {
+                    Some(wanted) => {
+                        let typed = wanted.of(loaded.array, loaded.stated)?;
+                        Ok(Loaded { flat: loaded.flat, ..typed })
+                    }
+                    None => Ok(loaded),
+                })
             }
         };
         result.map_err(|error| self.wrong(place, error))
@@ -121,68 +191,138 @@ impl Values {
     /// # Errors
     /// See [`ValuesError`]; also the first number that the type cannot hold.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
-        let array = self.load(place, files)?;
+        let Loaded { array, stated, .. } = self.load(place, files)?;
+        if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
+            return Ok(Array { dtype, ..array });
+        }
         if array.dtype == dtype {
             return Ok(array);
         }
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// The numbers as a program's memory holds them: of the type that is stated (by the file, or behind `:`), and
-    /// otherwise 32 bits wide, `i32`, `u32` or `f32`.
+    /// The numbers where floats are expected, 32 bits each: as `f32` unless a type is stated. Files of 64-bit or short
+    /// numbers become `f32` as well; those of `i32` and `u32` keep their bits where the machine has `integers`.
+    ///
+    /// # Errors
+    /// See [`ValuesError`]; also raw bytes without a type.
+    pub fn load_float(&self, place: &str, integers: bool, files: &dyn Files) -> Result<Loaded, ValuesError> {
+        let loaded = self.load(place, files)?;
+        let dtype = loaded.array.dtype;
+        let keep = match loaded.stated {
+            Stated::Not if loaded.flat => {
+                return Err(self.wrong(place, ArrayError::Untyped(self.what().to_owned())));
+            }
+            Stated::Not => false,
+            Stated::File => dtype == Dtype::F32 || integers && dtype.bytes() == 4,
+            Stated::Request | Stated::Bits => dtype != Dtype::F64,
+        };
+        if keep {
+            return Ok(loaded);
+        }
+        if loaded.stated == Stated::Not || !dtype.is_float() {
+            files.typed(place, Dtype::F32);
+        }
+        let array = loaded.array.convert(Dtype::F32).map_err(|error| self.wrong(place, error))?;
+        Ok(Loaded { array, ..loaded })
+    }
+
+    /// The numbers as a program's memory holds them: of the type that is stated, and otherwise 32 bits wide, `i32`,
+    /// `u32` or `f32`.
     ///
     /// # Errors
     /// See [`ValuesError`]; also a number without a stated type that 32 bits cannot hold.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
-        let array = self.load(place, files)?;
-        let stated = match self {
-            Values::Array(_) => true,
-            Values::Lists(_) => false,
-            Values::Text(text) => match file_kind(text) {
-                Some(FileKind::Npy | FileKind::Bin(..) | FileKind::Literal(..)) => true,
-                Some(FileKind::Json) => false,
-                None => text.contains('['),
-            },
-        };
-        if stated {
+        let Loaded { array, stated, flat } = self.load(place, files)?;
+        // Raw bytes are bytes.
+        if stated != Stated::Not || flat {
             return Ok(array);
         }
-        let narrow = |dtype| array.convert(dtype);
-        let result = match array.dtype {
-            Dtype::F64 => narrow(Dtype::F32),
-            _ => narrow(Dtype::I32).or_else(|_| narrow(Dtype::U32)),
-        };
-        result.map_err(|error| ValuesError::Content {
+        let array = narrow(&array).map_err(|error| ValuesError::Content {
             place: place.to_owned(),
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
-        })
+        })?;
+        files.typed(place, array.dtype);
+        Ok(array)
     }
 }
 
-enum FileKind<'a> {
-    Npy,
-    Json,
-    Bin(&'a str, Dtype),
-    /// A literal with the type of its elements.
-    Literal(&'a str, Dtype),
+/// Numbers in 32 bits: whole ones as `i32` or `u32`, others as `f32`.
+fn narrow(array: &Array) -> Result<Array, ArrayError> {
+    match array.dtype {
+        Dtype::F64 => array.convert(Dtype::F32),
+        _ => array.convert(Dtype::I32).or_else(|_| array.convert(Dtype::U32)),
+    }
 }
 
-fn file_kind(text: &str) -> Option<FileKind<'_>> {
-    if text.ends_with(".npy") {
-        Some(FileKind::Npy)
-    } else if text.ends_with(".json") {
-        Some(FileKind::Json)
-    } else if text.ends_with(".bin") {
-        Some(FileKind::Bin(text, Dtype::U8))
+/// The type behind `:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Type(Dtype),
+    /// Patterns of 32 bits, whatever they mean.
+    Bits,
+}
+
+impl Wanted {
+    fn from_name(name: &str) -> Option<Wanted> {
+        if name == "bits" { Some(Wanted::Bits) } else { Dtype::from_name(name).map(Wanted::Type) }
+    }
+
+    /// The type of raw bytes.
+    fn raw(self) -> Dtype {
+        match self {
+            Wanted::Type(dtype) => dtype,
+            Wanted::Bits => Dtype::U32,
+        }
+    }
+
+    fn of(self, array: Array, stated: Stated) -> Result<Loaded, ArrayError> {
+        let (array, stated) = match self {
+            Wanted::Type(dtype) => (array.convert(dtype)?, Stated::Request),
+            Wanted::Bits if stated == Stated::Not => (narrow(&array)?, Stated::Bits),
+            Wanted::Bits => (array, Stated::Bits),
+        };
+        Ok(Loaded { array, stated, flat: false })
+    }
+}
+
+enum Kind<'a> {
+    Npy(&'a str),
+    /// A file and the array's name.
+    Npz(&'a str, Option<&'a str>),
+    Json(&'a str),
+    /// A file of raw numbers.
+    Raw(&'a str),
+    Literal(&'a str),
+}
+
+/// What a text names, and the type behind it.
+struct Source<'a> {
+    kind: Kind<'a>,
+    wanted: Option<Wanted>,
+}
+
+fn source(text: &str) -> Source<'_> {
+    let typed = text.rsplit_once(':').and_then(|(rest, name)| Some((rest, Wanted::from_name(name)?)));
+    let (rest, wanted) = typed.map_or((text, None), |(rest, wanted)| (rest, Some(wanted)));
+    let npz = || rest.rsplit_once(':').filter(|(file, _)| file.ends_with(".npz"));
+    let kind = if rest.ends_with(".npy") {
+        Kind::Npy(rest)
+    } else if rest.ends_with(".npz") {
+        Kind::Npz(rest, None)
+    } else if let Some((file, name)) = npz() {
+        Kind::Npz(file, Some(name))
+    } else if rest.ends_with(".json") {
+        Kind::Json(rest)
+    } else if rest.ends_with(".bin")
+        || wanted.is_some() && matches!(Array::from_literal(rest), Err(ArrayError::Literal(_)))
+    {
+        Kind::Raw(rest)
     } else {
-        let (file, name) = text.rsplit_once(':')?;
-        let dtype = Dtype::from_name(name)?;
-        Some(match Array::from_literal(file) {
-            Err(ArrayError::Literal(_)) => FileKind::Bin(file, dtype),
-            _ => FileKind::Literal(file, dtype),
-        })
-    }
+        Kind::Literal(rest)
+    };
+    Source { kind, wanted }
 }
 
 fn raw(bytes: Vec<u8>, dtype: Dtype) -> Result<Array, ArrayError> {
@@ -191,4 +331,77 @@ fn raw(bytes: Vec<u8>, dtype: Dtype) -> Result<Array, ArrayError> {
         return Err(ArrayError::Length { wanted, found: bytes.len() });
     }
     Ok(Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// One file, and the types that were told.
+    struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
+
+    impl Files for One {
+        fn read(&self, _: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.clone())
+        }
+
+        fn typed(&self, place: &str, dtype: Dtype) {
+            self.1.borrow_mut().push((place.to_owned(), dtype));
+        }
+    }
+
+    #[test]
+    fn numbers_without_a_type_are_floats_where_floats_are_expected() {
+        let words = |text: &str| {
+            let (files, values) = (One(Vec::new(), RefCell::default()), Values::Text(text.to_owned()));
+            let loaded = values.load_float("R0", true, &files).unwrap();
+            (loaded.array.dtype, loaded.array.words().last().unwrap(), files.1.into_inner().len())
+        };
+        let three = 3f32.to_bits();
+        assert_eq!(words("0..4"), (Dtype::F32, three, 1));
+        assert_eq!(words("0,3.0"), (Dtype::F32, three, 1));
+        // A stated type is kept, and nothing need be told.
+        assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
+        assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
+        assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));
+        assert_eq!(words("0..4:bits"), (Dtype::I32, 3, 0));
+        assert_eq!(words("0xffffffff:bits"), (Dtype::U32, u32::MAX, 0));
+        assert_eq!(words("u32[4]"), (Dtype::U32, 0, 0));
+        let list = Values::Typed(TypedList { r#type: "u32".to_owned(), list: serde_json::json!([[1], [2]]) });
+        let loaded = list.load_float("R0", true, &NoFiles).unwrap();
+        assert_eq!((loaded.array.dtype, &loaded.array.shape[..]), (Dtype::U32, &[2, 1][..]));
+    }
+
+    #[test]
+    fn integers_of_a_file_keep_their_bits_where_the_machine_has_integers() {
+        let file = |dtype, bytes| Array { dtype, shape: vec![1], bytes }.to_npy();
+        let load = |file: Vec<u8>, text: &str, integers| {
+            let files = One(file, RefCell::default());
+            let loaded = Values::Text(text.to_owned()).load_float("x", integers, &files).unwrap();
+            (loaded.array.dtype, loaded.array.words().next().unwrap(), files.1.into_inner().len())
+        };
+        let (three, two) = (file(Dtype::I32, 3u32.to_le_bytes().to_vec()), 2f64.to_le_bytes().to_vec());
+        assert_eq!(load(three.clone(), "a.npy", true), (Dtype::I32, 3, 0));
+        assert_eq!(load(three.clone(), "a.npy", false), (Dtype::F32, 3f32.to_bits(), 1));
+        assert_eq!(load(three.clone(), "a.npy:f32", true), (Dtype::F32, 3f32.to_bits(), 0));
+        assert_eq!(load(three, "a.npy:bits", false), (Dtype::I32, 3, 0));
+        assert_eq!(load(file(Dtype::F64, two), "a.npy", true), (Dtype::F32, 2f32.to_bits(), 0));
+        assert_eq!(
+            load(file(Dtype::I64, 3u64.to_le_bytes().to_vec()), "a.npy", true),
+            (Dtype::F32, 3f32.to_bits(), 1)
+        );
+    }
+
+    #[test]
+    fn raw_bytes_without_a_type_are_refused_where_numbers_are_wanted() {
+        let files = One(vec![0; 16], RefCell::default());
+        let error = Values::Text("a.bin".to_owned()).load_float("R0", true, &files).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "R0: a.bin: the type of its numbers is not stated: say a.bin:f32, :u32 or :i32"
+        );
+        assert!(Values::Text("a.bin:f32".to_owned()).load_float("R0", true, &files).unwrap().flat);
+    }
 }

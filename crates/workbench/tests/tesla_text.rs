@@ -1,10 +1,12 @@
 //! The text of a Tesla file holds the whole module: what is assembled from it is the image that was loaded.
 
+use std::collections::HashSet;
+
 use reconverge_container::{Hints, load};
 use reconverge_isa::Image;
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Program, Sampler, Slot, Stage, Variable};
 use reconverge_workbench::machine::assemble;
-use reconverge_workbench::{Style, Target, round_trip_image};
+use reconverge_workbench::{Style, Target, kernels, round_trip_image};
 
 /// A text cubin with everything that one can have.
 const CUBIN: &str = "architecture {sm_11}\nabiversion {1}\nmodname {cubin}\n\
@@ -93,7 +95,8 @@ fn odd_names_sizes_and_places_come_back() {
         notes: Vec::new(),
     };
     let target = Target::new(reconverge_isa::Isa::Tesla, None);
-    let (text, assembled) = back(&target, &image, Style { hex: true, structure: true, notes: true });
+    let (text, assembled) =
+        back(&target, &image, Style { hex: true, structure: true, notes: true, ..Style::default() });
     assert_eq!(Image { format: image.format, ..assembled }, image, "{text}");
     assert_eq!(round_trip_image(&target, &image), Ok(()));
 }
@@ -102,20 +105,115 @@ fn odd_names_sizes_and_places_come_back() {
 fn comments_change_nothing_that_is_read() {
     let (target, image) = cubin();
     let (plain, assembled) = back(&target, &image, Style::default());
-    let (noted, with_notes) = back(&target, &image, Style { notes: true, hex: true, structure: true });
+    let (noted, with_notes) =
+        back(&target, &image, Style { notes: true, hex: true, structure: true, ..Style::default() });
     assert_eq!(assembled, with_notes);
     assert!(noted.len() > plain.len());
     let altered: Vec<&str> = noted.lines().map(|line| line.split(';').next().unwrap()).collect();
     assert_eq!(assemble(&target, &altered.join("; x \"y\" .reg 9\n")).unwrap().image, assembled);
 }
 
+/// One of everything that a comment names.
+const NAMED: &str = ".chip sm_11\n.module m\n.sampler tex 3\n.variable table 24 c0[0x0]\n\
+    .variable counter 8 global c14[0x0]\n.const 0 0x0 0x3c439041 0xdb629599 0xf534ddc0\n\
+    .kernel _Z5scalePfi\n.reg 8\n.shared 24\n.const 1 0x0 0x3f000000\n\
+    cvt u32 $r2 u16 $r0l\n\
+    mov b32 $r0 b32 s[0x10]\n\
+    mov b32 $r4 b32 s[0x14]\n\
+    cvt u32 $r3 u16 u16 s[0xc]\n\
+    ld $r3 b32 c0[0x8]\n\
+    ld $r3 b32 c14[0x0]\n\
+    mul rn f32 $r1 $r1 c1[0x0]\n\
+    add b32 $r1 $r1 0xffffffff\n\
+    mov b32 $r1 0x3f800000\n\
+    texfetch live $r1:#:#:# $t3 $s3 $r1 0x0 0x0 0x0\n\
+    cvt u32 $r2 u16 $r0l\n\
+    call f\n\
+    join nop\n\
+    exit nop\n\
+    f:\n\
+    ret\n";
+
+/// The comment on the nth line that begins so.
+fn comment<'a>(text: &'a str, start: &str, nth: usize) -> Option<&'a str> {
+    let mut lines = text.lines().filter(|line| line.trim_start().starts_with(start));
+    let line = lines.nth(nth).unwrap_or_else(|| panic!("{start} in\n{text}"));
+    line.split_once("; ").map(|(_, comment)| comment)
+}
+
+fn named() -> (Target, Image, String) {
+    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let assembled = assemble(&target, NAMED).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let (target, image) = (assembled.target, assembled.image);
+    let (text, again) = back(&target, &image, Style { notes: true, ..Style::default() });
+    assert_eq!(again, image);
+    (target, image, text)
+}
+
 #[test]
-fn comments_name_what_instructions_use() {
-    let (target, image) = cubin();
-    let (text, _) = back(&target, &image, Style { notes: true, ..Style::default() });
-    for wanted in [".kernel _Z5scalePfi ; scale(float*, int)", "s[0x10]", "; parameter 0: f32*"] {
-        assert!(text.contains(wanted), "{wanted} in\n{text}");
-    }
+fn comments_name_parameters_variables_and_textures_at_their_uses() {
+    let (.., text) = named();
+    assert_eq!(comment(&text, "mov b32 $r0", 0), Some("parameter 0: f32*"));
+    assert_eq!(comment(&text, "mov b32 $r4", 0), Some("parameter 1: i32"));
+    assert_eq!(comment(&text, "ld $r3", 0), Some("table + 0x8 = 0xf534ddc0"));
+    assert_eq!(comment(&text, "ld $r3", 1), Some("address of counter"));
+    assert_eq!(comment(&text, "texfetch", 0), Some("tex"));
+}
+
+#[test]
+fn comments_give_values_as_floats_and_negatives() {
+    let (.., text) = named();
+    assert_eq!(comment(&text, "mul rn f32", 0), Some("0x3f000000 (0.5f)"));
+    assert_eq!(comment(&text, "add b32", 0), Some("-1"));
+    assert_eq!(comment(&text, "mov b32 $r1", 0), Some("1.0f"));
+}
+
+#[test]
+fn comments_name_built_in_variables() {
+    let (.., text) = named();
+    assert_eq!(comment(&text, "cvt u32 $r2", 0), Some("threadIdx.x"));
+    // Behind its first write, $r0 is something else.
+    assert_eq!(comment(&text, "cvt u32 $r2", 1), None);
+    assert_eq!(comment(&text, "cvt u32 $r3", 0), Some("blockIdx.x"));
+}
+
+#[test]
+fn a_kernel_has_its_demangled_name_and_a_call_target_is_a_function() {
+    let (target, image, text) = named();
+    assert_eq!(comment(&text, ".kernel", 0), Some("scale(float*, int)"));
+    assert_eq!(comment(&text, "L", 0), Some("function"));
+    let (text, _) = back(&target, &image, Style { structure: true, ..Style::default() });
+    assert_eq!(comment(&text, "L", 0), Some("function"));
+}
+
+#[test]
+fn joins_and_ends_are_readable() {
+    let (.., text) = named();
+    assert_eq!(comment(&text, "join nop", 0), Some("lanes meet again"));
+    assert_eq!(comment(&text, "exit nop", 0), Some("end"));
+}
+
+#[test]
+fn parameters_have_the_places_of_the_operands() {
+    let (target, mut image, _) = named();
+    image.programs[0].params = vec![Param { name: Some("factor".to_owned()), offset: 4, bytes: 4 }];
+    let (text, again) = back(&target, &image, Style { notes: true, ..Style::default() });
+    assert!(text.contains("\n.param s[0x14] 4 factor"), "{text}");
+    assert_eq!(comment(&text, "mov b32 $r4", 0), Some("factor"));
+    assert_eq!(again, image);
+}
+
+#[test]
+fn addresses_stand_on_the_left_with_one_width() {
+    let (target, image, _) = named();
+    let (text, again) = back(&target, &image, Style { hex: true, ..Style::default() });
+    let first = text.lines().find(|line| line.starts_with("/*")).unwrap();
+    assert!(
+        first.starts_with("/*0000*/    cvt u32 $r2 u16 $r0l") && first.ends_with("; a0000009 04000780"),
+        "{first}"
+    );
+    assert!(text.contains("\n/*0008*/"), "{text}");
+    assert_eq!(again, image);
 }
 
 #[test]
@@ -135,4 +233,55 @@ fn what_belongs_elsewhere_is_refused_with_the_place() {
     assert!(wrong(".const 0 0 bytes 0x100\n").contains("at most 0xff"));
     assert!(wrong(".kernel k\n.param s[0x8] 4\n").contains("s[0x10]"));
     assert!(wrong(".kernel \"k\n").contains("quotation marks"));
+}
+
+/// Explains every instruction of a program, once each: how many there were.
+fn explained(target: &Target, program: &Program, seen: &mut HashSet<Vec<u32>>) -> usize {
+    let mut count = 0;
+    let mut words = &program.words[..];
+    while let [first, ..] = words {
+        let (inst, rest) = words.split_at(1 + (first & 1) as usize);
+        words = rest;
+        if !seen.insert(inst.to_vec()) {
+            continue;
+        }
+        let explanation = target.machine().explain(target, inst).unwrap_or_else(|error| panic!("{error}"));
+        count += 1;
+        let text = &explanation.text;
+        assert!(!text.is_empty() && !explanation.fields.is_empty(), "{inst:08x?}");
+        for field in &explanation.fields {
+            assert!(!field.name.is_empty() && field.doc.ends_with('.'), "{text}: {field:?}");
+        }
+        assert!(!explanation.meaning.is_empty(), "{text}");
+        assert!(explanation.source.starts_with("docs/tesla.md, section "), "{text}: {}", explanation.source);
+        let sentences = explanation.meaning.iter().chain(&explanation.flow).chain([&explanation.source]);
+        for sentence in sentences {
+            assert!(!sentence.is_empty() && !sentence.contains("unknown"), "{text}: {sentence}");
+        }
+    }
+    count
+}
+
+#[test]
+fn explain_says_text_fields_meaning_and_page_of_the_instructions_of_real_programs() {
+    let mut seen = HashSet::new();
+    let mut count = 0;
+    for name in ["mandel", "collatz"] {
+        let opened = kernels::find(reconverge_isa::Isa::Tesla, name).unwrap().open().unwrap();
+        count += explained(&opened.target, &opened.image.programs[0], &mut seen);
+    }
+    assert!(count > 30, "{count}");
+    let Some(folder) = reconverge_testkit::shared("binaries/tesla") else { return };
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path())
+    {
+        let Ok(image) = load(&std::fs::read(&path).unwrap(), &Hints::default()) else { continue };
+        let Some(isa) = image.isa else { continue };
+        let target = Target::new(isa, image.chip.as_deref());
+        for program in &image.programs {
+            count += explained(&target, program, &mut seen);
+        }
+    }
+    println!("{count} different instructions explained");
+    assert!(count > 1000, "{count}");
 }

@@ -13,8 +13,9 @@ use crate::{Case, Folder, read};
 struct Disk(PathBuf);
 
 impl Folder for Disk {
-    fn read(&self, relative: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.0.parent()?.join(relative)).ok()
+    fn read(&self, relative: &str) -> Result<Vec<u8>, String> {
+        let folder = self.0.parent().ok_or("no folder")?;
+        std::fs::read(folder.join(relative)).map_err(|error| error.to_string())
     }
 
     fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {

@@ -33,6 +33,8 @@ pub struct Assembled {
     pub chip_name: Option<String>,
     /// State directives in order: name without the dot, numbers.
     pub state: Vec<(String, Vec<u32>)>,
+    /// Control-flow instructions, ALU groups and fetches by address, and their places in the text.
+    pub lines: Vec<(u32, usize)>,
 }
 
 /// The only program of `source`, for `chip` unless the text names another.
@@ -106,6 +108,8 @@ struct Cf {
     counted: bool,
     label: Option<(String, Span)>,
     body: Vec<u32>,
+    /// The 64-bit words of the body before a line of it, and the line's place in the text.
+    lines: Vec<(usize, usize)>,
 }
 
 /// What a label names.
@@ -255,6 +259,7 @@ impl<'a> Asm<'a> {
                     counted: false,
                     label: None,
                     body: Vec::new(),
+                    lines: Vec::new(),
                 });
                 self.control(head, &rest[1..])
             }
@@ -294,6 +299,11 @@ impl<'a> Asm<'a> {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
         }
+        // An ALU group has its first slot's line.
+        let before = cf.body.len() / 2;
+        if cf.lines.last().is_none_or(|(last, _)| *last != before) {
+            cf.lines.push((before, at.span.start));
+        }
         Ok(&mut cf.body)
     }
 
@@ -325,8 +335,13 @@ impl<'a> Asm<'a> {
         }
         let mut words: Vec<u32> = image.words.into_iter().map(|word| word.unwrap_or(0)).collect();
         words.extend(self.tail);
+        let mut lines = Vec::new();
+        for cf in &self.cf {
+            lines.push((cf.addr as u32, cf.span.start));
+            lines.extend(cf.lines.iter().map(|(before, at)| ((cf.clause_addr() + before) as u32, *at)));
+        }
         let Asm { name, chip, chip_name, state, .. } = self;
-        Ok(Assembled { name, words, chip, chip_name, state })
+        Ok(Assembled { name, words, chip, chip_name, state, lines })
     }
 
     /// Places every clause without ADDR after everything else, and gives every one without CNT its count.

@@ -25,6 +25,8 @@ pub struct Assembled {
     pub modules: Vec<Module>,
     /// A program for each `.kernel`; one without a name when there is none.
     pub programs: Vec<Program>,
+    /// For each program the instructions by address and their places in the text, in the order of the text.
+    pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
@@ -88,6 +90,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
         opened: false,
         data: None,
         programs: vec![Program::default()],
+        lines: vec![Vec::new()],
         labels: HashMap::default(),
         uses: Vec::new(),
         errors: Vec::new(),
@@ -98,9 +101,11 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     assembler.errors.sort_by_key(|error| error.span.start);
     if assembler.errors.is_empty() {
-        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, .. } = assembler;
+        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } =
+            assembler;
         if !modules.is_empty() && !opened && programs[0].words.is_empty() {
             programs.clear();
+            lines.clear();
         }
         let first = programs.first().and_then(|program| program.stage).and_then(Stage::of);
         let chip_name = match modules.split_first() {
@@ -109,7 +114,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
             None => chip_name,
         };
         let chip = chip_name.as_deref().and_then(Chip::from_name).unwrap_or(own_chip);
-        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs })
+        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs, lines })
     } else {
         Err(assembler.errors)
     }
@@ -150,6 +155,8 @@ struct Assembler<'a> {
     opened: bool,
     data: Option<Data>,
     programs: Vec<Program>,
+    /// For each program the addresses of its instructions and their places in the text.
+    lines: Vec<Vec<(u32, usize)>>,
     /// Labels of the current program, by name: address and position in the text.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
@@ -221,7 +228,10 @@ impl<'a> Assembler<'a> {
                         "make the `short` instruction before it long, or put another `short` one beside it";
                     self.errors.push(Diagnostic::error(span, message).help(help));
                 }
-                let index = self.program().words.len();
+                let (index, address) = (self.program().words.len(), self.address());
+                if let Some(lines) = self.lines.last_mut() {
+                    lines.push((address, offset));
+                }
                 if let Some(label) = read.label {
                     self.uses.push(Use { label, span: moved(label.span, offset), index });
                 }
@@ -480,6 +490,7 @@ impl<'a> Assembler<'a> {
         if self.opened || !self.program().words.is_empty() {
             self.finish_program();
             self.programs.push(Program::default());
+            self.lines.push(Vec::new());
         }
         (self.in_module, self.opened, self.data) = (false, true, None);
         let module = self.modules.len().saturating_sub(1);

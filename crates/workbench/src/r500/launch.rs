@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reconverge_isa::Isa;
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
+use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, DispatchOutcome, Domain, Format, Surface,
     Tiling,
@@ -33,7 +34,8 @@ use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
-use crate::values::{Files, Values};
+use crate::trapped;
+use crate::values::{Files, Loaded, Values};
 
 /// The fields of a launch file that only R500 has.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -242,8 +244,8 @@ impl Launch {
     fn constants(&self, files: &dyn Files) -> Result<Vec<(u8, [u32; 4])>, Error> {
         let load = |constant: &ConstantValues| {
             let place = format!("constant {}", constant.number);
-            let array = constant.values.load_as(&place, Dtype::F32, files)?;
-            if !(1..=4).contains(&array.len()) {
+            let array = constant.values.load_float(&place, false, files)?.array;
+            if !(1..=4).contains(&array.len()) || array.dtype.bytes() != 4 {
                 return Err(Error::Count { place, found: array.len(), wanted: "1 to 4".to_owned() });
             }
             Ok((constant.number, channels(array.words())))
@@ -255,13 +257,13 @@ impl Launch {
         let Request { common, files, .. } = request;
         let load = |input: &InputValues| {
             let place = format!("input temp[{}]", input.temp);
-            let array = input.values.load_as(&place, Dtype::F32, *files)?;
-            Ok((input.temp, place, array))
+            let values = input.values.load_float(&place, false, *files)?;
+            Ok((input.temp, place, values))
         };
         let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
-        let lanes = lanes(common.lanes, loaded.iter().map(|(_, _, array)| array))?;
-        let values = |(temp, place, array): (u8, String, Array)| {
-            Ok(Input { temp, values: per_lane(&place, &array, lanes)?.into() })
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
+        let values = |(temp, place, values): (u8, String, Loaded)| {
+            Ok(Input { temp, values: per_lane(&place, &values, lanes)?.into() })
         };
         let inputs = loaded.into_iter().map(values).collect::<Result<_, Error>>()?;
         let texture = |values: &crate::request::TextureValues| {
@@ -365,6 +367,8 @@ fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
 }
 
 // ---- Running
+
+impl trapped::Cause for Cause {}
 
 /// Lanes that are pixels.
 #[derive(Clone, Debug)]

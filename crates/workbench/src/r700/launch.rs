@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
+use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::LoopConstant;
@@ -24,6 +25,7 @@ use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::Streamed;
+use crate::trapped;
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -201,11 +203,11 @@ impl Launch {
         let chip = request.chip().and_then(Chip::named).unwrap_or(Chip::RV770);
         let load = |input: &InputValues| {
             let place = format!("input R{}", input.gpr);
-            let array = input.values.load_plain(&place, files)?;
-            Ok((input.gpr, place, array))
+            let values = input.values.load_float(&place, true, files)?;
+            Ok((input.gpr, place, values))
         };
         let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
-        let lanes = lanes(common.lanes, loaded.iter().map(|(_, _, array)| array))?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
         let mut launch = machine::Launch::new(chip, stage(request)?, lanes);
         let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
         if let Some(register) = resources.into_iter().find_map(|name| program.state(name)) {
@@ -223,8 +225,8 @@ impl Launch {
         launch.base_vertex = self.base_vertex;
         launch.base_instance = self.base_instance;
         launch.semantics.clone_from(&self.semantics);
-        for (gpr, place, array) in loaded {
-            launch.inputs.push(Input { gpr, values: per_lane(&place, &array, lanes)?.into() });
+        for (gpr, place, values) in loaded {
+            launch.inputs.push(Input { gpr, values: per_lane(&place, &values, lanes)?.into() });
         }
         if let Some(covered) = &self.covered {
             let array = covered.load_as("covered", Dtype::U8, files)?;
@@ -311,7 +313,7 @@ fn fill_resources(
     resources.booleans = file.booleans.unwrap_or(resources.booleans);
     for constant in &file.constant {
         let place = format!("constant {}", constant.number);
-        let words = words(&place, &constant.values, files)?;
+        let words = floats(&place, &constant.values, files)?;
         let number = usize::from(constant.number);
         place_constants(&mut resources.constant_buffers, &place, number, constant.offset, &words)?;
     }
@@ -321,7 +323,7 @@ fn fill_resources(
     }
     for constant in &file.constant_file {
         let place = format!("constant_file {}", constant.number);
-        let words = words(&place, &constant.values, files)?;
+        let words = floats(&place, &constant.values, files)?;
         for (entry, value) in words.chunks(4).enumerate() {
             let number = constant.number.saturating_add(entry);
             if number > 255 {
@@ -367,8 +369,16 @@ fn out_of(place: &str, last: usize) -> Error {
     Error::Machine(format!("{place}: 0 to {last} fits here"))
 }
 
+/// The words of constants, which are floats unless a type is stated.
+fn floats(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
+    all_words(place, &values.load_float(place, true, files)?.array)
+}
+
 fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
-    let array = values.load_plain(place, files)?;
+    all_words(place, &values.load_plain(place, files)?)
+}
+
+fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
     if array.dtype.bytes() != 4 {
         return Err(Error::Machine(format!("{place}: elements of {}; 32 bits fit here", array.dtype)));
     }
@@ -376,6 +386,8 @@ fn words(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Er
 }
 
 // ---- Running
+
+impl trapped::Cause for Cause {}
 
 /// Lanes in wavefronts.
 #[derive(Clone, Debug)]

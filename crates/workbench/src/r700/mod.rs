@@ -76,7 +76,7 @@ impl Machine for R700 {
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let (mut programs, mut chip_name) = (Vec::new(), None);
+        let (mut programs, mut chip_name, mut lines) = (Vec::new(), None, Vec::new());
         for assembled in text::assemble_all(source, chip(target))? {
             let mut program = Program { name: assembled.name, ..Program::from_words(assembled.words) };
             for (name, values) in &assembled.state {
@@ -85,13 +85,14 @@ impl Machine for R700 {
             }
             chip_name = assembled.chip_name.or_else(|| Some(assembled.chip.name.to_owned()));
             programs.push(program);
+            lines.push(assembled.lines);
         }
         let stage = match &programs[..] {
             [only] => only.stage,
             _ => None,
         };
         let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()) };
-        Ok(Assembled::of(target, programs, Vec::new()))
+        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -21,14 +21,17 @@ use reconverge_tesla::launch::{
 };
 use reconverge_tesla::run::{Run, run, run_observed};
 use reconverge_tesla::state::{Emitted, Warp};
+use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, killed, lanes, number};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::tesla::names::{ParamType, demangled, params_of_mangled};
 use crate::trace::Streamed;
-use crate::values::{Files, Values};
+use crate::trapped::{self, Access, Trapped};
+use crate::values::{Files, Loaded, Stated, Values};
 
 /// The fields of a launch file that only Tesla has.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -46,6 +49,9 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
+    /// Runs blocks that no multiprocessor of the chip can hold, too.
+    #[serde(default)]
+    pub oversized: bool,
     /// Bytes of a pointer in the parameter area, where the container does not state them: 4 (when absent) or 8.
     pub pointer_bytes: Option<u32>,
     /// The parameters, in order.
@@ -270,6 +276,36 @@ fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
 
 // ---- Kernels
 
+/// Threads of a block, at most. (CUDA C Programming Guide 3.1, G.1)
+const MOST_THREADS: u64 = 512;
+
+/// Refuses a block that no multiprocessor of the chip can hold. (CUDA C Programming Guide 3.1, G.1 and 4.2: 8192
+/// registers up to compute capability 1.1, 16384 from 1.2 on; a block gets them for an even number of warps, in steps
+/// of 256 or 512.)
+fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
+    let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
+    if threads > MOST_THREADS {
+        let [x, y, z] = block;
+        return Err(Error::Machine(format!(
+            "block: {x} x {y} x {z} is {threads} threads; a block has at most {MOST_THREADS} on {chip} \
+             (oversized = true in a launch file runs it all the same)"
+        )));
+    }
+    let (all, step) = match chip {
+        Chip::G80 | Chip::G84 => (8192, 256),
+        Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (16384, 512),
+    };
+    let warps = threads.div_ceil(WARP as u64).next_multiple_of(2);
+    let Some(each) = registers else { return Ok(()) };
+    let needed = (warps * WARP as u64 * u64::from(each)).next_multiple_of(step);
+    match needed > all {
+        true => Err(Error::Machine(format!(
+            "block: {threads} threads of {each} registers need {needed}; a multiprocessor of {chip} has {all}"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Where the first buffer lies by default; 0 stays an address that no buffer has.
 const FIRST_ADDRESS: u32 = 0x1_0000;
 /// Buffers start at multiples of this, and at least as much lies between two, so that an access beyond the end of one
@@ -303,6 +339,11 @@ impl Launch {
         compute.grid = sizes("grid", &self.grid)?;
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
+        // Without a chip, G80 stands for any.
+        let stated = request.chip().and(self.registers.or(program.resources.registers));
+        if !self.oversized {
+            fits_the_chip(compute.setup.chip, compute.block, stated)?;
+        }
         let mut next = FIRST_ADDRESS;
         let pointer = image.module_of(program).and_then(|module| module.pointer_bytes);
         let mut placed = parameters(self, program, pointer, &mut compute, &mut next, files)?;
@@ -328,6 +369,7 @@ fn parameters(
     files: &dyn Files,
 ) -> Result<Vec<Placed>, Error> {
     let declared = declared(file, program)?;
+    let types = types_of(file, program)?;
     let mut placed: Vec<Placed> = Vec::new();
     let mut area: Vec<u8> = Vec::new();
     let mut buffers = Vec::new();
@@ -339,9 +381,13 @@ fn parameters(
     for (number, param) in file.param.iter().enumerate() {
         let what = format!("param {}", param.name);
         let declared = declared.get(number);
+        let typed = types.as_ref().map(|types| Typed { what: &what, is: types[number] });
         let (bytes, align) = match (&param.buffer, &param.value) {
             (Some(values), None) => {
-                let array = values.load_plain(&what, files)?;
+                let array = match &typed {
+                    Some(typed) => typed.buffer(values, files)?,
+                    None => values.load_plain(&what, files)?,
+                };
                 let address = param.address.unwrap_or(*next);
                 let pointer = file.pointer_bytes.or(pointer).unwrap_or(4);
                 let size = match declared.map_or(pointer, |declared| declared.bytes) {
@@ -355,7 +401,20 @@ fn parameters(
                 placed.push(place(&what, &param.name, address, array, next, &placed, &mut buffers)?);
                 (u64::from(address).to_le_bytes()[..size].to_vec(), size)
             }
-            (None, Some(values)) => number_bytes(&what, values, declared, files)?,
+            (None, Some(values)) => {
+                let number = match &typed {
+                    Some(typed) => {
+                        let pointer = file.pointer_bytes.unwrap_or(4);
+                        let bytes = declared.map_or(pointer, |declared| declared.bytes);
+                        typed.number(values, bytes as usize, files)?
+                    }
+                    None => None,
+                };
+                match number {
+                    Some(array) => sized(&what, array, declared)?,
+                    None => number_bytes(&what, values, declared, files)?,
+                }
+            }
             _ => {
                 let text = format!("{what}: give either a buffer or a value");
                 return Err(Error::Machine(text));
@@ -437,6 +496,10 @@ fn number_bytes(
     declared: Option<&Param>,
     files: &dyn Files,
 ) -> Result<(Vec<u8>, usize), Error> {
+    let Loaded { array, stated, .. } = values.load(what, files)?;
+    if stated != Stated::Not {
+        return sized(what, array, declared);
+    }
     let array = values.load_plain(what, files)?;
     let Some(declared) = declared else { return Ok((array.bytes, array.dtype.bytes())) };
     if array.bytes.len() == declared.bytes as usize {
@@ -460,6 +523,135 @@ fn number_bytes(
     Ok((array.bytes, declared.bytes as usize))
 }
 
+/// The bytes of numbers whose type is decided, and their alignment.
+fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>, usize), Error> {
+    match declared {
+        Some(declared) if array.bytes.len() != declared.bytes as usize => {
+            let (found, wanted) = (array.bytes.len(), declared.bytes);
+            Err(Error::Machine(format!(
+                "{what}: a value of {found} bytes ({}); the kernel declares {wanted}",
+                array.dtype
+            )))
+        }
+        _ => Ok((array.bytes, array.dtype.bytes())),
+    }
+}
+
+/// The types of the parameters that the kernel's mangled name states, as many as are given.
+///
+/// # Errors
+/// The name has another number of parameters.
+fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
+    // Parameters that are placed by hand need not be in order.
+    let by_hand = file.param.iter().any(|param| param.offset.is_some());
+    let name = program.name.as_deref().filter(|_| !by_hand);
+    let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
+        return Ok(None);
+    };
+    if types.len() == file.param.len() {
+        return Ok(Some(types));
+    }
+    let (name, given) = (demangled(name).unwrap_or_default(), file.param.len());
+    let takes =
+        if types.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", types.len()) };
+    Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
+}
+
+/// A parameter whose type the kernel's name states.
+struct Typed<'a> {
+    what: &'a str,
+    is: ParamType,
+}
+
+impl Typed<'_> {
+    fn refused(&self, found: &str, remedy: &str) -> Error {
+        Error::Machine(format!(
+            "{}: {found}, but the kernel's name says {}: {remedy}",
+            self.what,
+            Spelled(self.is)
+        ))
+    }
+
+    /// The contents of a buffer.
+    fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
+        let element = match self.is {
+            ParamType::Pointer(Some(element)) => element,
+            // `unsigned long` is a pointer's number on the host.
+            ParamType::Pointer(None) | ParamType::Unknown => return Ok(values.load_plain(self.what, files)?),
+            _ => return Err(self.refused("a buffer", "give a number with --arg")),
+        };
+        let Loaded { array, stated, flat } = values.load(self.what, files)?;
+        let raw = stated == Stated::Not && flat;
+        let same = array.dtype.bytes() == element.bytes() && array.dtype.is_float() == element.is_float();
+        match stated {
+            Stated::Not if !raw => {
+                files.typed(self.what, element);
+                Ok(values.load_as(self.what, element, files)?)
+            }
+            _ if raw || stated == Stated::Bits || same => Ok(array),
+            _ => {
+                let remedy = format!("give numbers of {element}, for instance with :{element} behind them");
+                Err(self.refused(&format!("numbers of {}", array.dtype), &remedy))
+            }
+        }
+    }
+
+    /// A number, or the components of a vector; `None` where the type does not decide it. `bytes` is the size that the
+    /// container declares, or that of a pointer.
+    fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
+        let (element, count) = match self.is {
+            ParamType::Scalar(element) => (element, 1),
+            ParamType::Vector(element, count) => (element, count),
+            ParamType::Long { signed } => match Dtype::integer(bytes, signed) {
+                Some(element) => (element, 1),
+                None => return Ok(None),
+            },
+            ParamType::Pointer(_) => match Dtype::integer(bytes, false) {
+                Some(element) => (element, 1),
+                None => return Ok(None),
+            },
+            ParamType::Unknown => return Ok(None),
+        };
+        let Loaded { array, stated, .. } = values.load(self.what, files)?;
+        if array.len() != count {
+            let found = format!("{} numbers", array.len());
+            return Err(self.refused(&found, &format!("give {count}")));
+        }
+        let same = array.dtype.bytes() == element.bytes() && array.dtype.is_float() == element.is_float();
+        match stated {
+            Stated::Not => {
+                let converted = array.convert(element).map_err(|error| {
+                    self.refused(&error.to_string(), &format!("give numbers that {element} can hold"))
+                })?;
+                Ok(Some(converted))
+            }
+            Stated::Bits => Ok(Some(array)),
+            Stated::File | Stated::Request if same => Ok(Some(array)),
+            Stated::File | Stated::Request => {
+                let found = format!("a number of {}", array.dtype);
+                Err(self.refused(&found, &format!("leave the type out, or say :{element}")))
+            }
+        }
+    }
+}
+
+/// A parameter's type as C++ spells it.
+struct Spelled(ParamType);
+
+impl std::fmt::Display for Spelled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            ParamType::Pointer(None) => f.write_str("a pointer"),
+            ParamType::Pointer(Some(element)) => write!(f, "a pointer to {element}"),
+            ParamType::Scalar(element) => write!(f, "{element}"),
+            ParamType::Long { signed: true } => f.write_str("long"),
+            ParamType::Long { signed: false } => f.write_str("unsigned long"),
+            ParamType::Vector(element, count) => write!(f, "{count} numbers of {element}"),
+            ParamType::Unknown => f.write_str("a structure"),
+        }
+    }
+}
+
 // ---- Fragments, vertices, primitives
 
 impl Launch {
@@ -473,13 +665,21 @@ impl Launch {
             let (place, help) = ("colors".to_owned(), "1 to 8 fits here".to_owned());
             return Err(Error::Name { place, found: colors.to_string(), help });
         }
-        let mut loaded: Vec<(u16, Array)> = Vec::new();
+        let mut loaded: Vec<(u16, String, Loaded)> = Vec::new();
         let mut planes = Vec::new();
         for InputValues { word, values, plane, flat } in &self.input {
             let what = format!("input {word}");
             match (values, plane, stage) {
                 (Some(values), None, _) if flat.is_none() => {
-                    loaded.push((*word, values.load_plain(&what, files)?))
+                    // The inputs of a geometry program are addresses in p[].
+                    let values = match stage {
+                        Stage::Geometry => {
+                            let array = values.load_plain(&what, files)?;
+                            Loaded { array, stated: Stated::Request, flat: false }
+                        }
+                        _ => values.load_float(&what, true, files)?,
+                    };
+                    loaded.push((*word, what, values));
                 }
                 (None, Some([base, dx, dy]), Stage::Fragment) => {
                     let flat = flat.unwrap_or(*base).to_bits();
@@ -495,10 +695,10 @@ impl Launch {
                 }
             }
         }
-        let lanes = lanes(common.lanes, loaded.iter().map(|(_, array)| array))?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
         let mut words: Vec<(u16, Vec<u32>)> = Vec::new();
-        for (word, array) in &loaded {
-            words.extend(columns(*word, array, lanes)?);
+        for (word, _, values) in &loaded {
+            words.extend(columns(*word, values, lanes)?);
         }
         let launch = match stage {
             Stage::Fragment => {
@@ -512,7 +712,7 @@ impl Launch {
             Stage::Geometry => {
                 let vertices = match &self.vertices {
                     None => Vec::new(),
-                    Some(values) => values.load_plain("vertices", files)?.words().collect(),
+                    Some(values) => values.load_float("vertices", true, files)?.array.words().collect(),
                 };
                 machine::Launch::Geometry(Geometry {
                     setup,
@@ -529,22 +729,27 @@ impl Launch {
     }
 }
 
-/// The words of an input, one column a word: values a lane, or values for all lanes.
-fn columns(first: u16, array: &Array, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
+/// The words of an input, one column a word: values a lane, or values for all lanes. A row is a lane's, and one row is for
+/// all lanes; of numbers without rows, each lane has one, or all lanes have all up to four. Files without rows are
+/// divided among the lanes.
+fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
+    let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {
         place: format!("input {first}"),
         found: array.len(),
-        wanted: format!("numbers of 32 bits, as many for each of {lanes} lanes,"),
+        wanted: format!("{lanes} rows of 32-bit numbers, one row for all lanes, or {lanes} numbers"),
     };
     if array.dtype.bytes() != 4 {
         return Err(wanted());
     }
     let words: Vec<u32> = array.words().collect();
     let each = match array.shape[..] {
+        [_] if *flat && words.len().is_multiple_of(lanes) => words.len() / lanes,
         [_] if words.len() == lanes => 1,
-        [rows, ..] if rows == lanes && lanes > 0 => words.len() / lanes,
+        [rows, ..] if array.shape.len() > 1 && rows == lanes => words.len() / lanes,
         // For all lanes alike.
-        [_] => 0,
+        [1, _] => 0,
+        [_] if words.len() <= 4 => 0,
         _ => return Err(wanted()),
     };
     let columns = if each == 0 { words.len() } else { each };
@@ -581,6 +786,20 @@ pub struct Grid {
 
 fn impossible(error: LaunchError) -> Error {
     Error::Machine(error.to_string())
+}
+
+impl trapped::Cause for Cause {
+    fn access(&self) -> Option<Access> {
+        let Cause::Memory { space, address, bytes, .. } = self else { return None };
+        let space = match space {
+            MemorySpace::Shared => "s",
+            MemorySpace::Local => "l",
+            // All of memory, which other segments are windows of.
+            MemorySpace::Global(14) => "g",
+            _ => return None,
+        };
+        Some(Access { space, address: *address, bytes: *bytes })
+    }
 }
 
 impl Ready for Grid {
@@ -690,7 +909,7 @@ impl Steps for GridSteps {
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         match self.run.step(&mut Dynamic(observer)) {
             Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(self.run.locate(trap).to_string())),
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
         }
         Ok(())
     }
@@ -750,6 +969,25 @@ impl Steps for GridSteps {
                 Some(bank) => from(self.run.context().constants.bank(bank)),
                 None => Vec::new(),
             },
+        }
+    }
+
+    fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
+        let whole = |name: &str, bytes: usize| vec![(name.to_owned(), 0..bytes as u64)];
+        match (space, &self.grid.outputs) {
+            ("g", Outputs::Buffers(placed)) => {
+                let range = |placed: &Placed| {
+                    let start = u64::from(placed.address);
+                    (placed.name.clone(), start..start + placed.bytes as u64)
+                };
+                placed.iter().map(range).collect()
+            }
+            ("s", _) => whole("s[]", self.run.block().common.shared.bytes().len()),
+            ("l", _) => {
+                let bytes = self.warp(group).and_then(|warp| warp.local(lane, 0, warp.local_bytes()));
+                whole("l[]", bytes.map_or(0, <[u8]>::len))
+            }
+            _ => Vec::new(),
         }
     }
 

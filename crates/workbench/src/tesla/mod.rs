@@ -167,7 +167,7 @@ impl Machine for Tesla {
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
         let target = Target { stage: Some(assembled.stage.any()), ..Target::new(target.isa, chip) };
-        let mut back = Assembled::of(target, assembled.programs, Vec::new());
+        let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
         back.image.modules = assembled.modules;
         Ok(back)
     }

@@ -1,0 +1,51 @@
+//! The time that a command may take.
+
+use std::str::FromStr;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// A time on the command line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.);
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        time.map(Seconds).ok_or_else(|| "a time in seconds above 0 fits here".to_owned())
+    }
+}
+
+/// Ends the process with exit status 1 when the time is used up: nothing that runs a program can be stopped from
+/// outside.
+pub(crate) struct Limit(Option<Sender<()>>);
+
+impl Limit {
+    /// A limit from now on; `what` is for the message.
+    pub(crate) fn start(limit: Option<Seconds>, as_json: bool, what: &str) -> Limit {
+        let Some(Seconds(limit)) = limit else { return Limit(None) };
+        let (sender, receiver) = channel::<()>();
+        let what = what.to_owned();
+        std::thread::spawn(move || {
+            if receiver.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                let why = format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64());
+                if as_json {
+                    say!("{}", serde_json::json!({ "timeout": why }));
+                }
+                tell!("{what}: {why}");
+                std::process::exit(1);
+            }
+        });
+        Limit(Some(sender))
+    }
+
+    /// The work is done in time.
+    pub(crate) fn end(self) {
+        if let Some(sender) = self.0 {
+            // The receiver is gone when the time is used up at this moment, which ends the process.
+            let _ = sender.send(());
+        }
+    }
+}

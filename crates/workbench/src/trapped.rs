@@ -1,0 +1,248 @@
+//! A trap as people want to see it: the instruction and its line, the registers that it names, the memory nearby.
+//!
+//! Engines report an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to the trap,
+//! which is at the same place every time, and reads what was there.
+
+use std::fmt;
+use std::ops::Range;
+
+use reconverge_isa::Program;
+use reconverge_simt::{Engine, GroupTrap, Lane, Mask, Options};
+use serde_json::{Value, json};
+
+use crate::listing::Style;
+use crate::machine::Target;
+use crate::request::Error;
+use crate::session::{Register, RegisterClass, Session, Stepping};
+
+/// An access to memory that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The memory, as [`crate::session::Space`] names it.
+    pub space: &'static str,
+    /// First byte.
+    pub address: u32,
+    /// How many.
+    pub bytes: u32,
+}
+
+/// A cause that may be an access to memory.
+pub trait Cause: fmt::Display {
+    /// The access, if it is one.
+    fn access(&self) -> Option<Access> {
+        None
+    }
+}
+
+/// A trap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trapped {
+    /// All of it in one sentence.
+    pub message: String,
+    /// Address of the instruction, in the machine's own unit.
+    pub pc: u32,
+    /// The lanes concerned, in their group.
+    pub lanes: Mask,
+    /// What happened.
+    pub cause: String,
+    /// The access that was refused, if the cause is one.
+    pub access: Option<Access>,
+    /// The instruction as the disassembler prints it.
+    pub instruction: Option<String>,
+    /// The line of the source with the instruction.
+    pub line: Option<usize>,
+    /// The registers of the first lane concerned.
+    pub state: Option<LaneState>,
+    /// The memory that is closest to the access.
+    pub nearest: Option<String>,
+}
+
+/// Registers of a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneState {
+    /// The lane, in the launch.
+    pub lane: usize,
+    /// The registers that the instruction names, in its order: names and words.
+    pub registers: Vec<(String, Vec<u32>)>,
+}
+
+impl fmt::Display for Trapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl<C: Cause> From<&GroupTrap<C>> for Trapped {
+    fn from(trap: &GroupTrap<C>) -> Trapped
+    where
+        GroupTrap<C>: fmt::Display,
+    {
+        Trapped {
+            message: trap.to_string(),
+            pc: trap.trap.pc,
+            lanes: trap.trap.lanes,
+            cause: trap.trap.cause.to_string(),
+            access: trap.trap.cause.access(),
+            instruction: None,
+            line: None,
+            state: None,
+            nearest: None,
+        }
+    }
+}
+
+/// Words as bits and as numbers.
+fn words(words: &[u32]) -> String {
+    let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
+    let floats = list(|word| {
+        let value = f32::from_bits(*word);
+        if value == 0. || (1e-6..1e9).contains(&value.abs()) {
+            value.to_string()
+        } else {
+            format!("{value:e}")
+        }
+    });
+    format!(
+        "{} (i32 {}; f32 {floats})",
+        list(|word| format!("{word:08x}")),
+        list(|word| (*word as i32).to_string())
+    )
+}
+
+impl Trapped {
+    /// What is known beside the message, a line each; `file` is the program's.
+    pub fn details(&self, file: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        match (self.line, &self.instruction) {
+            (Some(line), Some(text)) => lines.push(format!("{file}:{line}: {text}")),
+            (None, Some(text)) => lines.push(format!("instruction: {text}")),
+            (Some(line), None) => lines.push(format!("{file}:{line}")),
+            (None, None) => {}
+        }
+        if let Some(LaneState { lane, registers }) = &self.state {
+            let named =
+                registers.iter().map(|(name, values)| format!("lane {lane}: {name} = {}", words(values)));
+            lines.extend(named);
+        }
+        lines.extend(self.nearest.clone());
+        lines
+    }
+
+    /// The same as an object.
+    pub fn to_json(&self) -> Value {
+        let registers = self.state.iter().flat_map(|state| &state.registers);
+        let registers: serde_json::Map<String, Value> =
+            registers.map(|(name, words)| (name.clone(), json!(words))).collect();
+        json!({
+            "pc": self.pc,
+            "lanes": self.lanes.lanes().map(Lane::index).collect::<Vec<_>>(),
+            "cause": self.cause,
+            "instruction": self.instruction,
+            "line": self.line,
+            "lane": self.state.as_ref().map(|state| state.lane),
+            "registers": registers,
+            "space": self.access.as_ref().map(|access| access.space),
+            "address": self.access.as_ref().map(|access| access.address),
+            "nearest": self.nearest,
+        })
+    }
+}
+
+/// Instructions that are repeated to come to a trap, at most: some seconds.
+const MOST_STEPS: u64 = 1 << 20;
+
+/// Adds what can be seen at a trap of `program`. `session` is the launch, as it was before it ran.
+pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: &Session, options: &Options) {
+    if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {
+        let lines = listing.lines(&program.words);
+        let line = lines.iter().find(|line| line.address == Some(trapped.pc));
+        trapped.instruction = line.map(|line| line.text.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let options = Options { engine: Engine::Reference, ..*options };
+    let Ok(mut stepping) = session.start(&options) else { return };
+    let stopped = stepping.run_until(MOST_STEPS, &mut |_, _| false, &mut |_, _| {});
+    if !matches!(stopped, Err(Error::Trap(again)) if again.message == trapped.message) {
+        return;
+    }
+    let Some(group) = stepping.current() else { return };
+    let lane = trapped.lanes.lowest().unwrap_or(Lane(0));
+    if let Some(text) = &trapped.instruction {
+        let read = |(name, register): (String, Vec<Register>)| {
+            let of = |register: &Register| stepping.read(group, *register)?.get(lane.index()).copied();
+            Some((name, register.iter().map(of).collect::<Option<Vec<u32>>>()?))
+        };
+        let registers = named(text, &stepping.registers()).into_iter().filter_map(read).collect();
+        let lane = stepping.lanes(group).start + lane.index();
+        trapped.state = Some(LaneState { lane, registers });
+    }
+    trapped.nearest = trapped.access.as_ref().and_then(|access| nearest(access, &stepping, group, lane));
+}
+
+/// The registers that a text names, in its order: `R3`, `temp[3]`, `$r3`, and what `$r2d` and `$r4q` consist of.
+fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> {
+    let mut found: Vec<(String, Vec<Register>)> = Vec::new();
+    for (at, _) in text.char_indices() {
+        if text[..at].chars().next_back().is_some_and(|before| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        for class in classes {
+            let Some(rest) = text[at..].strip_prefix(class.name) else { continue };
+            let (rest, bracket) = rest.strip_prefix('[').map_or((rest, ""), |rest| (rest, "]"));
+            let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            let Ok(number) = rest[..end].parse::<usize>() else { continue };
+            let several = match rest[end..].chars().next() {
+                Some('d') => 2,
+                Some('q') => 4,
+                _ => 1,
+            };
+            for number in (number..number + several).filter(|number| *number < class.count) {
+                let open = if bracket.is_empty() { "" } else { "[" };
+                let name = format!("{}{open}{number}{bracket}", class.name);
+                let channels = class.channels.len().max(1);
+                let channel = |channel| Register { class: class.name, number, channel };
+                if found.iter().all(|(known, _)| *known != name) {
+                    found.push((name, (0..channels).map(channel).collect()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Where the memory is that an access missed.
+fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
+    let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
+    let distance = |range: &Range<u64>| match () {
+        () if range.contains(&first) => end.saturating_sub(range.end),
+        () if first >= range.end => first - range.end,
+        () => range.start.saturating_sub(first),
+    };
+    let buffers = stepping.buffers(access.space, group, lane);
+    let (name, range) = buffers.into_iter().min_by_key(|(_, range)| distance(range))?;
+    let place = format!("nearest: {name}, {:#x} to {:#x}", range.start, range.end);
+    let bytes = distance(&range);
+    Some(match () {
+        () if range.contains(&first) => format!("{place}; the access ends {bytes} bytes behind its end"),
+        () if first >= range.end => format!("{place}; the access begins {bytes} bytes behind its end"),
+        () => format!("{place}; the access begins {bytes} bytes before it"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_found_in_the_texts_of_all_machines() {
+        let class = |name, count, channels| RegisterClass { name, count, channels };
+        let names = |text: &str, classes: &[RegisterClass]| {
+            named(text, classes).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let tesla = [class("$r", 128, ""), class("$a", 8, ""), class("$c", 4, "")];
+        assert_eq!(names("@$c1.ne ld b64 $r2d g14[$a1+0x10] $r2l", &tesla), ["$c1", "$r2", "$r3", "$a1"]);
+        let r700 = [class("R", 64, "xyzw"), class("T", 2, "xyzw")];
+        assert_eq!(names("0 x: ADD R3.x, T1.y, KC0[2].R, R3.w PIXEL[0]", &r700), ["R3", "T1"]);
+        let r500 = [class("temp", 128, "rgba")];
+        assert_eq!(names("ALU temp[5].rgb = MAD src0.rgb : src0=temp[2+aL]", &r500), ["temp[5]", "temp[2]"]);
+    }
+}
