@@ -9,6 +9,8 @@ pub struct Style {
     pub hex: bool,
     /// Indents and labels flow constructs.
     pub structure: bool,
+    /// Prints common forms of an operation by names of their own. (R500)
+    pub idioms: bool,
     /// Comments behind instructions: names of what they use, values of constants, built-ins. (Tesla)
     pub notes: bool,
 }

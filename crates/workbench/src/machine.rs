@@ -377,7 +377,7 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = machine(target.isa);
     target.clone().checked().map_err(|error| error.to_string())?;
-    for style in [Style::default(), Style { hex: true, structure: true, notes: true }] {
+    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
         let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
         let back = assemble(target, &text).map_err(|errors| {
             let error = &errors[0];

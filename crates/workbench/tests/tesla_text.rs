@@ -95,7 +95,8 @@ fn odd_names_sizes_and_places_come_back() {
         notes: Vec::new(),
     };
     let target = Target::new(reconverge_isa::Isa::Tesla, None);
-    let (text, assembled) = back(&target, &image, Style { hex: true, structure: true, notes: true });
+    let (text, assembled) =
+        back(&target, &image, Style { hex: true, structure: true, notes: true, ..Style::default() });
     assert_eq!(Image { format: image.format, ..assembled }, image, "{text}");
     assert_eq!(round_trip_image(&target, &image), Ok(()));
 }
@@ -104,7 +105,8 @@ fn odd_names_sizes_and_places_come_back() {
 fn comments_change_nothing_that_is_read() {
     let (target, image) = cubin();
     let (plain, assembled) = back(&target, &image, Style::default());
-    let (noted, with_notes) = back(&target, &image, Style { notes: true, hex: true, structure: true });
+    let (noted, with_notes) =
+        back(&target, &image, Style { notes: true, hex: true, structure: true, ..Style::default() });
     assert_eq!(assembled, with_notes);
     assert!(noted.len() > plain.len());
     let altered: Vec<&str> = noted.lines().map(|line| line.split(';').next().unwrap()).collect();

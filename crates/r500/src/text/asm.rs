@@ -4,13 +4,14 @@
 //! constructs are resolved. Errors are collected, so that one run shows many.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use reconverge_isa::program::ConstantBlock;
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
 use reconverge_isa::{Field, Program};
 
-use super::asm_alu::{alpha_half, alu_line, tex_line};
+use super::asm_alu::{Reads, alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
 use super::reading::{Parsed, assigned_field, braces, end, field_value, float, number, signed};
@@ -42,7 +43,8 @@ const MOST_ERRORS: usize = 20;
 /// Everything that is wrong with it, up to twenty messages, in the order of the text.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
-    for (offset, line) in source::lines(source) {
+    for (number, (offset, line)) in (1..).zip(source::lines(source)) {
+        assembler.line = number;
         if let Err(error) = assembler.line(Cursor::new(line, offset)) {
             assembler.errors.push(error);
             if assembler.errors.len() >= MOST_ERRORS {
@@ -59,6 +61,8 @@ pub(super) struct Record {
     pub(super) span: Span,
     /// What decides JUMP_ADDR.
     pub(super) target: Target,
+    /// What both halves read.
+    reads: Reads,
 }
 
 pub(super) enum Target {
@@ -76,7 +80,9 @@ pub(super) enum Target {
 struct Assembler {
     records: Vec<Record>,
     data: Vec<u32>,
-    labels: HashMap<String, usize>,
+    /// The record behind it, and its line.
+    labels: HashMap<String, (usize, usize)>,
+    line: usize,
     base: u32,
     state: Vec<(String, u32)>,
     constants: Vec<(u8, [u32; 4])>,
@@ -103,15 +109,22 @@ impl Assembler {
         let word = cursor.word().to_owned();
         if cursor.eat(":") {
             let span = cursor.since(start);
-            if self.labels.insert(word.clone(), self.records.len()).is_some() {
-                return Err(Diagnostic::error(span, format!("label `{word}` is defined twice")));
+            match self.labels.entry(word.clone()) {
+                Entry::Vacant(free) => {
+                    free.insert((self.records.len(), self.line));
+                }
+                Entry::Occupied(first) => {
+                    let error = Diagnostic::error(span, format!("label `{word}` is defined twice"));
+                    return Err(error.help(format!("the first is in line {}", first.get().1)));
+                }
             }
             return self.line(cursor);
         }
         let mut target = Target::Fixed;
+        let mut reads = Reads::default();
         let mut words = match word.as_str() {
-            "ALU" => alu_line(&mut cursor, InstType::ALU)?,
-            "OUT" => alu_line(&mut cursor, InstType::OUT)?,
+            "ALU" => alu_line(&mut cursor, InstType::ALU, &mut reads)?,
+            "OUT" => alu_line(&mut cursor, InstType::OUT, &mut reads)?,
             "TEX" => tex_line(&mut cursor)?,
             "FC" => raw_fc(&mut cursor, &mut target)?,
             name => match CONSTRUCTS.iter().any(|construct| construct.name == name) {
@@ -126,7 +139,7 @@ impl Assembler {
             return Err(Diagnostic::error(cursor.since(start), "an instruction behind .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
-        self.records.push(Record { words, span: cursor.since(start), target });
+        self.records.push(Record { words, span: cursor.since(start), target, reads });
         Ok(())
     }
 
@@ -139,7 +152,7 @@ impl Assembler {
                 "an alpha half without an ALU or OUT line before it",
             ));
         };
-        alpha_half(cursor, &mut record.words)?;
+        alpha_half(cursor, &mut record.words, &mut record.reads)?;
         let Some(kind) = InstType::from_bits(record.words[0] & 3, 2) else { unreachable!("two bits") };
         braces(cursor, kind, &mut record.words)?;
         end(cursor)
@@ -225,7 +238,7 @@ impl Assembler {
                 for word in &mut words {
                     *word = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
                 }
-                self.records.push(Record { words, span, target: Target::Fixed });
+                self.records.push(Record { words, span, target: Target::Fixed, reads: Reads::default() });
             }
             ".data" => self.data.push(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32),
             _ => {
@@ -293,15 +306,16 @@ impl Assembler {
                     .help("shorten the program; there is no way to load more"),
             ]);
         }
+        self.errors.extend(self.records.iter().filter_map(|record| record.reads.undeclared(&record.words)));
         let state = |name: &str| self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
         let offset = state("US_CODE_OFFSET").unwrap_or(0);
         let first = i64::from(self.base) - i64::from(offset);
-        let structure = structure(&mut self.records, &mut self.errors, &mut self.warnings);
+        let structure = structure(&mut self.records, &mut self.errors);
         for index in 0..self.records.len() {
             let (to, span) = match &self.records[index].target {
                 Target::Fixed => continue,
                 Target::Label(label, span) => match self.labels.get(label) {
-                    Some(to) => (*to, *span),
+                    Some((to, _)) => (*to, *span),
                     None => {
                         let names: Vec<&str> = self.labels.keys().map(String::as_str).collect();
                         self.errors.push(

@@ -4,19 +4,20 @@ use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
 
 use super::dis::{blank, default_swizzle};
+use super::idioms::{IDIOMS, Idiom, elsewhere};
 use super::reading::{Parsed, equals, expected, number, set};
 use super::syntax::{self, COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
-use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES, WORDS};
+use crate::inst::{CONSTANTS, Operand, SAMPLERS, TEMPORARIES, WORDS};
 use crate::words::*;
 
-pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<[u32; WORDS]> {
+pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType, reads: &mut Reads) -> Parsed<[u32; WORDS]> {
     let mut words = [blank(kind).pack(), UNUSED_SOURCES, UNUSED_SOURCES, 0, 0, 0];
     if cursor.eat_word("nop") {
         words[1..].fill(0);
         return Ok(words);
     }
     if !matches!(cursor.peek(), None | Some('{')) {
-        rgb_half(cursor, kind, &mut words)?;
+        rgb_half(cursor, kind, &mut words, reads)?;
     }
     Ok(words)
 }
@@ -168,15 +169,47 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
     Ok(bits)
 }
 
-/// Opcode with its output modifier and clamp: `MAD*2.sat`.
-pub(super) fn operation<Op: FieldValue>(cursor: &mut Cursor<'_>, unit: &str) -> Parsed<(Op, Omod, bool)> {
+/// What a half's operation is.
+pub(super) struct Named<Op> {
+    op: Op,
+    omod: Omod,
+    clamp: bool,
+    idiom: Option<&'static Idiom>,
+}
+
+/// Opcode or idiom with its output modifier and clamp: `MAD*2.sat`.
+pub(super) fn operation<Op: FieldValue>(
+    cursor: &mut Cursor<'_>,
+    unit: &str,
+    other: &[&'static str],
+) -> Parsed<Named<Op>> {
     let at = cursor.here();
-    let name = cursor.word();
-    let known = Op::NAMES.iter().find(|known| known.text == name);
-    let op = known.and_then(|known| Op::from_bits(known.value, Op::BITS)).ok_or_else(|| {
-        let names = Op::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
-        Diagnostic::error(at, format!("the {unit} unit has no operation `{name}`")).help(suggest(name, names))
-    })?;
+    let name = cursor.word().to_owned();
+    let code = |name: &str| {
+        let known = Op::NAMES.iter().find(|known| known.text == name);
+        known.and_then(|known| Op::from_bits(known.value, Op::BITS))
+    };
+    let unknown = || {
+        let error = Diagnostic::error(at, format!("the {unit} unit has no operation `{name}`"));
+        let mut names = Op::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
+        for idiom in &IDIOMS {
+            if !names.contains(&idiom.name) {
+                names.push(idiom.name);
+            }
+        }
+        let upper = name.to_ascii_uppercase();
+        error.help(match elsewhere(&upper) {
+            _ if names.contains(&&*upper) => format!("did you mean `{upper}`?"),
+            Some(form) => form.to_owned(),
+            None if unit == "RGB" && other.contains(&&*upper) => {
+                format!("only the alpha unit has {upper}; SOP in the RGB half takes its result")
+            }
+            None if other.contains(&&*upper) => {
+                format!("only the RGB unit has {upper}; DP in the alpha half takes its dot product")
+            }
+            None => suggest(&name, names),
+        })
+    };
     let rest = cursor.rest();
     let suffix = OMOD.iter().rev().find(|(suffix, _)| !suffix.is_empty() && rest.starts_with(suffix));
     let omod = match suffix {
@@ -190,11 +223,15 @@ pub(super) fn operation<Op: FieldValue>(cursor: &mut Cursor<'_>, unit: &str) -> 
         None => Omod::MUL_1,
     };
     let clamp = cursor.rest().starts_with(".sat") && cursor.eat(".sat");
-    Ok((op, omod, clamp))
+    let idiom = Idiom::named(&name, omod == Omod::DISABLED);
+    let op = idiom.map_or(&*name, |idiom| idiom.operation);
+    Ok(Named { op: code(op).ok_or_else(unknown)?, omod, clamp, idiom })
 }
 
 /// `-|src1.rgb|`: selection, swizzle letters, modifier.
-pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Sel, Vec<Swiz>, Imod)> {
+pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
+    cursor.peek();
+    let start = cursor.offset();
     let negative = cursor.eat("-");
     let absolute = cursor.eat("|");
     let at = cursor.here();
@@ -223,11 +260,13 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Sel, V
         (false, true) => Imod::ABS,
         (true, true) => Imod::NAB,
     };
-    Ok((sel, swizzle, modifier))
+    // The alpha unit has one channel, here three times.
+    let swiz = std::array::from_fn(|channel| swizzle[channel % letters]);
+    Ok((Operand { sel, swiz, modifier }, cursor.since(start)))
 }
 
 /// ` : src0=temp[1] src1=#0.5 srcp=NEG`
-pub(super) fn sources(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Parsed<u32> {
     let mut word = UNUSED_SOURCES;
     if !cursor.eat(":") {
         return Ok(word);
@@ -245,6 +284,7 @@ pub(super) fn sources(cursor: &mut Cursor<'_>) -> Parsed<u32> {
         }
         match number {
             Some(number) => {
+                declared[number] = true;
                 let shift = 10 * number as u32;
                 word = word & !(0x3ff << shift) | source_bits(cursor)? << shift;
             }
@@ -321,7 +361,7 @@ pub(super) fn dests(
 }
 
 /// Operands, up to the sources.
-pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Sel, Vec<Swiz>, Imod)>> {
+pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
         if !list.is_empty() && !cursor.eat(",") {
@@ -341,11 +381,86 @@ fn enough(cursor: &Cursor<'_>, name: &str, wanted: usize, found: usize) -> Parse
     if found >= wanted {
         return Ok(());
     }
-    let fits = format!("{wanted} operands fit here, separated by commas");
-    Err(expected(cursor, format!("{name} takes {wanted} operands, not {found}"), fits))
+    let plural = if wanted == 1 { "" } else { "s" };
+    let fits = if wanted == 1 {
+        "one operand fits here".to_owned()
+    } else {
+        format!("{wanted} operands fit here, separated by commas")
+    };
+    Err(expected(cursor, format!("{name} takes {wanted} operand{plural}, not {found}"), fits))
 }
 
-pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
+/// The operands of an operation, from its own or from its idiom's; what they read is noted.
+fn half_operands(
+    cursor: &mut Cursor<'_>,
+    letters: usize,
+    (name, wanted): (&str, usize),
+    idiom: Option<&'static Idiom>,
+    reads: &mut Reads,
+) -> Parsed<Vec<Operand>> {
+    let start = cursor.here();
+    let list = operands(cursor, letters)?;
+    let wanted = idiom.map_or(wanted, |idiom| idiom.operands);
+    let name = idiom.map_or(name, |idiom| idiom.name);
+    enough(cursor, name, wanted, list.len())?;
+    if idiom.is_some() && list.len() > wanted {
+        let message = format!(
+            "{name} takes {wanted} operand{}, not {}",
+            if wanted == 1 { "" } else { "s" },
+            list.len()
+        );
+        return Err(Diagnostic::error(start, message));
+    }
+    for (operand, at) in &list[..wanted] {
+        for swiz in &operand.swiz[..letters] {
+            let word = match swiz {
+                Swiz::R | Swiz::G | Swiz::B => 0,
+                Swiz::A => 1,
+                Swiz::ZERO | Swiz::HALF | Swiz::ONE => continue,
+            };
+            // What srcp reads, its presubtract operation says.
+            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
+            reads.operands.push((word, number, *at));
+        }
+    }
+    let list: Vec<Operand> = list.into_iter().map(|(operand, _)| operand).collect();
+    Ok(idiom.map_or_else(|| list.clone(), |idiom| idiom.expand(&list)))
+}
+
+/// What the operands of an instruction read, and which sources its lines mention.
+#[derive(Default)]
+pub(super) struct Reads {
+    /// RGB (0) or alpha (1) address word, source, place in the text.
+    operands: Vec<(usize, usize, Span)>,
+    declared: [[bool; 3]; 2],
+}
+
+impl Reads {
+    /// An operand whose source is stated nowhere would silently read inline code 0.
+    pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
+        let unused = |word: usize, number: usize| words[1 + word] >> (10 * number) & 0x3ff == UNUSED_SOURCE;
+        let missing = |(word, number, _): &&(usize, usize, Span)| {
+            !self.declared[*word][*number] && unused(*word, *number)
+        };
+        let (word, number, at) = self.operands.iter().find(missing)?;
+        let (line, letters) =
+            if *word == 0 { ("RGB half's", "r, g and b read") } else { ("alpha half's", "a reads") };
+        Some(
+            Diagnostic::error(
+                *at,
+                format!("src{number} is not stated: {letters} the sources of the {line} line"),
+            )
+            .help(format!("add `: src{number}=temp[N]`, const[N] or #VALUE there")),
+        )
+    }
+}
+
+pub(super) fn rgb_half(
+    cursor: &mut Cursor<'_>,
+    kind: InstType,
+    words: &mut [u32; WORDS],
+    reads: &mut Reads,
+) -> Parsed<()> {
     if let Some((select, inverted)) = predicate(cursor)? {
         set(words, kind, "RGB_PRED_SEL", select.to_bits());
         set(words, kind, "RGB_PRED_INV", u32::from(inverted));
@@ -370,24 +485,24 @@ pub(super) fn rgb_half(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32
         }
         Ok(())
     })?;
-    let (op, omod, clamp) = operation::<RgbOp>(cursor, "RGB")?;
+    let alphas = AlphaOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
+    let Named { op, omod, clamp, idiom } = operation::<RgbOp>(cursor, "RGB", &alphas)?;
     set(words, kind, "RGB_OP", op.to_bits());
     set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
     set(words, kind, "RGB_CLAMP", u32::from(clamp));
-    let list = operands(cursor, 3)?;
-    enough(cursor, op.name(), op.operation().operands, list.len())?;
-    for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
-        set(words, kind, &format!("RGB_SEL_{name}"), sel.to_bits());
-        for (swiz, channel) in swizzle.into_iter().zip(["RED", "GREEN", "BLUE"]) {
+    let list = half_operands(cursor, 3, (op.name(), op.operation().operands), idiom, reads)?;
+    for (operand, name) in list.into_iter().zip(["A", "B", "C"]) {
+        set(words, kind, &format!("RGB_SEL_{name}"), operand.sel.to_bits());
+        for (swiz, channel) in operand.swiz.into_iter().zip(["RED", "GREEN", "BLUE"]) {
             set(words, kind, &format!("{channel}_SWIZ_{name}"), swiz.to_bits());
         }
-        set(words, kind, &format!("RGB_MOD_{name}"), modifier.to_bits());
+        set(words, kind, &format!("RGB_MOD_{name}"), operand.modifier.to_bits());
     }
-    words[1] = sources(cursor)?;
+    words[1] = sources(cursor, &mut reads.declared[0])?;
     Ok(())
 }
 
-pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS]) -> Parsed<()> {
+pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], reads: &mut Reads) -> Parsed<()> {
     let kind = if words[0] & 3 == InstType::OUT as u32 { InstType::OUT } else { InstType::ALU };
     if let Some((select, inverted)) = predicate(cursor)? {
         set(words, kind, "ALPHA_PRED_SEL", select.to_bits());
@@ -412,18 +527,18 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS]) -> P
         }
         Ok(())
     })?;
-    let (op, omod, clamp) = operation::<AlphaOp>(cursor, "alpha")?;
+    let rgbs = RgbOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
+    let Named { op, omod, clamp, idiom } = operation::<AlphaOp>(cursor, "alpha", &rgbs)?;
     set(words, kind, "ALPHA_OP", op.to_bits());
     set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
     set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
-    let list = operands(cursor, 1)?;
-    enough(cursor, op.name(), op.operation().operands, list.len())?;
-    for ((sel, swizzle, modifier), name) in list.into_iter().zip(["A", "B", "C"]) {
-        set(words, kind, &format!("ALPHA_SEL_{name}"), sel.to_bits());
-        set(words, kind, &format!("ALPHA_SWIZ_{name}"), swizzle[0].to_bits());
-        set(words, kind, &format!("ALPHA_MOD_{name}"), modifier.to_bits());
+    let list = half_operands(cursor, 1, (op.name(), op.operation().operands), idiom, reads)?;
+    for (operand, name) in list.into_iter().zip(["A", "B", "C"]) {
+        set(words, kind, &format!("ALPHA_SEL_{name}"), operand.sel.to_bits());
+        set(words, kind, &format!("ALPHA_SWIZ_{name}"), operand.swiz[0].to_bits());
+        set(words, kind, &format!("ALPHA_MOD_{name}"), operand.modifier.to_bits());
     }
-    words[2] = sources(cursor)?;
+    words[2] = sources(cursor, &mut reads.declared[1])?;
     Ok(())
 }
 

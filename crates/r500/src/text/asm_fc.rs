@@ -230,7 +230,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
 }
 
 pub(super) fn needs_target(construct: &Construct) -> bool {
-    construct.name != "endif" && construct.a_op != AOp::POP
+    construct.a_op != AOp::POP
 }
 
 /// The forms of a mnemonic, for messages.

@@ -6,6 +6,8 @@ use reconverge_isa::word::{FieldValue, Kind};
 use reconverge_isa::{Mark, Program};
 
 use super::construct::{Condition, Jumps, Pop, Statement};
+use super::idioms::Idiom;
+use super::structure::strays;
 use super::syntax::{
     COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_name, letter, modifier, source,
     tex_letter, word_name,
@@ -21,6 +23,8 @@ pub struct Listing {
     pub hex: bool,
     /// Indents the bodies of flow constructs, and numbers where they begin and end.
     pub structure: bool,
+    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by their names.
+    pub idioms: bool,
 }
 
 /// The text of a program: its state as directives, its instructions, its labels. [`super::assemble`] gives the
@@ -39,6 +43,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     // Addresses in instructions count from OFFSET_ADDR.
     let labels = Labels { first: program.base.wrapping_sub(offset), count: records.len() as u32 };
     let targets = labels.targets(records);
+    let strays = strays(records.iter());
     // Numbers of the constructs that are open, outermost first.
     let (mut open, mut constructs) = (Vec::<usize>::new(), 0);
     for index in 0..=records.len() {
@@ -53,7 +58,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
         let (closes, opens) = if listing.structure { nesting(record) } else { (0, 0) };
         let closed = open.split_off(open.len().saturating_sub(closes));
         let (start, depth) = (out.len(), open.len());
-        instruction(record, &labels, &mut out);
+        instruction(record, &labels, (listing.idioms, strays[index]), &mut out);
         if listing.structure {
             let text = out.split_off(start);
             (0..opens).for_each(|_| {
@@ -221,12 +226,12 @@ fn value_text(field: &reconverge_isa::Field, raw: u32) -> String {
 
 // ---- Instructions
 
-fn instruction(words: &[u32; WORDS], labels: &Labels, out: &mut String) {
+fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bool), out: &mut String) {
     // What the ordinary syntax expresses, to be put into braces where it does not.
     let expressed = match inst::decode(words) {
-        Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, out),
+        Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, idioms, out),
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
-        Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, out),
+        Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, stray, out),
         Err(_) => {
             // A code without a meaning: every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
@@ -325,12 +330,12 @@ fn operand_text(operand: &Operand, channels: usize) -> String {
 /// What a missing operand would be.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
-/// ` : src0=… srcp=…`: sources that are not the unused one.
-fn sources_text(word: u32) -> String {
+/// ` : src0=… srcp=…`: sources that are not the unused one, or that an operand reads.
+fn sources_text(word: u32, read: [bool; 3]) -> String {
     let mut text = String::new();
-    for number in 0..3 {
+    for (number, read) in read.into_iter().enumerate() {
         let bits = word >> (10 * number) & 0x3ff;
-        if bits != UNUSED_SOURCE {
+        if bits != UNUSED_SOURCE || read {
             let _ = write!(text, " src{number}={}", source(bits));
         }
     }
@@ -348,7 +353,8 @@ fn half_text<Op>(
     common: &CmnInst,
     channel: usize,
     more: Option<String>,
-    sources: u32,
+    (sources, read): (u32, [bool; 3]),
+    idioms: bool,
 ) -> Option<String> {
     let (select, inverted, clamp, channels) = match channel {
         3 => (common.alpha_pred_sel, common.alpha_pred_inv, common.alpha_clamp, 1),
@@ -372,7 +378,7 @@ fn half_text<Op>(
     let last = half.operands.iter().rposition(|operand| *operand != MISSING).map_or(0, |n| n + 1);
     let predicate = predicate_text(select, inverted);
     let idle = predicate.is_none() && dests.is_empty() && last == 0 && half.omod == Omod::MUL_1 && !clamp;
-    if idle && name == "MAD" && sources == UNUSED_SOURCES {
+    if idle && name == "MAD" && sources == UNUSED_SOURCES && read == [false; 3] {
         return None;
     }
     let mut text = predicate.unwrap_or_default();
@@ -380,14 +386,42 @@ fn half_text<Op>(
         let _ = write!(text, "{} = ", dests.join(", "));
     }
     let suffix = OMOD.iter().find(|(_, known)| *known == half.omod).map_or("", |(suffix, _)| suffix);
+    let idiom = Idiom::recognise(name, half.omod, &half.operands, &MISSING).filter(|_| idioms && !idle);
+    let (name, operands) = match idiom {
+        Some((idiom, operands)) => (idiom.name, operands),
+        None => (name, half.operands[..last.max(operation.operands)].to_vec()),
+    };
     let _ = write!(text, "{name}{suffix}{}", if clamp { ".sat" } else { "" });
-    for (number, operand) in half.operands[..last.max(operation.operands)].iter().enumerate() {
+    for (number, operand) in operands.iter().enumerate() {
         let _ = write!(text, "{}{}", if number == 0 { " " } else { ", " }, operand_text(operand, channels));
     }
-    Some(text + &sources_text(sources))
+    Some(text + &sources_text(sources, read))
 }
 
-fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String) -> Expressed {
+/// Which sources of the RGB and the alpha address word the operands of both halves read.
+fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
+    let mut read = [[false; 3]; 2];
+    let halves = [
+        (&alu.rgb.operands[..alu.rgb.op.operation().operands], 3),
+        (&alu.alpha.operands[..alu.alpha.op.operation().operands], 1),
+    ];
+    for (operands, channels) in halves {
+        for operand in operands {
+            // What srcp reads, its presubtract operation says.
+            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
+            for swiz in &operand.swiz[..channels] {
+                match swiz {
+                    Swiz::R | Swiz::G | Swiz::B => read[0][number] = true,
+                    Swiz::A => read[1][number] = true,
+                    Swiz::ZERO | Swiz::HALF | Swiz::ONE => {}
+                }
+            }
+        }
+    }
+    read
+}
+
+fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
     let mut expressed = Expressed { kind, words: *words, lines: 1, absent: String::new() };
     // What the syntax below does not say about word 0.
@@ -416,13 +450,14 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, out: &mut String)
         let channel = if common.alu_result_sel == AluResultSel::RED { 'r' } else { 'a' };
         format!("alu_result[{}].{channel}", common.alu_result_op.name())
     });
+    let read = read_sources(alu);
     let op = (alu.rgb.op.name(), alu.rgb.op.operation());
-    if let Some(text) = half_text(&alu.rgb, op, common, 0, alu_result, words[1]) {
+    if let Some(text) = half_text(&alu.rgb, op, common, 0, alu_result, (words[1], read[0]), idioms) {
         let _ = write!(out, " {text}");
     }
     let depth = alu.w_omask.then(|| "out.w".to_owned());
     let op = (alu.alpha.op.name(), alu.alpha.op.operation());
-    if let Some(text) = half_text(&alu.alpha, op, common, 3, depth, words[2]) {
+    if let Some(text) = half_text(&alu.alpha, op, common, 3, depth, (words[2], read[1]), idioms) {
         let _ = write!(out, "\n  + {text}");
         expressed.lines = 2;
     }
@@ -490,7 +525,7 @@ pub(super) fn blank(kind: InstType) -> CmnInst {
     }
 }
 
-fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, out: &mut String) -> Expressed {
+fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut String) -> Expressed {
     let statement = Statement::recognise(&fc.inst, &fc.addr);
     // A predicate condition names its predicate itself.
     let names_predicate = statement.is_some_and(|s| matches!(s.condition, Some((Condition::Predicate, _))));
@@ -515,6 +550,9 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, out: &mut String) -> Expr
     }
     if has_target(fc) {
         let _ = write!(out, " -> {}", labels.text(&fc.addr));
+    } else if stray {
+        // Without a target, the assembler takes it for a mistake.
+        let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
     let absent = if common.alu_wait { String::new() } else { "-ALU_WAIT".to_owned() };
     let words = [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0];

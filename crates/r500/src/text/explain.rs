@@ -3,6 +3,7 @@
 use reconverge_isa::Program;
 
 use super::dis::{Listing, disassemble};
+use super::meaning::meaning;
 use crate::flow::Role;
 use crate::inst::{self, Body, Fc, WORDS};
 use crate::violations::violations;
@@ -37,6 +38,8 @@ pub struct Explanation {
     pub text: String,
     /// Its fields, word after word, highest bit first.
     pub fields: Vec<FieldText>,
+    /// What it computes, in sentences; of words that cannot be executed, why.
+    pub meaning: Vec<String>,
     /// What it does to the flow of lanes, for FC instructions.
     pub flow: Vec<String>,
     /// What the documents forbid about it.
@@ -82,6 +85,10 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
         Ok(decoded) => violations(words, decoded).iter().map(ToString::to_string).collect(),
         Err(error) => vec![error.to_string()],
     };
+    let meaning = match &decoded {
+        Ok(decoded) => meaning(decoded),
+        Err(error) => vec![format!("No instruction: {error}. It traps when a lane reaches it.")],
+    };
     let flow = match &decoded {
         Ok(inst::Inst { body: Body::Fc(fc), .. }) => flow_effect(fc),
         _ => Vec::new(),
@@ -91,8 +98,13 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
         InstType::FC => "CTM guide pp. 35-40; AMD R5xx 3D register reference, US_FC_*",
         InstType::TEX => "CTM guide pp. 32-33; AMD R5xx 3D register reference, US_TEX_*",
     };
-    let text = disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
-    Explanation { text, fields, flow, findings, source }
+    let mut text =
+        disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
+    // Alone, every endif closes more than is open, which a listing marks.
+    if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
+        text = endif.to_owned();
+    }
+    Explanation { text, fields, meaning, flow, findings, source }
 }
 
 fn stray(bits: u32) -> impl Iterator<Item = u8> {

@@ -19,6 +19,8 @@ mod asm_fc;
 pub mod construct;
 mod dis;
 mod explain;
+pub mod idioms;
+mod meaning;
 mod reading;
 mod structure;
 mod syntax;

@@ -17,12 +17,20 @@ pub(super) struct Open {
 
 /// Where each structured instruction jumps, as an index of a record. What an instruction without a target of its own
 /// leaves to its surroundings is filled in: the else form of an `if`, the levels that a break closes, BREAKREP in `rep`.
-pub(super) fn structure(
-    records: &mut [Record],
-    errors: &mut Vec<Diagnostic>,
-    warnings: &mut Vec<Diagnostic>,
-) -> Vec<Option<usize>> {
+pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
+    // Where a line is missing for another error, its endif only seems to be one.
+    let whole = errors.is_empty();
+    for (record, _) in
+        records.iter().zip(strays(records.iter().map(|record| &record.words))).filter(|(_, stray)| *stray)
+    {
+        if whole && left_to_structure(record) {
+            errors.push(
+                Diagnostic::error(record.span, "endif closes more than is open")
+                    .help("take it away; `-> 0` at the end of the line keeps it as it is"),
+            );
+        }
+    }
     let mut open: Vec<Open> = Vec::new();
     for index in 0..records.len() {
         let record = &records[index];
@@ -51,9 +59,6 @@ pub(super) fn structure(
             },
             "endif" => {
                 let ifs = open.iter().rev().take_while(|open| matches!(open.name, "if" | "else")).count();
-                if usize::from(statement.pop) > ifs {
-                    warnings.push(Diagnostic::warning(record.span, "endif closes more than is open"));
-                }
                 let closed = open.split_off(open.len() - ifs.min(usize::from(statement.pop)));
                 for (around, last) in (0u8..).zip(&closed) {
                     targets[last.at] = Some(index + 1);
@@ -143,6 +148,29 @@ pub(super) fn structure(
         }
     }
     targets
+}
+
+/// Which instructions are an `endif` that closes more than is open.
+pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec<bool> {
+    let mut open: Vec<&str> = Vec::new();
+    let stray = |words: &[u32; WORDS]| {
+        let Some(statement) = recognised(words) else { return false };
+        match statement.construct.name {
+            "if" if statement.construct.on_boolean => {}
+            name @ ("if" | "loop" | "rep") => open.push(name),
+            "endif" => {
+                let ifs = open.iter().rev().take_while(|name| **name == "if").count();
+                open.truncate(open.len() - ifs.min(usize::from(statement.pop)));
+                return usize::from(statement.pop) > ifs;
+            }
+            name @ ("endloop" | "endrep") if open.last() == Some(&&name[3..]) => {
+                open.pop();
+            }
+            _ => {}
+        }
+        false
+    };
+    records.map(stray).collect()
 }
 
 /// Whether the construct's partner decides where an instruction jumps.

@@ -165,8 +165,8 @@ fn targets_number_the_uncached_variants_in_the_order_of_the_guide() {
 
 #[test]
 fn sop_and_dp_take_the_other_units_value_before_its_modifiers() {
-    let found = temp1("ALU temp[1].rgb = SOP\n  + temp[1].a = RCP*8.sat src0.r\n", &[[0.0; 4]]);
-    // An unused source is inline code 0, which is 1/128.
+    let found =
+        temp1("ALU temp[1].rgb = SOP\n  + temp[1].a = RCP*8.sat src0.a : src0=#0.0078125\n", &[[0.0; 4]]);
     assert_eq!(found, [[128.0, 128.0, 128.0, 1.0]]);
     let found = temp1(
         "ALU temp[1].rgb = DP3*8.sat src0.rgb, src0.rgb : src0=temp[0]\n  + temp[1].a = DP/2\n",

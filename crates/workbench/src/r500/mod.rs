@@ -43,9 +43,9 @@ impl Machine for R500 {
     }
 
     fn disassemble(&self, _: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure, .. } = style;
+        let Style { hex, structure, idioms, .. } = style;
         let mut marks = Vec::new();
-        let text = text::disassemble_marked(program, text::Listing { hex, structure }, &mut marks);
+        let text = text::disassemble_marked(program, text::Listing { hex, structure, idioms }, &mut marks);
         Ok(Listing { text, marks })
     }
 
@@ -83,7 +83,7 @@ impl Machine for R500 {
             words: record.to_vec(),
             text: explained.text,
             fields: explained.fields.into_iter().map(field).collect(),
-            meaning: Vec::new(),
+            meaning: explained.meaning,
             flow: explained.flow,
             findings: explained.findings,
             source: explained.source.to_owned(),
