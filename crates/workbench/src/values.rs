@@ -244,7 +244,10 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        files.typed(place, array.dtype);
+        // Whole numbers could be floats as well.
+        if !array.dtype.is_float() {
+            files.typed(place, array.dtype);
+        }
         Ok(array)
     }
 }
