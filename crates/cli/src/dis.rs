@@ -6,15 +6,18 @@ use anyhow::{Context, Result};
 use reconverge_workbench::Style;
 use reconverge_workbench::launch::choose_program;
 
-use crate::files::open_program;
+use crate::files::open_program_or_case;
 use crate::{Answer, TargetArgs};
 
 /// Print a program as text that `asm` takes back
 #[derive(clap::Args)]
 #[command(after_help = crate::files_help())]
 pub(crate) struct Dis {
-    /// The program; `-` for standard input
+    /// The program, or a file of cases; `-` for standard input
     file: PathBuf,
+    /// One case of a file of cases, by name
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
     /// Only the program of this name
     #[arg(long)]
     kernel: Option<String>,
@@ -32,7 +35,7 @@ pub(crate) struct Dis {
 }
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
-    let opened = open_program(&args.file, &args.target)?;
+    let opened = open_program_or_case(&args.file, args.case.as_deref(), &args.target)?;
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
     let mut image = opened.image;
     if let Some(kernel) = &args.kernel {

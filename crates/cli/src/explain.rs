@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::machine::{ExplainedField, Explanation, TargetError, isa_of_chip};
 
-use crate::files::open_program;
+use crate::files::open_program_or_case;
 use crate::messages::SourceErrors;
 use crate::{Answer, TargetArgs};
 
@@ -23,6 +23,9 @@ pub(crate) struct Explain {
     /// The program, where the file has several
     #[arg(long)]
     kernel: Option<String>,
+    /// With FILE@ADDRESS, one case of a file of cases, by name
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -46,13 +49,13 @@ fn explained(args: &Explain) -> Result<Explanation> {
         && (Path::new(file).exists() || file == "-")
     {
         let address = crate::patch::address(address).map_err(|why| anyhow!("{place}: {why}"))?;
-        let opened = open_program(Path::new(file), &args.target)?;
+        let opened = open_program_or_case(Path::new(file), args.case.as_deref(), &args.target)?;
         let program = choose_program(&opened.image, args.kernel.as_deref()).context(file.to_owned())?;
         let explained = opened.target.machine().explain_at(&opened.target, program, address);
         return explained.context(file.to_owned());
     }
-    if args.kernel.is_some() {
-        bail!("--kernel goes with FILE@ADDRESS");
+    if args.kernel.is_some() || args.case.is_some() {
+        bail!("--kernel and --case go with FILE@ADDRESS, and there is no such file");
     }
     let isa = args.target.isa.or_else(|| args.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
@@ -82,8 +85,8 @@ fn print(explained: &Explanation) {
         }
         let bits =
             if field.hi == field.lo { field.hi.to_string() } else { format!("{}:{}", field.hi, field.lo) };
-        let gap = if field.doc.is_empty() { "" } else { "  " };
-        say!("  {bits:>5}  {:<18} {:<16}{gap}{}", field.name, field.text, field.doc);
+        let line = format!("  {bits:>5}  {:<18} {:<16}  {}", field.name, field.text, field.doc);
+        say!("{}", line.trim_end());
     }
     let parts = [
         ("meaning", &explained.meaning),

@@ -2,8 +2,10 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use reconverge_cases::{Case, Folder, NoFolder};
 use reconverge_container::{Format, Hints, recognise};
 use reconverge_workbench::machine::isa_of_source;
 use reconverge_workbench::open::{OpenError, is_source};
@@ -34,6 +36,20 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Opens a program file, printing its notes and warnings.
 pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
+}
+
+/// Opens a program file, or of a file of cases the program of one.
+pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &TargetArgs) -> Result<Opened> {
+    let Some(case) = case else { return open_program(path, args) };
+    let cases = cases(path, args)?;
+    let found = reconverge_cases::find(&cases, case).with_context(|| path.display().to_string())?;
+    Ok(found.open().with_context(|| path.display().to_string())?.opened)
+}
+
+/// The cases of a file.
+pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
+    let folder: Arc<dyn Folder> = Arc::new(NoFolder);
+    Ok(reconverge_cases::read(&path.display().to_string(), &read(path)?, &folder, args.isa)?)
 }
 
 /// Opens the content of a program file, printing its notes and warnings.

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use reconverge_cases::Case;
 use reconverge_workbench::contents::{Contents, ProgramContents, contents};
+use regex::Regex;
 
-use crate::files::open_program;
+use crate::files::{cases, open_program};
 use crate::messages::counted;
 use crate::{Answer, TargetArgs};
 
@@ -29,6 +31,34 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
     match args.json {
         true => say!("{}", serde_json::to_string(&contents)?),
         false => print(&contents),
+    }
+    Ok(Answer::Yes)
+}
+
+/// List the cases of a file: names for run, dis and explain with --case
+#[derive(clap::Args)]
+pub(crate) struct Cases {
+    /// The file, such as shaders.jsonl.gz; `-` for standard input
+    file: PathBuf,
+    /// Only cases whose name matches
+    #[arg(long, value_name = "REGEX")]
+    filter: Option<Regex>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
+    let mut cases = cases(&args.file, &args.target)?;
+    cases.retain(|case| args.filter.as_ref().is_none_or(|filter| filter.is_match(&case.name)));
+    if args.json {
+        let of = |case: &Case| serde_json::json!({"name": case.name, "about": case.about()});
+        say!("{}", serde_json::json!({"cases": cases.iter().map(of).collect::<Vec<_>>()}));
+    } else {
+        let width = cases.iter().map(|case| case.name.chars().count()).max().unwrap_or_default();
+        cases.iter().for_each(|case| say!("{:<width$}  {}", case.name, case.about()));
     }
     Ok(Answer::Yes)
 }
@@ -123,7 +153,7 @@ fn print(contents: &Contents) {
 }
 
 /// A table without lines, as wide as it needs to be: what reads it may be a program too.
-pub(crate) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -136,6 +166,6 @@ pub(crate) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
 }
 
 /// The lines of a table without the spaces behind them.
-pub(crate) fn trimmed(table: &Table) -> String {
+fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

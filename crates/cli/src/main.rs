@@ -68,6 +68,8 @@ enum Command {
     Asm(asm::Asm),
     /// List the programs of a file with what they need
     List(list::List),
+    /// List the cases of a file: names for run, dis and explain with --case
+    Cases(list::Cases),
     /// Change one instruction of a file and keep every other byte
     Patch(patch::Patch),
     /// Explain one instruction, field by field
@@ -89,6 +91,7 @@ impl Command {
     fn as_json(&self) -> bool {
         match self {
             Command::List(args) => args.json,
+            Command::Cases(args) => args.json,
             Command::Explain(args) => args.json,
             Command::Run(args) => args.json,
             Command::Check(args) => args.json,
@@ -235,6 +238,7 @@ fn main() -> ExitCode {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),
         Command::List(args) => list::run(&args),
+        Command::Cases(args) => list::run_cases(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(&args, matches.subcommand_matches("run").unwrap_or(&matches)),

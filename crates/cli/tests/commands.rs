@@ -325,7 +325,7 @@ fn explain_names_every_bit_of_a_tesla_instruction() {
     for line in [
         "(lg $c0) bra 0x0",
         "  |0001|0|0000000000000000|000000000|11|",
-        "   11:7  condition          lg              ",
+        "   11:7  condition          lg",
         "source: docs/tesla.md, section 9.3; row c.bra",
     ] {
         assert!(printed.contains(line), "{printed}");

@@ -124,7 +124,7 @@ fn a_standard_error_that_cannot_be_written_changes_nothing() {
 #[test]
 fn thousands_of_bad_lines_are_answered_at_once() {
     let here = folder("bad-lines");
-    std::fs::write(here.join("bad.s"), format!(".isa tesla\n{}", "frobnicate $r0\n".repeat(20_000))).unwrap();
+    std::fs::write(here.join("bad.s"), format!(".isa r700\n{}", "frobnicate $r0\n".repeat(20_000))).unwrap();
     let start = std::time::Instant::now();
     let output = run(&here, &["asm", "bad.s"], b"");
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
@@ -263,4 +263,24 @@ fn explain_takes_words_text_and_places() {
     assert_eq!(answer(&here, &["explain", "a.s@0x8"], b""), from_words);
     let operation = answer(&here, &["explain", "x: ADD R0.x, R1.x, R2.x", "--isa", "r700"], b"");
     assert!(operation.contains("ALU_DWORD1_OP2"), "{operation}");
+}
+
+/// Names that `cases` prints open that case alone.
+#[test]
+fn one_case_of_a_corpus_is_listed_disassembled_and_explained() {
+    let here = folder("cases");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/r500/fuzz.jsonl.gz");
+    let file = corpus.to_str().unwrap();
+    let object: serde_json::Value =
+        serde_json::from_str(&answer(&here, &["cases", file, "--json"], b"")).unwrap();
+    let cases = object["cases"].as_array().unwrap();
+    assert!(cases.len() > 10);
+    let name = cases[3]["name"].as_str().unwrap();
+    assert!(cases[3]["about"].as_str().unwrap().starts_with("r500 shader"), "{}", cases[3]);
+    assert!(answer(&here, &["cases", file, "--filter", name], b"").starts_with(name));
+    let text = answer(&here, &["dis", file, "--case", name], b"");
+    assert!(text.starts_with(".isa r500\n"), "{text}");
+    assert!(answer(&here, &["explain", &format!("{file}@0"), "--case", name], b"").contains("word 0"));
+    let refused = run(&here, &["dis", file, "--case", "nonsense"], b"");
+    assert_eq!(refused.status.code(), Some(2));
 }

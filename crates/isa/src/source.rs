@@ -89,8 +89,11 @@ impl fmt::Display for Diagnostic {
 /// The candidate most like `word`, if one is near enough to be meant.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
+    let length = word.chars().count();
     candidates
         .into_iter()
+        // The distance is at least the difference of the lengths, which costs nothing to know.
+        .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= 2 && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)

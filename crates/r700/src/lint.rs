@@ -2,6 +2,10 @@
 //!
 //! Every rule has a name and a source. Words without a meaning break the rule `decode`.
 
+mod unwritten;
+
+pub use unwritten::Components;
+
 use crate::chip::{Chip, Family};
 use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeOptions, Export, ExportKind, Group, Operand, TRANS};
 use crate::flow::AluForm;
@@ -47,6 +51,7 @@ rules! {
     DOUBLE_WRITE = "double-write", "Two instructions of a group do not write the same component.", "MAN 4";
     PRED_UPDATE = "pred-update", "Only PRED_SET updates the predicate or the execute mask.", "MAN 4";
     EXEC_LAST = "exec-last", "The execute mask is updated by the last group of a clause.", "all known compilers";
+    UNWRITTEN = "unwritten", "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined";
     INTEGER_MODIFIER = "integer-modifier", "Integer operations have no ABS, NEG, OMOD or CLAMP.", "MAN 4";
 }
 
@@ -61,7 +66,17 @@ pub struct Finding {
     pub what: String,
 }
 
-/// The findings in the program that starts at the first of `words`, in order of address.
+/// The findings in the program that starts at the first of `words`, in order of address. The rule `unwritten` needs the
+/// `inputs`: the registers that have a value at the start, where that is known.
+pub fn lint_with(words: &[u32], chip: Chip, inputs: Option<Components>) -> Vec<Finding> {
+    let mut found = lint(words, chip);
+    let code = Code::new(words, 0, CodeOptions::new(chip));
+    found.extend(inputs.into_iter().flat_map(|inputs| unwritten::unwritten(&code, inputs)));
+    found.sort_by_key(|finding| finding.addr);
+    found
+}
+
+/// As [`lint_with`], where no inputs are known.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     let code = Code::new(words, 0, CodeOptions::new(chip));
     let mut lint = Lint { words, chip, found: Vec::new() };

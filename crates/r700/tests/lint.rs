@@ -1,7 +1,7 @@
 //! The rules of `lint`, each broken once; compiled programs break one, once.
 
 use reconverge_r700::chip::Chip;
-use reconverge_r700::lint::lint;
+use reconverge_r700::lint::{Components, lint, lint_with};
 use reconverge_r700::text::assemble;
 use reconverge_testkit::records;
 
@@ -13,6 +13,45 @@ fn broken(source: &str) -> Vec<&'static str> {
 }
 
 const END: &str = "NOP: END_OF_PROGRAM\n";
+
+#[test]
+fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
+    let found = |source: &str| {
+        let words = assemble(source, Chip::RV770).unwrap().words;
+        let findings = lint_with(&words, Chip::RV770, Some(Components::NONE.with(0)));
+        findings
+            .into_iter()
+            .map(|finding| (finding.rule.name, finding.addr, finding.what))
+            .collect::<Vec<_>>()
+    };
+    let branch = "
+        ALU_PUSH_BEFORE:
+          0 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
+        JUMP: ADDR(@end) POP_CNT(1)
+        ALU_POP_AFTER:
+          1 x: MOV R1.x, R0.y
+            y: MOV R1.y, R2.w
+        @end: EXPORT_DONE: PIXEL[0], R1.xyz1 END_OF_PROGRAM
+    ";
+    let unwritten =
+        |addr, what: &str| ("unwritten", addr, format!("{what} may be read before it is written"));
+    // R1.x and R1.y are written on one path only, R1.z and R2.w on none.
+    let wanted = [unwritten(3, "R1.x"), unwritten(3, "R1.y"), unwritten(3, "R1.z"), unwritten(6, "R2.w")];
+    assert_eq!(found(branch), wanted);
+    let before = branch.replacen(
+        "ALU_PUSH_BEFORE:",
+        "ALU:\n 0 x: MOV R1.x, 0\n y: MOV R1.y, 0\n z: MOV R1.z, 0\n w: MOV R2.w, 0\nALU_PUSH_BEFORE:",
+        1,
+    );
+    assert_eq!(found(&before), []);
+    // A subroutine writes for what is behind its call; a loop's first round reads what a later one writes.
+    let call = "CALL: ADDR(@sub)\nEXPORT_DONE: PIXEL[0], R1.xxxx END_OF_PROGRAM\n@sub: ALU:\n 0 x: MOV R1.x, R0.x\nRETURN:\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(found(call), []);
+    let rounds = "LOOP_START_DX10: ADDR(@out)\n@in: ALU_BREAK:\n 0 x: PRED_SETGT _.x, R0.x, R3.x UPDATE_EXEC_MASK\nALU:\n 0 x: MOV R3.x, R0.y\nLOOP_END: ADDR(@in)\n@out: NOP: END_OF_PROGRAM\n";
+    assert_eq!(found(rounds), [unwritten(5, "R3.x")]);
+    // What the host fetches, and what is written through an index, may be anything.
+    assert_eq!(found(&branch.replacen("ALU_PUSH_BEFORE", "CALL_FS:\nALU_PUSH_BEFORE", 1)), []);
+}
 
 #[test]
 fn each_rule_finds_the_program_that_breaks_it() {
@@ -44,7 +83,8 @@ fn each_rule_finds_the_program_that_breaks_it() {
     for (rule, source) in cases {
         assert_eq!(broken(&format!("{source}{END}")), [rule], "{source}");
     }
-    assert_eq!(cases.len(), reconverge_r700::lint::RULES.len());
+    // `unwritten`, which needs the inputs, has the test above.
+    assert_eq!(cases.len() + 1, reconverge_r700::lint::RULES.len());
 }
 
 #[test]

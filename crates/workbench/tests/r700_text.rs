@@ -194,6 +194,33 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 (fetch)"));
 }
 
+/// What the state of a Wii U program says of its inputs leaves no register unwritten; one input less does.
+#[test]
+fn registers_read_before_they_are_written_are_found_where_the_inputs_are_known() {
+    let Some(folder) = shared("binaries/r700") else { return };
+    let mut judged = 0;
+    for path in
+        walk(&folder).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "gsh"))
+    {
+        let opened = open(&std::fs::read(&path).unwrap(), false, &Known::default()).unwrap();
+        let machine = opened.target.machine();
+        let unwritten = |program: &Program| {
+            let findings = machine.lint(&opened.target, program).unwrap();
+            findings.into_iter().filter(|finding| finding.rule == "unwritten").collect::<Vec<_>>()
+        };
+        for program in &opened.image.programs {
+            assert_eq!(unwritten(program), [], "{}", path.display());
+            let mut fewer = program.clone();
+            let control = fewer.state.iter_mut().find(|(name, _)| name == "SPI_PS_IN_CONTROL_0");
+            let Some((_, control)) = control.filter(|(_, control)| *control & 63 > 0) else { continue };
+            *control -= *control & 63;
+            assert!(unwritten(&fewer)[0].message.contains(": R0."), "{:?}", unwritten(&fewer));
+            judged += 1;
+        }
+    }
+    assert!(judged > 0);
+}
+
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {

@@ -5,12 +5,13 @@ pub mod launch;
 use std::sync::Arc;
 
 use reconverge_container::Written;
-use reconverge_isa::program::{ConstantBlock, Image};
+use reconverge_isa::program::{ConstantBlock, Image, Stage};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
 use reconverge_r700::code::{CfOp, Code, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
+use reconverge_r700::lint::Components;
 use reconverge_r700::text;
 
 use crate::launch::MachineLaunch;
@@ -186,7 +187,8 @@ impl Machine for R700 {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let findings = reconverge_r700::lint::lint(&program.words, chip(target)).into_iter();
+        let inputs = inputs(program.stage.or(target.stage), program);
+        let findings = reconverge_r700::lint::lint_with(&program.words, chip(target), inputs).into_iter();
         let finding = |finding: reconverge_r700::lint::Finding| Finding {
             rule: finding.rule.name,
             pc: finding.addr,
@@ -221,6 +223,25 @@ impl Machine for R700 {
 
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
         Ok(Arc::new(table.try_into::<Launch>()?))
+    }
+}
+
+/// The registers with a value at the start of a program, where its stage and state say it: of a vertex program R0, of a
+/// pixel program those that are interpolated and the position. (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
+fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
+    match stage? {
+        Stage::Vertex => Some(Components::NONE.with(0)),
+        Stage::Pixel => {
+            let control = program.state("SPI_PS_IN_CONTROL_0")?;
+            // Front face, fixed-point position and the index of the pixel come into registers of their own.
+            if program.state("SPI_PS_IN_CONTROL_1").is_some_and(|other| other != 0) {
+                return None;
+            }
+            let interpolated = (0..control as u8 & 0x3f).fold(Components::NONE, Components::with);
+            let position = control >> 8 & 1 != 0;
+            Some(if position { interpolated.with((control >> 10 & 31) as u8) } else { interpolated })
+        }
+        Stage::Compute | Stage::Geometry | Stage::GsCopy | Stage::Fragment | Stage::Fetch => None,
     }
 }
 
