@@ -443,3 +443,28 @@ fn options_that_a_launch_file_says_itself_are_refused() {
     let (_, error) = folder.ends("run a.toml --lanes 8", 2);
     assert!(error.contains("--lanes: a launch file says this itself"), "{error}");
 }
+
+#[test]
+fn what_is_wrong_in_a_manifest_is_named_with_its_path() {
+    let folder = Folder::new("manifest");
+    let manifest = r#"{"id": "x", "isa": "tesla", "arch": "sm_10", "binary": "x.hex", "buffers": [], "launches": [{"block": [1]}]}"#;
+    folder.write("x.json", manifest);
+    let (_, error) = folder.ends("run x.json", 2);
+    assert!(error.contains("x.json: at launches[0]: missing field `grid`"), "{error}");
+    let (out, _) = folder.ends("check x.json", 1);
+    assert!(out.contains("FAILED   x.json: at launches[0]: missing field `grid`"), "{out}");
+}
+
+#[test]
+fn a_large_output_is_printed_by_pieces() {
+    let folder = Folder::new("large");
+    folder.write("k.s", ".isa tesla\n.kernel k\n    exit nop\n");
+    let (out, _) = folder.ends("run k.s --buf a=u8[5000] --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["outputs"]["a"].as_array().unwrap().len(), 5000);
+    let (out, _) = folder.ends("run k.s --buf a=u8[5000] --rows all", 0);
+    // A heading, the rows, counts and one grade of fidelity.
+    assert_eq!(out.lines().count(), 5003);
+    let (out, _) = folder.ends("run k.s --buf a=u8[2,100]", 0);
+    assert!(out.contains(" … 84 more\n"), "{out}");
+}

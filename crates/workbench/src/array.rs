@@ -357,11 +357,11 @@ impl Array {
             bytes = halves.flat_map(|half| half::f16::from_le_bytes(*half).to_f32().to_le_bytes()).collect();
         }
         let array = Array { dtype, shape, bytes };
-        Ok(if value_of("fortran_order")?.starts_with("True") { array.from_columns() } else { array })
+        Ok(if value_of("fortran_order")?.starts_with("True") { array.to_rows() } else { array })
     }
 
     /// The array in row-major order, where the bytes are in column-major order.
-    fn from_columns(self) -> Array {
+    fn to_rows(&self) -> Array {
         let (size, count) = (self.dtype.bytes(), self.len());
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut place = vec![0; self.shape.len()];
@@ -377,7 +377,7 @@ impl Array {
                 *place = 0;
             }
         }
-        Array { bytes, ..self }
+        Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
     /// Reads an array of a `.npz` file: that of a name, or the only one.

@@ -220,7 +220,8 @@ impl Values {
         if keep {
             return Ok(loaded);
         }
-        if loaded.stated == Stated::Not || !dtype.is_float() {
+        // Whole numbers could be integers as well.
+        if !dtype.is_float() {
             files.typed(place, Dtype::F32);
         }
         let array = loaded.array.convert(Dtype::F32).map_err(|error| self.wrong(place, error))?;
@@ -243,7 +244,10 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        files.typed(place, array.dtype);
+        // Whole numbers could be floats as well.
+        if !array.dtype.is_float() {
+            files.typed(place, array.dtype);
+        }
         Ok(array)
     }
 }
@@ -361,7 +365,7 @@ mod tests {
         };
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
-        assert_eq!(words("0,3.0"), (Dtype::F32, three, 1));
+        assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
         // A stated type is kept, and nothing need be told.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
