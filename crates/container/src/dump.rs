@@ -14,11 +14,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_isa::Image;
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
-use reconverge_isa::{Image, Program};
 
+use crate::bytes::to_bytes;
 use crate::error::{counted, quoted};
-use crate::{Endian, Error, Format};
+use crate::{Endian, Error, Format, Hints, bin, load_as, recognise_marked};
 
 /// Words that two lines may be apart: clauses are aligned.
 const WIDEST_GAP: usize = 64;
@@ -48,24 +49,32 @@ pub(crate) fn is_addressed(text: &str) -> bool {
 }
 
 struct Dump {
-    words: Vec<u32>,
-    code_at: CodeAt,
+    bytes: Vec<u8>,
+    /// Where they are, if all are in the text.
+    numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
     notes: Vec<String>,
 }
 
-/// Reads the words of a dump as one nameless program.
-pub fn load(text: &str, endian: Endian) -> Result<Image, Error> {
-    let mut dump = read(text)?;
-    if endian == Endian::Big {
-        dump.words.iter_mut().for_each(|word| *word = word.swap_bytes());
-        if let CodeAt::Numbers(_, inner) = &mut dump.code_at {
-            **inner = CodeAt::Bytes { start: 0, big_endian: true };
+/// Reads the words of a dump as one nameless program; the dump of another container as that container.
+pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
+    let dump = read(text)?;
+    let mut image = match recognise_marked(&dump.bytes)? {
+        Some(format) => load_as(&dump.bytes, format, hints)?,
+        None => Image {
+            format: Format::Dump.name(),
+            ..bin::load(&dump.bytes, hints.endian.unwrap_or(Endian::Little))?
+        },
+    };
+    image.notes.extend(dump.notes);
+    for program in &mut image.programs {
+        let inner = Box::new(std::mem::take(&mut program.code_at));
+        if let Some(numbers) = &dump.numbers {
+            program.code_at = CodeAt::Numbers(numbers.clone(), inner);
         }
     }
-    let program = Program { code_at: dump.code_at, ..Program::from_words(dump.words) };
-    Ok(Image { format: Format::Dump.name(), programs: vec![program], notes: dump.notes, ..Image::default() })
+    Ok(image)
 }
 
 fn read(text: &str) -> Result<Dump, Error> {
@@ -127,17 +136,15 @@ fn read(text: &str) -> Result<Dump, Error> {
     if gaps > 0 {
         notes.push(format!("{} between the lines' addresses are taken as 0", counted(gaps, "number")));
     }
-    let words = crate::bytes::words("the dump", 0, &bytes)?;
-    let code_at = match places.into_iter().collect::<Option<Vec<_>>>() {
-        Some(places) => {
-            let places = Arc::new(places);
-            let numbers =
-                Numbers { start: 0, places, digits: Digits::Hexadecimal, width, big_endian: in_order };
-            CodeAt::Numbers(numbers, Box::new(CodeAt::Bytes { start: 0, big_endian: false }))
-        }
-        None => CodeAt::Nowhere,
-    };
-    Ok(Dump { words, code_at, lines: count, addressed, notes })
+    let places = places.into_iter().collect::<Option<Vec<_>>>();
+    let numbers = places.map(|places| Numbers {
+        start: 0,
+        places: Arc::new(places),
+        digits: Digits::Hexadecimal,
+        width,
+        big_endian: in_order,
+    });
+    Ok(Dump { bytes, numbers, lines: count, addressed, notes })
 }
 
 /// The numbers of a line that starts at byte `start`.
@@ -333,13 +340,13 @@ fn r300(text: &str) -> Result<Dump, Error> {
     if words.is_empty() {
         return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
     }
-    Ok(Dump { words, code_at: CodeAt::Nowhere, lines, addressed: true, notes: passed.note() })
+    Ok(Dump { bytes: to_bytes(&words), numbers: None, lines, addressed: true, notes: passed.note() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Hints, patch};
+    use crate::patch;
 
     #[track_caller]
     fn check(text: &str, words: &[u32]) -> Vec<String> {
@@ -447,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_text_that_does_not_fit_is_refused_with_its_line() {
-        let refused = |text: &str| load(text, Endian::Little).map(|_| ()).unwrap_err().to_string();
+        let refused = |text: &str| load(text, &Hints::default()).map(|_| ()).unwrap_err().to_string();
         let gap = "00000000: 10004205 00000780 mov\n00000010: f0000001 exit\n00000014: f0000001 exit\n";
         assert!(refused(gap).starts_with("line "), "{}", refused(gap));
         assert!(
@@ -458,5 +465,20 @@ mod tests {
         // Plain words stay plain words.
         assert_eq!(crate::recognise(b"00000000 10004205\n00000780 f0000001\n"), Ok(Format::Hex32));
         assert_eq!(crate::recognise(b"hello"), Ok(Format::Hex32));
+    }
+
+    #[test]
+    fn a_dump_of_a_container_is_that_container() {
+        let cubin = "code { name = k bincode { 0x10000001 0x00000780 } }";
+        let line = |(at, bytes): (usize, &[u8])| {
+            let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{:08x}  {}\n", 16 * at, bytes.join(" "))
+        };
+        let text: String = cubin.as_bytes().chunks(16).enumerate().map(line).collect();
+        let read = |text: &[u8]| crate::load(text, &Hints::default()).unwrap();
+        assert_eq!(read(text.as_bytes()).programs[0].name.as_deref(), Some("k"));
+        let patched = patch(text.as_bytes(), &Hints::default(), 0, 1, &[0x1234_5678]).unwrap();
+        assert_eq!(read(&patched).programs[0].words, [0x1000_0001, 0x1234_5678]);
+        assert_eq!(patched.len(), text.len());
     }
 }

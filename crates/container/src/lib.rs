@@ -299,7 +299,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::CalElf => cal_elf::load(bytes),
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
-        Format::Dump => dump::load(need_text(bytes)?, hints.endian.unwrap_or(Endian::Little)),
+        Format::Dump => dump::load(need_text(bytes)?, hints),
     }
 }
 
