@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     if let Some(kernel) = &args.kernel {
         let program =
             choose_program(&image, Some(kernel)).with_context(|| args.file.display().to_string())?;
-        image.programs = vec![program.clone()];
+        image = image.only(program);
     }
     say_part!("{}", opened.target.machine().image_text(&opened.target, &image, style)?);
     Ok(Answer::Yes)

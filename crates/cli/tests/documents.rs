@@ -59,6 +59,8 @@ fn every_command_of_a_document_is_in_a_transcript() {
                     None => Some(mark.trim()),
                     Some(_) => None,
                 };
+                // A block without a kind is read as a transcript.
+                assert_ne!(kind, Some(""), "{}:{}: say ```text", document.display(), line + 1);
             } else if kind.is_some_and(|kind| kind != "console") {
                 let command = content.trim_start().trim_start_matches("$ ");
                 let place = format!("{}:{}", document.display(), line + 1);

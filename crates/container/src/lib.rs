@@ -18,6 +18,7 @@ pub mod cal_elf;
 pub mod ctm_elf;
 pub mod cubin_elf;
 pub mod cubin_text;
+pub mod dump;
 mod elf;
 pub mod embedded;
 mod error;
@@ -69,11 +70,13 @@ pub enum Format {
     Embedded,
     /// One of the others, compressed.
     Gzip,
+    /// A pasted listing or hex dump.
+    Dump,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 13] = [
+    pub const ALL: [Format; 14] = [
         Format::Hex32,
         Format::Bin,
         Format::CubinText,
@@ -87,6 +90,7 @@ impl Format {
         Format::CalElf,
         Format::Embedded,
         Format::Gzip,
+        Format::Dump,
     ];
 
     /// The name used on the command line and in [`Image::format`].
@@ -105,6 +109,7 @@ impl Format {
             Format::CalElf => "cal-elf",
             Format::Embedded => "embedded",
             Format::Gzip => "gzip",
+            Format::Dump => "dump",
         }
     }
 
@@ -126,6 +131,9 @@ impl Format {
                 "executable, library, object, archive or other file with images inside (OpenCL binaries too)"
             }
             Format::Gzip => "one of the other formats, compressed",
+            Format::Dump => {
+                "words in a listing or hex dump (Mesa's, envydis, cuobjdump -sass, xxd, hexdump, od)"
+            }
         }
     }
 }
@@ -209,6 +217,8 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
         return Ok(format);
     }
     Ok(match as_text(bytes) {
+        Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
+        Some(text) if dump::looks_like(text) => Format::Dump,
         Some(text) if hex::starts_like(text) => Format::Hex32,
         Some(text) if c_array::looks_like(text) => Format::CArray,
         Some(_) => Format::Hex32,
@@ -289,6 +299,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::CalElf => cal_elf::load(bytes),
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
+        Format::Dump => dump::load(need_text(bytes)?, hints),
     }
 }
 

@@ -106,6 +106,7 @@ fn samples() -> Vec<(Format, Vec<u8>)> {
         (Format::CalElf, cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),
         (Format::Embedded, host.build()),
         (Format::Gzip, packed.finish().unwrap()),
+        (Format::Dump, b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
     ]
 }
 
@@ -124,7 +125,7 @@ fn every_truncation_of_a_binary_sample_is_an_error() {
     for (format, bytes) in samples() {
         for end in 0..bytes.len() {
             let result = try_load_as(&bytes[..end], Some(format));
-            let is_text = matches!(format, Format::Hex32 | Format::CubinText | Format::CArray);
+            let is_text = matches!(format, Format::Hex32 | Format::CubinText | Format::CArray | Format::Dump);
             // Whole words are a file of raw words; a cut right behind the last program loses nothing.
             let may_load = is_text
                 || format == Format::Bin && end % 4 == 0
@@ -146,7 +147,7 @@ proptest! {
 
     #[test]
     fn flipped_and_cut_samples_never_panic(
-        which in 0..13usize,
+        which in 0..14usize,
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {

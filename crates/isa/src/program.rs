@@ -370,6 +370,18 @@ impl Image {
         self.modules.get(program.module)
     }
 
+    /// The image of one of its programs alone, with what that shares with others.
+    pub fn only(&self, program: &Program) -> Image {
+        let module = self.module_of(program).cloned();
+        let chip = module.as_ref().and_then(|module| module.chip.clone()).or_else(|| self.chip.clone());
+        Image {
+            chip,
+            modules: module.into_iter().collect(),
+            programs: vec![Program { module: 0, ..program.clone() }],
+            ..self.clone()
+        }
+    }
+
     /// All constants that `program` starts with: those of its module, then its own.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)

@@ -116,7 +116,7 @@ pub fn write(
     if !kept.same && !drop_state {
         let holds =
             |other: &&str| *other != format && attempt(target, image, other).is_ok_and(|(_, kept)| kept.same);
-        let fits = formats(target.isa).into_iter().filter(|other| holds(&other)).collect();
+        let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
     // The containers say themselves what they leave out.
@@ -185,8 +185,11 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, by bank and offset.
 type Constants = BTreeMap<(u32, u32), u8>;
 
-/// What decides the result of each program: words, their address, state, constants, variables of the module.
-fn computes(image: &Image) -> Vec<(Vec<u32>, u32, Vec<(String, u32)>, Constants, BTreeSet<&str>)> {
+/// What decides the result of a program: words, their address, state, constants, variables of the module.
+type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, BTreeSet<&'a str>);
+
+/// What decides the result of each program.
+fn computes(image: &Image) -> Vec<Computes<'_>> {
     let of = |program| {
         let bytes = image.constants_of(program).flat_map(|block| {
             let place = move |(index, byte): (usize, &u8)| ((block.bank, block.offset + index as u32), *byte);

@@ -143,7 +143,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     }
     let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
     let target = Target { isa, chip, stage }.checked()?;
-    let raw = [Format::Bin, Format::Hex32, Format::CArray].map(Format::name).contains(&image.format);
+    let raw =
+        [Format::Bin, Format::Hex32, Format::CArray, Format::Dump].map(Format::name).contains(&image.format);
     if raw && stage.is_none() {
         let mistaken = image.programs.iter().find_map(|program| target.machine().mistaken(&target, program));
         if let Some(what) = mistaken {

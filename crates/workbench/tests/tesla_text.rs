@@ -285,3 +285,20 @@ fn explain_says_text_fields_meaning_and_page_of_the_instructions_of_real_program
     println!("{count} different instructions explained");
     assert!(count > 1000, "{count}");
 }
+
+#[test]
+fn one_program_of_a_file_comes_with_its_own_module() {
+    let module = |chip: &str| Module { chip: Some(chip.to_owned()), ..Module::default() };
+    let program = |module, name: &str| Program { name: Some(name.to_owned()), module, ..Program::default() };
+    let image = Image {
+        modules: vec![module("sm_10"), module("sm_13")],
+        programs: vec![program(0, "a"), program(1, "b")],
+        ..Image::default()
+    };
+    let one = image.only(&image.programs[1]);
+    assert_eq!((one.modules.len(), one.chip.as_deref()), (1, Some("sm_13")));
+    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let text = target.machine().image_text(&target, &one, Style::default()).unwrap();
+    assert!(text.contains(".chip sm_13\n") && !text.contains("sm_10"), "{text}");
+    assert_eq!(round_trip_image(&target, &one), Ok(()));
+}

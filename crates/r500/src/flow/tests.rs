@@ -570,6 +570,21 @@ fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
     assert_eq!((decision, decision.diverged()), (expected, false));
 }
 
+/// CTM guide p. 37: a lane that B_ELSE switches off votes "jump", whether or not its condition says so as well.
+#[test]
+fn a_lane_that_its_own_else_switches_off_votes_jump_also_when_it_wants_to() {
+    for want in [Mask(0b1100), Mask(0b1101), Mask(0b1111)] {
+        let mut flow = flow();
+        run(&mut flow, IF_ELSE, Mask(0b0011));
+        let decision = run_with(&mut flow, 0x0000_f010, want, I3).expect("defined behaviour");
+        assert_eq!(
+            decision,
+            Decision { jumped: true, wanted: Mask(0b1100), unwilling: Mask::NONE },
+            "{want}"
+        );
+    }
+}
+
 #[test]
 fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_this_order() {
     let mut flow = flow();

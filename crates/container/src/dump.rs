@@ -1,0 +1,484 @@
+//! Words in listings and dumps, as people paste them: what drivers and disassemblers print beside their text, and hex dumps.
+//!
+//! ```text
+//! 0000 00000002 A0000000 ALU 1 @4            Mesa r600, its second dump too: addresses count words, clauses are placed
+//! 0  0:CMN_INST   0x00007807:TEX …           Mesa r300, one line a word
+//! 00000000: 10004205 00000780 mov b32 …      envydis, and listings like it
+//! /*0000*/ /*0x1000c8010423c780*/ MOV R0 …   cuobjdump -sass: the first word first
+//! 00000000  05 42 00 10 80 07 00 00 |.B..…|  hexdump -C, xxd, od, with bytes, halves or words
+//! 0x10004205, 0x00000780,                    numbers alone
+//! ```
+//! Addresses decide where words go; they must fit, in the first way to count that does. Lines without words are passed
+//! over and counted in a note.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::Image;
+use reconverge_isa::program::{CodeAt, Digits, Numbers};
+
+use crate::bytes::to_bytes;
+use crate::error::{counted, quoted};
+use crate::{Endian, Error, Format, Hints, bin, load_as, recognise_marked};
+
+/// Words that two lines may be apart: clauses are aligned.
+const WIDEST_GAP: usize = 64;
+
+/// A line with words.
+struct Line<'a> {
+    number: usize,
+    address: Option<&'a str>,
+    /// The digits of each number.
+    units: Vec<Range<usize>>,
+    /// Bytes of a number.
+    width: usize,
+    /// The digits are bytes in the order of memory.
+    in_order: bool,
+    /// The address may be anywhere: it has no mark of its own, as in Mesa's dumps.
+    loose: bool,
+}
+
+/// Whether the text reads as a dump and as nothing simpler.
+pub(crate) fn looks_like(text: &str) -> bool {
+    read(text).is_ok_and(|dump| dump.addressed || dump.lines > 0)
+}
+
+/// Whether each line begins with its own address, so that numbers alone would be misread.
+pub(crate) fn is_addressed(text: &str) -> bool {
+    read(text).is_ok_and(|dump| dump.addressed && dump.lines > 1)
+}
+
+struct Dump {
+    bytes: Vec<u8>,
+    /// Where they are, if all are in the text.
+    numbers: Option<Numbers>,
+    lines: usize,
+    addressed: bool,
+    notes: Vec<String>,
+}
+
+/// Reads the words of a dump as one nameless program; the dump of another container as that container.
+pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
+    let dump = read(text)?;
+    let mut image = match recognise_marked(&dump.bytes)? {
+        Some(format) => load_as(&dump.bytes, format, hints)?,
+        None => Image {
+            format: Format::Dump.name(),
+            ..bin::load(&dump.bytes, hints.endian.unwrap_or(Endian::Little))?
+        },
+    };
+    image.notes.extend(dump.notes);
+    for program in &mut image.programs {
+        let inner = Box::new(std::mem::take(&mut program.code_at));
+        if let Some(numbers) = &dump.numbers {
+            program.code_at = CodeAt::Numbers(numbers.clone(), inner);
+        }
+    }
+    Ok(image)
+}
+
+fn read(text: &str) -> Result<Dump, Error> {
+    if text.contains("CMN_INST") {
+        return r300(text);
+    }
+    let mut lines = Vec::new();
+    let mut passed = Passed::default();
+    let mut start = 0;
+    for (number, line) in (1..).zip(text.split('\n')) {
+        match numbers(line, start, number) {
+            Some(found) => lines.push(found),
+            None if line.trim() == "*" => {
+                return Err(Error::Syntax {
+                    line: number,
+                    column: 1,
+                    found: "`*`".to_owned(),
+                    expected: "all lines: hexdump -v and od -v leave none out".to_owned(),
+                });
+            }
+            None => passed.add(number, line),
+        }
+        start += line.len() + 1;
+    }
+    // hexdump and od end with the address behind the last byte.
+    if lines.len() > 1
+        && lines[0].address.is_some()
+        && lines.last().is_some_and(|line| line.address.is_none() && line.units.len() == 1)
+    {
+        lines.pop();
+    }
+    let Some(first) = lines.first() else {
+        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+    };
+    let (width, in_order, addressed) = (first.width, first.in_order, first.address.is_some());
+    let other = |line: &&Line<'_>| {
+        line.width != width
+            || line.in_order != in_order
+            || line.address.is_some() != addressed && !line.units.is_empty()
+    };
+    if let Some(line) = lines.iter().find(other) {
+        return Err(wrong(text, line, "numbers and an address as in the lines before"));
+    }
+    let count = lines.len();
+    let places = place(text, &lines)?;
+    let mut notes = passed.note();
+    let mut bytes = Vec::new();
+    let mut gaps = 0;
+    for place in &places {
+        let value = match place {
+            Some(place) => u64::from_str_radix(&text[place.clone()], 16).unwrap_or(0),
+            None => {
+                gaps += 1;
+                0
+            }
+        };
+        crate::c_array::push_element(&mut bytes, value, width, in_order);
+    }
+    if gaps > 0 {
+        notes.push(format!("{} between the lines' addresses are taken as 0", counted(gaps, "number")));
+    }
+    let places = places.into_iter().collect::<Option<Vec<_>>>();
+    let numbers = places.map(|places| Numbers {
+        start: 0,
+        places: Arc::new(places),
+        digits: Digits::Hexadecimal,
+        width,
+        big_endian: in_order,
+    });
+    Ok(Dump { bytes, numbers, lines: count, addressed, notes })
+}
+
+/// The numbers of a line that starts at byte `start`.
+fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
+    let place = |part: &str| {
+        let at = start + (part.as_ptr() as usize - line.as_ptr() as usize);
+        at..at + part.len()
+    };
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // cuobjdump: the address and the words are comments.
+    let comments: Vec<&str> = line
+        .split("/*")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("*/"))
+        .map(|(text, _)| text.trim())
+        .collect();
+    if let Some(words) = comments.iter().find_map(|text| text.strip_prefix("0x"))
+        && is_hex(words)
+        && [8, 16].contains(&words.len())
+    {
+        let address = comments.first().copied().filter(|text| is_hex(text));
+        let units = (0..words.len() / 8).map(|unit| place(&words[8 * unit..][..8])).collect();
+        return Some(Line { number, address, units, width: 4, in_order: false, loose: false });
+    }
+    // The characters beside a hex dump.
+    let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
+    let mut address = None;
+    let mut colon = false;
+    let first = rest.split_whitespace().next()?;
+    if let Some(text) = first.strip_suffix(':').filter(|text| is_hex(text.trim_start_matches("0x"))) {
+        (address, colon) = (Some(text), true);
+        rest = rest[first.len()..].trim_start();
+        rest = rest.split("  ").next().unwrap_or("");
+    }
+    let mut tokens: Vec<&str> = rest
+        .split(|c: char| c.is_whitespace() || c == ',')
+        .filter(|token| !token.is_empty())
+        .map(|token| token.strip_prefix("0x").unwrap_or(token))
+        .collect();
+    let bare = !colon && rest.starts_with(|c: char| c.is_ascii_hexdigit()) && !rest.starts_with("0x");
+    let units_from = |tokens: &[&str]| {
+        let len = tokens.first().map_or(0, |token| token.len());
+        if ![2, 4, 8].contains(&len) {
+            return 0;
+        }
+        tokens.iter().take_while(|token| token.len() == len && is_hex(token)).count()
+    };
+    if bare && tokens.len() > 1 && is_hex(tokens[0]) && tokens[0].len() >= 4 && units_from(&tokens[1..]) > 0 {
+        address = Some(tokens.remove(0));
+    }
+    let count = units_from(&tokens);
+    let width = tokens.first().map_or(0, |token| token.len()) / 2;
+    // Fewer than a word without an address is prose more likely than code.
+    if count == 0 || (address.is_none() && width < 4) {
+        return None;
+    }
+    let units = tokens[..count].iter().map(|token| place(token)).collect();
+    // xxd groups bytes; hexdump and od print halves of the host, and all print words as numbers.
+    let in_order = width == 2 && colon;
+    Some(Line { number, address, units, width, in_order, loose: bare && width == 4 })
+}
+
+/// The numbers by their addresses: the first way to count in which they follow each other, or else (clauses) lie apart.
+fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
+    let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
+    if lines[0].address.is_none() {
+        return Ok(all());
+    }
+    // The base, and the bytes that an address counts: bytes, words, slots of two (R700) and of six words (R500).
+    const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
+    let width = lines[0].width;
+    let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
+        // Octal addresses are od's, of seven digits.
+        let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
+        usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
+    };
+    // How many lines follow each other when addresses count this way.
+    let follow = |way: &(u32, usize)| {
+        let mut next = address(&lines[0], *way);
+        let mut count = 0;
+        for line in lines {
+            let fits = next.is_some() && address(line, *way) == next;
+            if !fits {
+                break;
+            }
+            next = next.map(|next| next + width * line.units.len());
+            count += 1;
+        }
+        count
+    };
+    let most = WAYS.iter().map(follow).max().unwrap_or(0);
+    if most == lines.len() {
+        return Ok(all());
+    }
+    if !lines[most].loose {
+        return Err(wrong(text, &lines[most], "an address that follows the line before: is a line missing?"));
+    }
+    let mut placed: Vec<(usize, &Line<'_>)> =
+        lines.iter().filter_map(|line| Some((address(line, (10, 4))? / width, line))).collect();
+    placed.sort_by_key(|(at, _)| *at);
+    let mut numbers = Vec::new();
+    for (at, line) in placed {
+        if line.address.is_none_or(|address| address.starts_with("0x"))
+            || at < numbers.len()
+            || at > numbers.len() + WIDEST_GAP
+        {
+            let expected = "an address that follows those of the other lines";
+            return Err(wrong(text, line, expected));
+        }
+        numbers.resize(at, None);
+        numbers.extend(line.units.iter().cloned().map(Some));
+    }
+    match numbers.iter().flatten().count() == lines.iter().map(|line| line.units.len()).sum() {
+        true => Ok(numbers),
+        false => Err(wrong(
+            text,
+            &lines[0],
+            "addresses that are all decimal numbers of words, or that follow each other",
+        )),
+    }
+}
+
+fn wrong(text: &str, line: &Line<'_>, expected: &str) -> Error {
+    let content = text.split('\n').nth(line.number - 1).unwrap_or("").trim();
+    Error::Syntax { line: line.number, column: 1, found: quoted(content), expected: expected.to_owned() }
+}
+
+/// Lines that are passed over.
+#[derive(Default)]
+struct Passed {
+    count: usize,
+    first: Option<(usize, String)>,
+}
+
+impl Passed {
+    fn add(&mut self, number: usize, line: &str) {
+        if !line.trim().is_empty() {
+            self.count += 1;
+            self.first.get_or_insert_with(|| (number, quoted(line.trim())));
+        }
+    }
+
+    fn note(self) -> Vec<String> {
+        let Some((number, line)) = self.first else { return Vec::new() };
+        let lines = counted(self.count, "line");
+        vec![format!("{lines} without words passed over, first line {number}: {line}")]
+    }
+}
+
+/// Mesa r300: a line for each word, by its name; words that it does not print are 0.
+fn r300(text: &str) -> Result<Dump, Error> {
+    const NAMES: [(&str, usize); 11] = [
+        ("CMN_INST", 0),
+        ("RGB_ADDR", 1),
+        ("ALPHA_ADDR", 2),
+        ("RGB_INST", 3),
+        ("ALPHA_INST", 4),
+        ("RGBA_INST", 5),
+        ("TEX_INST", 1),
+        ("TEX_ADDR", 2),
+        ("TEX_DXDY", 3),
+        ("FC_INST", 2),
+        ("FC_ADDR", 3),
+    ];
+    let mut words: Vec<u32> = Vec::new();
+    let mut passed = Passed::default();
+    let mut lines = 0;
+    for (number, line) in (1..).zip(text.lines()) {
+        let found = NAMES.iter().find_map(|(name, index)| {
+            let at = line.find(name)?;
+            let digits = line[at + name.len()..].split_once("0x")?.1.get(..8)?;
+            Some((*index, u32::from_str_radix(digits, 16).ok()?))
+        });
+        match found {
+            None => passed.add(number, line),
+            Some((index, word)) => {
+                lines += 1;
+                if index == 0 {
+                    words.resize(words.len() + 6, 0);
+                }
+                let Some(record) = words.len().checked_sub(6) else {
+                    return Err(Error::Syntax {
+                        line: number,
+                        column: 1,
+                        found: quoted(line.trim()),
+                        expected: "an instruction's CMN_INST before its other words".to_owned(),
+                    });
+                };
+                words[record + index] = word;
+            }
+        }
+    }
+    if words.is_empty() {
+        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+    }
+    Ok(Dump { bytes: to_bytes(&words), numbers: None, lines, addressed: true, notes: passed.note() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patch;
+
+    #[track_caller]
+    fn check(text: &str, words: &[u32]) -> Vec<String> {
+        assert_eq!(crate::recognise(text.as_bytes()), Ok(Format::Dump), "{text}");
+        let image =
+            crate::load(text.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(image.programs[0].words, words, "{text}");
+        image.notes
+    }
+
+    #[test]
+    fn the_dumps_of_mesa_r600_are_placed_by_their_addresses() {
+        let text = "--------------------------------------\nbytecode 12 dw -- 2 gprs -- 1 nstack -------------\n\
+            shader 1 -- R\n0000 00000004 A0040000 ALU 2 @8\n 0008 801F4C00 00000C90    1     x: MOV R0.x, 1.0\n \
+            0010 000004FD 80800C90          y: MOV R0.y, L.x\n 0012 3F800000 00000000\n\
+            0002 C0008000 94600688 EXPORT_DONE PIXEL 0 R0\n";
+        let notes = check(
+            text,
+            &[
+                4,
+                0xa004_0000,
+                0xc000_8000,
+                0x9460_0688,
+                0,
+                0,
+                0,
+                0,
+                0x801f_4c00,
+                0xc90,
+                0x4fd,
+                0x8080_0c90,
+                0x3f80_0000,
+                0,
+            ],
+        );
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].starts_with("3 lines without words passed over, first line 1"), "{notes:?}");
+        let second = "===== SHADER #1 ===== PS/RV770/R700 =====\n===== 8 dw ===== 1 gprs ===== 0 stack =====\n\
+            0000  00000002 a0000000     ALU 1 @4\n0004  801f4c00 00000c90         x:     MOV R0.x, 1.0\n\
+            0002  c0008000 94600688     EXPORT_DONE PIXEL 0 R0.xyzw\n";
+        check(second, &[2, 0xa000_0000, 0xc000_8000, 0x9460_0688, 0x801f_4c00, 0xc90]);
+    }
+
+    #[test]
+    fn the_dump_of_mesa_r300_has_a_line_for_each_word() {
+        let text = "R500 Fragment Program:\n--------\n\
+            0\t0:CMN_INST   0x00007807:TEX TEX_WAIT wmask: ARGB omask: NONE\n\
+            \t1:TEX_INST:  0x02400000: id: 0 op:LD, ACQ, SCALED\n\t2:TEX_ADDR:  0xe400f400: src: 0 R/G/A/A dst: 0 R/G/B/A\n\n\
+            1\t0:CMN_INST   0x00078005:OUT TEX_WAIT wmask: NONE omask: ARGB\n\t1:RGB_ADDR   0x08020000:Addr0: 0t\n\
+            \t2:ALPHA_ADDR 0x08020001:Addr0: 0t\n\t3 RGB_INST:  0x1c440220:rgb_A_src:0 R/G/B\n\
+            \t4 ALPHA_INST:0x1c60c003:MAX dest:0\n\t5 RGBA_INST: 0x00000005:MAX dest:0\n";
+        check(
+            text,
+            &[
+                0x7807,
+                0x0240_0000,
+                0xe400_f400,
+                0,
+                0,
+                0,
+                0x78005,
+                0x0802_0000,
+                0x0802_0001,
+                0x1c44_0220,
+                0x1c60_c003,
+                5,
+            ],
+        );
+    }
+
+    #[test]
+    fn listings_of_disassemblers_give_their_words() {
+        let words = [0x1000_4205, 0x780, 0x1000_8009, 0xf000_0001, 0xe000_0001];
+        check(
+            "00000000: 10004205 00000780 mov b32 $r1 s[0x10]\n00000008: 10008009          mov b32 $r2 $r0\n\
+             0000000c: f0000001 e0000001 exit nop\n",
+            &words,
+        );
+        let sass = "\tcode for sm_10\n\t\tFunction : k\n\t/*0000*/     /*0x1000420500000780*/ \tMOV R1, g [0x4];\n\
+            \t/*0008*/     /*0x10008009*/         \tMOV R2, R0;\n\t/*000c*/     /*0xf0000001e0000001*/ \tNOP;\n\t.....\n";
+        check(sass, &words);
+        let behind = "        /*0000*/         MOV R1, g [0x4];   /* 0x1000420500000780 */\n\
+            /*0008*/  MOV R2, R0; /* 0x10008009 */\n/*000c*/ NOP; /* 0xf0000001e0000001 */";
+        check(behind, &words);
+        check("0x10004205, 0x00000780,\n0x10008009,\n// end\n0xf0000001, 0xe0000001\n", &words);
+    }
+
+    #[test]
+    fn hex_dumps_of_every_kind_give_their_words() {
+        let words = [0x1000_4205, 0x780, 0xf000_0001, 0xe000_0001, 0x4142_4344];
+        for text in [
+            "00000000  05 42 00 10 80 07 00 00  01 00 00 f0 01 00 00 e0  |.B..............|\n00000010  44 43 42 41  |DCBA|\n00000014\n",
+            "00000000: 0542 0010 8007 0000 0100 00f0 0100 00e0  .B..............\n00000010: 4443 4241                                DCBA\n",
+            "0000000 4205 1000 0780 0000 0001 f000 0001 e000\n0000010 4344 4142\n0000014\n",
+            "0000000 10004205 00000780 f0000001 e0000001\n0000020 41424344\n0000024\n",
+            "00000000 10004205 00000780 f0000001 e0000001\n00000010 41424344\n",
+        ] {
+            check(text, &words);
+            let patched = patch(text.as_bytes(), &Hints::default(), 0, 2, &[0x1122_3344]).unwrap();
+            assert_eq!(patched.len(), text.len());
+            let again = crate::load(&patched, &Hints::default()).unwrap();
+            assert_eq!(again.programs[0].words[2], 0x1122_3344, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_is_refused_with_its_line() {
+        let refused = |text: &str| load(text, &Hints::default()).map(|_| ()).unwrap_err().to_string();
+        let gap = "00000000: 10004205 00000780 mov\n00000010: f0000001 exit\n00000014: f0000001 exit\n";
+        assert!(refused(gap).starts_with("line "), "{}", refused(gap));
+        assert!(
+            refused("00000000  05 42 00 10\n*\n00000010  05 42 00 10\n")
+                .starts_with("line 2, column 1: found `*`")
+        );
+        assert!(refused("nothing here").contains("no line has words"));
+        // Plain words stay plain words.
+        assert_eq!(crate::recognise(b"00000000 10004205\n00000780 f0000001\n"), Ok(Format::Hex32));
+        assert_eq!(crate::recognise(b"hello"), Ok(Format::Hex32));
+    }
+
+    #[test]
+    fn a_dump_of_a_container_is_that_container() {
+        let cubin = "code { name = k bincode { 0x10000001 0x00000780 } }";
+        let line = |(at, bytes): (usize, &[u8])| {
+            let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{:08x}  {}\n", 16 * at, bytes.join(" "))
+        };
+        let text: String = cubin.as_bytes().chunks(16).enumerate().map(line).collect();
+        let read = |text: &[u8]| crate::load(text, &Hints::default()).unwrap();
+        assert_eq!(read(text.as_bytes()).programs[0].name.as_deref(), Some("k"));
+        let patched = patch(text.as_bytes(), &Hints::default(), 0, 1, &[0x1234_5678]).unwrap();
+        assert_eq!(read(&patched).programs[0].words, [0x1000_0001, 0x1234_5678]);
+        assert_eq!(patched.len(), text.len());
+    }
+}
