@@ -149,7 +149,7 @@ impl Runs {
         };
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
-        self.trace_steps = args.trace.then(|| trace.count);
+        self.trace_steps = args.trace.then_some(trace.count);
         self.statistics = outcome.statistics();
         let hash = hash(&kernel.counts(&*outcome)?);
         self.wrong = self.wrong.or((hash != kernel.golden).then_some(hash));

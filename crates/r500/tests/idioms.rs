@@ -38,8 +38,7 @@ fn letters(number: usize) -> String {
 fn every_idiom_assembles_to_its_form_and_is_shown_by_its_name() {
     for idiom in &IDIOMS {
         for (half, swizzle, one) in [("ALU temp[1].rgb", "rgb", "111"), ("ALU\n  + temp[1].a", "a", "1")] {
-            let sources =
-                if swizzle == "a" { ": src0=temp[2] src1=const[3]" } else { ": src0=temp[2] src1=const[3]" };
+            let sources = ": src0=temp[2] src1=const[3]";
             let operand = |number: usize| format!("src{number}.{swizzle}");
             let literal = |value: char| format!("src0.{}", one.replace('1', &value.to_string()));
             let form = format!("{half} = {} {sources}\n", expansion(idiom, operand, literal));

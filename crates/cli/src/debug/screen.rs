@@ -71,11 +71,7 @@ impl Screen {
                 return self.carry_out(debugger, &line);
             }
             KeyCode::Esc => self.typed = None,
-            KeyCode::Backspace => {
-                if typed.pop().is_none() {
-                    self.typed = None;
-                }
-            }
+            KeyCode::Backspace if typed.pop().is_none() => self.typed = None,
             KeyCode::Tab => match completions(typed)[..] {
                 [only] => *typed = format!("{only} "),
                 [] => {}
