@@ -167,7 +167,8 @@ impl Machine for Wave {
         }
         let pc = self.position();
         let lanes = self.flow.active();
-        let before = Before::of::<O>(&self.flow, Changes::All);
+        let word = self.at == At::ControlFlow;
+        let before = Before::of::<O>(&self.flow, if word { Changes::Flow } else { Changes::All });
         if let Err(cause) = self.advance(observer) {
             return Err(self.trap(pc, lanes, cause, observer));
         }

@@ -271,7 +271,7 @@ impl<'a> Runner<'a> {
         if O::ENABLED {
             observer.event(Event::Issue { pc, mask: active });
         }
-        let before = Before::of::<O>(&wave.flow, Changes::All);
+        let before = Before::of::<O>(&wave.flow, Changes::Flow);
         decide(&mut wave.flow, inst, control)
             .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         self.counts.nodes[number] = true;

@@ -15,6 +15,9 @@ pub(crate) enum Changes {
     Masks,
     /// Anything.
     All,
+    /// All but a divergence: a control-flow word. Where it parts lanes, VALID_PIXEL_MODE does, which does not count
+    /// (docs/r700.md, "Counts").
+    Flow,
 }
 
 impl AluForm {
@@ -50,6 +53,8 @@ pub(crate) struct Snapshot {
     active: Mask,
     depth: usize,
     top: &'static str,
+    /// Whether lanes that part are a divergence.
+    decides: bool,
 }
 
 impl Before {
@@ -61,7 +66,8 @@ impl Before {
             Changes::Nothing => Before::Nothing,
             Changes::Push => Before::Push,
             Changes::Masks => Before::Masks(flow.active()),
-            Changes::All => Before::All(Snapshot::of(flow)),
+            Changes::All => Before::All(Snapshot::of(flow, true)),
+            Changes::Flow => Before::All(Snapshot::of(flow, false)),
         }
     }
 
@@ -82,8 +88,9 @@ impl Before {
 
 impl Snapshot {
     #[inline]
-    fn of(flow: &Flow) -> Snapshot {
-        Snapshot { pc: flow.pc, active: flow.states.active, depth: flow.stack.len(), top: kind_on_top(flow) }
+    fn of(flow: &Flow, decides: bool) -> Snapshot {
+        let (depth, top) = (flow.stack.len(), kind_on_top(flow));
+        Snapshot { pc: flow.pc, active: flow.states.active, depth, top, decides }
     }
 
     #[inline]
@@ -99,8 +106,9 @@ impl Snapshot {
                 observer.event(Event::Pop { kind: self.top });
             }
         }
-        // Where these part lanes, VALID_PIXEL_MODE does, which is no divergence (docs/r700.md, "Counts").
-        if (active - self.active).any() {
+        if self.decides {
+            announce_masks(self.active, active, observer);
+        } else if (active - self.active).any() {
             observer.event(Event::Reconverge { mask: active });
         }
         if pc != self.pc && pc != self.pc + 1 {
@@ -186,7 +194,7 @@ mod tests {
         flow.loop_start_dx10(&Control::to(9)).unwrap();
         flow.kill_lanes(Mask(0b0001));
         let end = Control { valid_pixel_mode: true, ..Control::to(1) };
-        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_end(&end).unwrap());
+        let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_end(&end).unwrap());
         assert_eq!(flow.active(), Mask(0b1110));
         assert_eq!(events, []);
     }
@@ -206,11 +214,11 @@ mod tests {
     fn other_instructions_announce_jumps_last() {
         let mut flow = flow();
         let events =
-            events_of(&mut flow, Changes::All, |flow| flow.loop_start_dx10(&Control::to(9)).unwrap());
+            events_of(&mut flow, Changes::Flow, |flow| flow.loop_start_dx10(&Control::to(9)).unwrap());
         assert_eq!(events, [Event::Push { kind: "LOOP" }]);
-        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_break(&Control::to(8)).unwrap());
+        let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_break(&Control::to(8)).unwrap());
         assert_eq!(events, [Event::Jump { to: 8 }]);
-        let events = events_of(&mut flow, Changes::All, |flow| flow.loop_end(&Control::to(1)).unwrap());
+        let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_end(&Control::to(1)).unwrap());
         assert_eq!(events, [Event::Pop { kind: "LOOP" }, Event::Reconverge { mask: Mask(0b1111) }]);
     }
 }
