@@ -21,11 +21,12 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
     let mut targets = vec![None; records.len()];
     // Where a line is missing for another error, its endif only seems to be one.
     let whole = errors.is_empty();
+    let mut closing_nothing = Vec::new();
     for (record, _) in
         records.iter().zip(strays(records.iter().map(|record| &record.words))).filter(|(_, stray)| *stray)
     {
         if whole && left_to_structure(record) {
-            errors.push(
+            closing_nothing.push(
                 Diagnostic::error(record.span, "endif closes more than is open")
                     .help("take it away; `-> 0` at the end of the line keeps it as it is"),
             );
@@ -147,6 +148,9 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             );
         }
     }
+    // Behind another error, an endif may only seem to close nothing: its `if` may be what is wrong.
+    let first = errors.iter().map(|error| error.span.start).min().unwrap_or(usize::MAX);
+    errors.extend(closing_nothing.into_iter().filter(|error| error.span.start < first));
     targets
 }
 
