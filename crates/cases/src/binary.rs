@@ -3,6 +3,7 @@
 //! What the bytes do not state (the machine of bare words) comes from `index.json` beside or above the file, or from
 //! the caller.
 
+use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_workbench::machine::{TargetError, isa_of_chip};
 use reconverge_workbench::open::{OpenError, is_source, open};
@@ -31,9 +32,11 @@ impl RoundTrip {
         if let Some(Err(why)) = self.image.as_deref().map(|image| round_trip_image(&self.target, image)) {
             return Verdict::Failed(why);
         }
-        match self.target.machine().faults(&self.target, &self.program) {
+        let machine = self.target.machine();
+        match machine.faults(&self.target, &self.program) {
             Ok(faults) => {
-                Verdict::Passed { findings: faults.into_iter().map(|fault| fault.message).collect() }
+                let finding = |fault: Finding| format!("at {}: {}", machine.spelled(fault.pc), fault.message);
+                Verdict::Passed { findings: faults.into_iter().map(finding).collect() }
             }
             Err(error) => Verdict::Failed(error.to_string()),
         }

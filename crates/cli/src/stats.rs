@@ -52,12 +52,10 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let lines = listing.lines(&program.words);
     let text = |pc: u32| {
         let line = lines.iter().find(|line| line.address == Some(pc));
-        line.map_or(String::new(), |line| line.text.split_whitespace().collect::<Vec<_>>().join(" "))
+        line.map_or(String::new(), |line| line.code())
     };
     let totals = profile.totals();
     let declared = program.resources.stack;
-    let bytes = machine.unit() == "bytes";
-    let spelled = |pc: u32| if bytes { format!("{pc:#x}") } else { pc.to_string() };
     if args.json {
         let instructions = profile.instructions().map(|(pc, counts)| {
             let mut entry = serde_json::to_value(counts).unwrap_or_default();
@@ -114,7 +112,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
             table.add_row([
-                spelled(pc),
+                machine.spelled(pc),
                 counts.executed.to_string(),
                 counts.lanes.to_string(),
                 format!("{share:.1} %"),

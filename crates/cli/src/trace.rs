@@ -204,12 +204,7 @@ fn record<W: Write + Send + 'static>(args: &Trace, ready: &Ready, out: W) -> Res
         .lines(&program.words)
         .into_iter()
         .filter_map(|line| {
-            Some(Line {
-                address: line.address?,
-                text: line.text.split_whitespace().collect::<Vec<_>>().join(" "),
-                label: line.label,
-                depth: line.depth,
-            })
+            Some(Line { address: line.address?, text: line.code(), label: line.label, depth: line.depth })
         })
         .collect();
     lines.sort_by_key(|line| line.address);

@@ -11,7 +11,10 @@
 //!   data with a suggestion of what would fit.
 //! * [`program`]: machine code with the facts that its container gives; the type that containers produce and
 //!   machines consume.
+//! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
 
+pub mod graph;
+pub mod lint;
 pub mod listing;
 pub mod program;
 pub mod read;

@@ -6,64 +6,53 @@ mod unwritten;
 
 pub use unwritten::Components;
 
+use reconverge_isa::lint::{Finding, Rule, Severity};
+
 use crate::chip::{Chip, Family};
 use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeOptions, Export, ExportKind, Group, Operand, TRANS};
 use crate::flow::AluForm;
 use crate::meaning::Meaning;
 use crate::words::{CfInst, IndexModeR700, KcacheMode};
 
-/// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// Its name.
-    pub name: &'static str,
-    /// What it demands.
-    pub demands: &'static str,
-    /// The source.
-    pub source: &'static str,
-}
-
 macro_rules! rules {
-    ($($Name:ident = $name:literal, $demands:literal, $source:literal;)*) => {
-        $(#[doc = $demands] pub const $Name: Rule = Rule { name: $name, demands: $demands, source: $source };)*
+    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
+        $(
+            #[doc = $demands]
+            pub const $Name: Rule = Rule {
+                name: $name,
+                severity: Severity::$severity,
+                demands: $demands,
+                source: $source,
+                fix: $fix,
+            };
+        )*
         /// Every rule.
         pub const RULES: &[Rule] = &[$($Name),*];
     };
 }
 
 rules! {
-    DECODE = "decode", "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4";
-    MODES = "modes", "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49";
-    ALIGNMENT = "alignment", "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer";
-    CALL_POP = "call-pop", "A CALL pops nothing.", "MAN p. 53";
-    LOOP_PAIR = "loop-pair", "LOOP_START names what follows its LOOP_END, LOOP_END what follows its LOOP_START.", "MAN p. 120, Mesa";
-    LOOP_EXIT = "loop-exit", "LOOP_BREAK and LOOP_CONTINUE name a LOOP_END.", "Mesa, LLVM";
-    EXPORT_TARGET = "export-target", "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86";
-    KCACHE_RANGE = "kcache-range", "A constant is read from what its clause has locked.", "MAN 4";
-    KCACHE_REL = "kcache-rel", "Only registers and the constant file are indexed.", "MAN p. 67";
-    INDEX_MODE = "index-mode", "Registers are indexed by AR.x or aL; GLOBAL modes are of R700.", "MAN p. 67, DECAF";
-    BANK_SWIZZLE = "bank-swizzle", "BANK_SWIZZLE is 0 to 5, in slot t 0 to 3.", "MAN 4";
-    READ_PORT = "read-port", "In each cycle one register address a component is read.", "Mesa check_vector, check_scalar";
-    CONSTANT_PORT = "constant-port", "A group reads two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa";
-    TRANS_CONSTANTS = "trans-constants", "Slot t reads two constants at most.", "Mesa check_scalar";
-    ONE_PREDICATE = "one-predicate", "A group has one PRED_SET, and no KILL beside it.", "Mesa; several KILLs in a group are seen in its output";
-    MOVA_USE = "mova-use", "AR is used in a later group than it is written, and not written by the last.", "MAN p. 67, Mesa, LLVM";
-    DOUBLE_WRITE = "double-write", "Two instructions of a group do not write the same component.", "MAN 4";
-    PRED_UPDATE = "pred-update", "Only PRED_SET updates the predicate or the execute mask.", "MAN 4";
-    EXEC_LAST = "exec-last", "The execute mask is updated by the last group of a clause.", "all known compilers";
-    UNWRITTEN = "unwritten", "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined";
-    INTEGER_MODIFIER = "integer-modifier", "Integer operations have no ABS, NEG, OMOD or CLAMP.", "MAN 4";
-}
-
-/// A place where a rule is broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule.
-    pub rule: &'static Rule,
-    /// Address in 64-bit words.
-    pub addr: u32,
-    /// What breaks it.
-    pub what: String,
+    DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "";
+    MODES = "modes", Error, "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49", "";
+    ALIGNMENT = "alignment", Error, "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer", "";
+    CALL_POP = "call-pop", Error, "A CALL pops nothing.", "MAN p. 53", "";
+    LOOP_PAIR = "loop-pair", Error, "LOOP_START names what follows its LOOP_END, LOOP_END what follows its LOOP_START.", "MAN p. 120, Mesa", "";
+    LOOP_EXIT = "loop-exit", Error, "LOOP_BREAK and LOOP_CONTINUE name a LOOP_END.", "Mesa, LLVM", "";
+    EXPORT_TARGET = "export-target", Error, "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86", "";
+    KCACHE_RANGE = "kcache-range", Error, "A constant is read from what its clause has locked.", "MAN 4", "";
+    KCACHE_REL = "kcache-rel", Error, "Only registers and the constant file are indexed.", "MAN p. 67", "";
+    INDEX_MODE = "index-mode", Error, "Registers are indexed by AR.x or aL; GLOBAL modes are of R700.", "MAN p. 67, DECAF", "";
+    BANK_SWIZZLE = "bank-swizzle", Error, "BANK_SWIZZLE is 0 to 5, in slot t 0 to 3.", "MAN 4", "";
+    READ_PORT = "read-port", Error, "In each cycle one register address a component is read.", "Mesa check_vector, check_scalar", "";
+    CONSTANT_PORT = "constant-port", Error, "A group reads two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa", "";
+    TRANS_CONSTANTS = "trans-constants", Error, "Slot t reads two constants at most.", "Mesa check_scalar", "";
+    ONE_PREDICATE = "one-predicate", Error, "A group has one PRED_SET, and no KILL beside it.", "Mesa; several KILLs in a group are seen in its output", "";
+    MOVA_USE = "mova-use", Error, "AR is used in a later group than it is written, and not written by the last.", "MAN p. 67, Mesa, LLVM", "";
+    DOUBLE_WRITE = "double-write", Error, "Two instructions of a group do not write the same component.", "MAN 4", "";
+    PRED_UPDATE = "pred-update", Error, "Only PRED_SET updates the predicate or the execute mask.", "MAN 4", "";
+    EXEC_LAST = "exec-last", Error, "The execute mask is updated by the last group of a clause.", "all known compilers", "";
+    UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "";
+    INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP.", "MAN 4", "";
 }
 
 /// The findings in the program that starts at the first of `words`, in order of address. The rule `unwritten` needs the
@@ -72,7 +61,7 @@ pub fn lint_with(words: &[u32], chip: Chip, inputs: Option<Components>) -> Vec<F
     let mut found = lint(words, chip);
     let code = Code::new(words, 0, CodeOptions::new(chip));
     found.extend(inputs.into_iter().flat_map(|inputs| unwritten::unwritten(&code, inputs)));
-    found.sort_by_key(|finding| finding.addr);
+    found.sort_by_key(|finding| finding.pc);
     found
 }
 
@@ -86,7 +75,7 @@ pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     for (addr, cf) in code.instructions() {
         lint.cf(&code, addr, cf);
     }
-    lint.found.sort_by_key(|finding| finding.addr);
+    lint.found.sort_by_key(|finding| finding.pc);
     lint.found
 }
 
@@ -103,7 +92,7 @@ const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
 impl Lint<'_> {
     fn find(&mut self, rule: &'static Rule, addr: u32, what: impl Into<String>) {
-        self.found.push(Finding { rule, addr, what: what.into() });
+        self.found.push(Finding { rule, pc: addr, message: what.into() });
     }
 
     fn cf(&mut self, code: &Code, addr: u32, cf: &Cf) {

@@ -21,7 +21,7 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
         let findings = lint_with(&words, Chip::RV770, Some(Components::NONE.with(0)));
         findings
             .into_iter()
-            .map(|finding| (finding.rule.name, finding.addr, finding.what))
+            .map(|finding| (finding.rule.name, finding.pc, finding.message))
             .collect::<Vec<_>>()
     };
     let branch = "

@@ -4,6 +4,7 @@
 //! * [`machine`]: what a front end can do with a group: [`FlowView`], [`Machine`], traps.
 //! * [`observe`]: events, and observers that cost nothing when they are off.
 //! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
+//! * [`uses`]: what an instruction reads and writes, as data.
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
 //! * [`paths`]: by which paths a fast engine ran its instructions.
@@ -31,6 +32,7 @@ pub mod place;
 pub mod random;
 pub mod registers;
 pub mod texture;
+pub mod uses;
 pub mod wide;
 pub mod workers;
 

@@ -113,7 +113,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
         let owner = listing.marks.iter().find(|mark| mark.words.contains(at));
-        let elsewhere = owner.map(|mark| crate::machine::shown(target.isa, mark.address)).unwrap_or_default();
+        let elsewhere = owner.map(|mark| target.machine().spelled(mark.address)).unwrap_or_default();
         return Err(EditError::Elsewhere { text: text.to_owned(), elsewhere });
     }
     let first = changed.first().copied().unwrap_or(own.start);

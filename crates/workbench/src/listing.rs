@@ -43,6 +43,13 @@ pub struct Line {
     pub source_line: usize,
 }
 
+impl Line {
+    /// The instruction or directive in one line, with single blanks.
+    pub fn code(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Listing {
     /// The lines of the listing of `words`, as data.
     pub fn lines(&self, words: &[u32]) -> Vec<Line> {

@@ -1,12 +1,16 @@
 //! A machine as front ends see it: [`Machine`], one static value each, found by its [`Isa`] with [`machine`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::graph::Graph;
+use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::{Image, Stage};
 use reconverge_isa::source::{Diagnostic, closest, lines};
 use reconverge_isa::{Isa, Program, Span};
+use reconverge_simt::uses::Uses;
 use thiserror::Error;
 
 use crate::edit::within;
@@ -21,6 +25,14 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// The unit of its addresses, as listings and traces count them.
     fn unit(&self) -> &'static str;
+
+    /// An address as listings and messages write it: those that count bytes are hexadecimal.
+    fn spelled(&self, address: u32) -> String {
+        match self.unit() {
+            "bytes" => format!("{address:#x}"),
+            _ => address.to_string(),
+        }
+    }
 
     /// Its chips.
     fn chips(&self) -> Vec<ChipName>;
@@ -124,6 +136,26 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// A program that cannot be loaded.
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
+
+    /// Every rule of [`Machine::lint`] and [`Machine::faults`].
+    fn rules(&self) -> Vec<&'static Rule>;
+
+    /// The control flow of a program.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    fn graph(&self, _target: &Target, _program: &Program) -> Result<Graph, TargetError> {
+        Ok(Graph::default())
+    }
+
+    /// What each instruction of a program reads and writes, by its address; several where it issues several operations
+    /// side by side.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    fn uses(&self, _target: &Target, _program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        Ok(BTreeMap::new())
+    }
 
     /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
     /// format.
@@ -460,17 +492,6 @@ pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, E
     Err(ExplainError::NoStart { isa, address, near: near.into_iter().flatten().collect() })
 }
 
-/// An objection to a program.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Finding {
-    /// The rule's name.
-    pub rule: &'static str,
-    /// Address of the instruction, in the machine's own unit.
-    pub pc: u32,
-    /// What is wrong, with the place.
-    pub message: String,
-}
-
 /// One field of an explained instruction.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ExplainedField {
@@ -528,7 +549,7 @@ pub enum ExplainError {
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction starts at an address of a program.
-    #[error("no instruction starts at {}: {}", shown(*.isa, *.address), nearest(*.isa, .near))]
+    #[error("no instruction starts at {}: {}", machine(*.isa).spelled(*.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
@@ -542,21 +563,13 @@ pub enum ExplainError {
     Target(#[from] TargetError),
 }
 
-/// An address as the machine's listings write it: Tesla's count bytes and are hexadecimal.
-pub(crate) fn shown(isa: Isa, address: u32) -> String {
-    match isa {
-        Isa::Tesla => format!("{address:#x}"),
-        Isa::R500 | Isa::R700 => address.to_string(),
-    }
-}
-
 fn nearest(isa: Isa, near: &[u32]) -> String {
     match near {
         [] => "the program has no instruction".to_owned(),
-        [one] => format!("the nearest starts at {}", shown(isa, *one)),
+        [one] => format!("the nearest starts at {}", machine(isa).spelled(*one)),
         _ => format!(
             "the nearest start at {}",
-            near.iter().map(|at| shown(isa, *at)).collect::<Vec<_>>().join(" and ")
+            near.iter().map(|at| machine(isa).spelled(*at)).collect::<Vec<_>>().join(" and ")
         ),
     }
 }

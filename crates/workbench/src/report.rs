@@ -198,7 +198,7 @@ impl Report {
             });
             ReportLine {
                 address,
-                text: line.text.split_whitespace().collect::<Vec<_>>().join(" "),
+                text: line.code(),
                 label: line.label.clone(),
                 depth: line.depth,
                 words: line.words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" "),

@@ -156,7 +156,7 @@ pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: 
     if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {
         let lines = listing.lines(&program.words);
         let line = lines.iter().find(|line| line.address == Some(trapped.pc));
-        trapped.instruction = line.map(|line| line.text.split_whitespace().collect::<Vec<_>>().join(" "));
+        trapped.instruction = line.map(|line| line.code());
     }
     let options = Options { engine: Engine::Reference, ..*options };
     let Ok(mut stepping) = session.start(&options) else { return };

@@ -206,7 +206,7 @@ fn registers_read_before_they_are_written_are_found_where_the_inputs_are_known()
         let machine = opened.target.machine();
         let unwritten = |program: &Program| {
             let findings = machine.lint(&opened.target, program).unwrap();
-            findings.into_iter().filter(|finding| finding.rule == "unwritten").collect::<Vec<_>>()
+            findings.into_iter().filter(|finding| finding.rule.name == "unwritten").collect::<Vec<_>>()
         };
         for program in &opened.image.programs {
             assert_eq!(unwritten(program), [], "{}", path.display());

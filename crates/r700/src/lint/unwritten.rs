@@ -3,7 +3,9 @@
 //! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
 //! program. Of a subroutine's RETURN each place behind a CALL follows.
 
-use super::{Finding, UNWRITTEN};
+use reconverge_isa::lint::Finding;
+
+use super::UNWRITTEN;
 use crate::code::{Cf, CfOp, Code, FetchOp, Operand, Select, VertexFormat};
 use crate::control;
 use crate::flow::Condition;
@@ -64,9 +66,9 @@ pub(super) fn unwritten(code: &Code, inputs: Components) -> Vec<Finding> {
         visit(code, cf, &mut before, &mut |at, gpr, chan, written: &Components| {
             if !written.has(gpr, chan) && !told.has(gpr, chan) {
                 told.add(gpr, chan);
-                let what =
+                let message =
                     format!("R{gpr}.{} may be read before it is written", char::from(b"xyzw"[chan & 3]));
-                found.push(Finding { rule: &UNWRITTEN, addr: at.unwrap_or(addr), what });
+                found.push(Finding { rule: &UNWRITTEN, pc: at.unwrap_or(addr), message });
             }
         });
     }

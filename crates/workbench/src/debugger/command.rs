@@ -601,7 +601,7 @@ pub fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String 
         let mark = if next == Some(address) { '>' } else { ' ' };
         let stop = debugger.stops.iter().any(|stop| stop.on == On::Address(address));
         let stop = if stop { '*' } else { ' ' };
-        let code = line.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let code = line.code();
         let indent = 2 * line.depth;
         let _ = writeln!(text, "{mark}{stop}{:>7}  {:indent$}{code}", debugger.spelled(address), "");
     }

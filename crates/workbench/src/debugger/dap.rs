@@ -476,7 +476,7 @@ impl Adapter {
         let debugger = self.debugger()?;
         let lines = debugger.lines().iter().map(|line| {
             let label = line.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
-            let code = line.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let code = line.code();
             format!(
                 "{:>8}  {:indent$}{label}{code}\n",
                 debugger.spelled(line.address.unwrap_or(0)),
@@ -512,7 +512,7 @@ impl Adapter {
                     let mut instruction = json!({
                         "address": spelled(byte(line)),
                         "instructionBytes": bytes.join(" "),
-                        "instruction": line.text.split_whitespace().collect::<Vec<_>>().join(" "),
+                        "instruction": line.code(),
                     });
                     if let Some(label) = &line.label {
                         instruction["symbol"] = json!(label);

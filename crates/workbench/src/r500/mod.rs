@@ -5,6 +5,7 @@ pub mod launch;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
@@ -17,11 +18,19 @@ use reconverge_r500::violations::Violation;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, OTHER_ORDER, Target,
-    TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target, TargetError,
 };
 
 pub use launch::Launch;
+
+/// Words that the documents forbid.
+const FORBIDDEN: Rule = Rule {
+    name: "forbidden",
+    severity: Severity::Error,
+    demands: "An instruction has only what the documents allow.",
+    source: "CTM guide, REG",
+    fix: "",
+};
 
 /// The R500 fragment processor.
 #[derive(Clone, Copy, Debug)]
@@ -114,13 +123,17 @@ impl Machine for R500 {
         let setup = Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
         let findings = setup.slots().flat_map(|(slot, loaded)| {
             let finding = move |what: &Violation| Finding {
-                rule: "forbidden",
+                rule: &FORBIDDEN,
                 pc: slot.into(),
-                message: format!("slot {slot}: {what}"),
+                message: what.to_string(),
             };
             loaded.violations.iter().map(finding)
         });
         Ok(findings.collect())
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        vec![&MALFORMED, &FORBIDDEN]
     }
 
     fn write(

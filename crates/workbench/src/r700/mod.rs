@@ -5,11 +5,12 @@ pub mod launch;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
-use reconverge_r700::code::{CfOp, Code, CodeOptions};
+use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
 use reconverge_r700::lint::Components;
 use reconverge_r700::text;
@@ -17,7 +18,7 @@ use reconverge_r700::text;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, OTHER_ORDER, Target,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target,
     TargetError, alone, line_at, swapped,
 };
 
@@ -133,7 +134,7 @@ impl Machine for R700 {
         };
         let mut explained = explanation(reading, false);
         let here = self.lint(target, program)?.into_iter().filter(|finding| finding.pc == address);
-        explained.findings.extend(here.map(|finding| format!("{}: {}", finding.rule, finding.message)));
+        explained.findings.extend(here.map(|finding| format!("{}: {}", finding.rule.name, finding.message)));
         Ok(explained)
     }
 
@@ -157,7 +158,8 @@ impl Machine for R700 {
 
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
         let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
-        let finding = |(pc, fault)| Finding { rule: "malformed", pc, message: format!("at {pc}: {fault}") };
+        let finding =
+            |(pc, fault): (u32, &CodeFault)| Finding { rule: &MALFORMED, pc, message: fault.to_string() };
         Ok(code.faults().map(finding).collect())
     }
 
@@ -192,13 +194,11 @@ impl Machine for R700 {
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
         let inputs = inputs(program.stage.or(target.stage), program);
-        let findings = reconverge_r700::lint::lint_with(&program.words, chip(target), inputs).into_iter();
-        let finding = |finding: reconverge_r700::lint::Finding| Finding {
-            rule: finding.rule.name,
-            pc: finding.addr,
-            message: format!("at {}: {}", finding.addr, finding.what),
-        };
-        Ok(findings.map(finding).collect())
+        Ok(reconverge_r700::lint::lint_with(&program.words, chip(target), inputs))
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        std::iter::once(&MALFORMED).chain(reconverge_r700::lint::RULES).collect()
     }
 
     fn write(

@@ -6,6 +6,7 @@ pub mod names;
 use std::sync::Arc;
 
 use reconverge_container::{Written, cubin_elf, cubin_text};
+use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
@@ -16,7 +17,7 @@ use reconverge_tesla::text::{self, About, Member, NamedParam};
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Finding, Machine, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, Target, TargetError,
 };
 
 pub use launch::Launch;
@@ -275,8 +276,8 @@ impl Machine for Tesla {
         while let Some(&first) = program.words.get(at) {
             let pair = [first, program.words.get(at + 1).copied().unwrap_or(0)];
             if let Err(error) = decode(pair, chip, stage) {
-                let message = format!("at {:#x}: {:08x} {:08x}: {error}", 4 * at, pair[0], pair[1]);
-                found.push(Finding { rule: "malformed", pc: program.base + 4 * at as u32, message });
+                let message = format!("{:08x} {:08x}: {error}", pair[0], pair[1]);
+                found.push(Finding { rule: &MALFORMED, pc: program.base + 4 * at as u32, message });
             }
             at += length(first) as usize;
         }
@@ -286,6 +287,10 @@ impl Machine for Tesla {
     /// None yet: what Tesla forbids traps in strict mode.
     fn lint(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        vec![&MALFORMED]
     }
 
     fn write(

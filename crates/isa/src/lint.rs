@@ -1,0 +1,66 @@
+//! What a machine's documents demand of a program: [`Rule`]s, and the places where one is broken.
+
+use std::fmt;
+
+/// How bad it is to break a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Allowed, and probably not meant.
+    Note,
+    /// What happens is undefined, or depends on what the program cannot know.
+    Warning,
+    /// The documents forbid it, or the machine traps.
+    Error,
+}
+
+impl Severity {
+    /// The severity in one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// How bad it is to break it.
+    pub severity: Severity,
+    /// What it demands.
+    pub demands: &'static str,
+    /// The document and page, or who is known to follow it.
+    pub source: &'static str,
+    /// How a program that breaks it is mended.
+    pub fix: &'static str,
+}
+
+/// A place where a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Address of the instruction, in the machine's own unit.
+    pub pc: u32,
+    /// What breaks it.
+    pub message: String,
+}
+
+/// Words that are no instruction where one is expected.
+pub const MALFORMED: Rule = Rule {
+    name: "malformed",
+    severity: Severity::Error,
+    demands: "Words that can be reached are instructions of the chip.",
+    source: "the encoding tables",
+    fix: "correct the word, or read the program as the chip and program type that it was made for",
+};

@@ -1,0 +1,83 @@
+//! What an instruction reads and writes, as data: what follows values through a program needs no more.
+
+use crate::fidelity::Fidelity;
+
+/// A place that holds a value of each lane: a register, flags, an address register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// The manual's name of the file: `$r`, `$c`, `R`, `AR`.
+    pub file: &'static str,
+    /// Its number there, as [`Event::Write`](crate::Event::Write) counts registers; `None` where an index chooses it at
+    /// run time.
+    pub number: Option<u32>,
+}
+
+/// What a value is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// To compute with.
+    Value,
+    /// To decide which lanes go on where, or which take part.
+    Flow,
+    /// To choose a word of memory, a texel or a register.
+    Address,
+    /// To leave the program: an export, a store to memory that the host reads.
+    Output,
+}
+
+/// A place that an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The place.
+    pub slot: Slot,
+    /// What for.
+    pub role: Role,
+    /// Whether the values of the other lanes of its quad are read as well: derivatives, texture coordinates.
+    pub quad: bool,
+}
+
+/// Memory that loads and stores of a program may share: what was stored comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Space {
+    /// The manual's name: `g[]`, `s[]`, `LDS`, `scratch`.
+    pub name: &'static str,
+    /// Its number, where there are several of that name.
+    pub number: u32,
+    /// Whether each lane has its own.
+    pub private: bool,
+}
+
+/// What one operation reads and writes. An instruction that issues several side by side has several, and all of them
+/// read before any writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uses {
+    /// The operation's name, as reports of a run have it.
+    pub operation: &'static str,
+    /// How exact its result is.
+    pub fidelity: Fidelity,
+    /// What it reads.
+    pub reads: Vec<Read>,
+    /// What it writes.
+    pub writes: Vec<Slot>,
+    /// Whether lanes that take part may keep what they had: a predicate, a condition.
+    pub conditional: bool,
+    /// Memory that it reads.
+    pub loads: Option<Space>,
+    /// Memory that it writes.
+    pub stores: Option<Space>,
+}
+
+impl Uses {
+    /// An operation that reads and writes nothing.
+    pub fn new(operation: &'static str, fidelity: Fidelity) -> Uses {
+        Uses {
+            operation,
+            fidelity,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            conditional: false,
+            loads: None,
+            stores: None,
+        }
+    }
+}
