@@ -170,7 +170,7 @@ fn changeable() -> Vec<Slot> {
 fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
     let mut random = Random::new(500);
     let (mut effects, mut quads) = (0, 0);
-    for case in 0..3_000 {
+    for case in 0..2_000 {
         let (words, inst) = record(&mut random);
         let before = group(&mut random, words, &inst);
         let all = of_instruction(&inst);
@@ -178,9 +178,9 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
         let (after, events) = run(&before);
 
         let writes = |place: &Slot| all.iter().flat_map(|uses| &uses.writes).any(|write| holds(write, place));
-        for (place, values) in places(&before) {
-            let same = places(&after).contains(&(place, values));
-            assert!(same || writes(&place), "{place:?} is written in {what}");
+        let after_places = places(&after);
+        for ((place, before), (_, after)) in places(&before).iter().zip(&after_places) {
+            assert!(before == after || writes(place), "{place:?} is written in {what}");
         }
         for event in events {
             if let Event::Write { register, .. } = event {
@@ -188,7 +188,8 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             }
         }
 
-        for place in changeable() {
+        let changeable = changeable();
+        for place in (0..16).map(|_| random.one_of(&changeable)) {
             let reads = all.iter().flat_map(|uses| &uses.reads).filter(|read| holds(&read.slot, &place));
             let (read, quad) = (reads.clone().next().is_some(), reads.clone().any(|read| read.quad));
             let by_group = matches!(place.file, CONST | BOOL | INT) || matches!(inst.body, Body::Fc(_));
@@ -201,9 +202,9 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
             change(&mut changed, &place, lanes);
             let (changed_after, _) = run(&changed);
             let mut differ = Mask::NONE;
-            for ((at, one), (_, other)) in places(&after).into_iter().zip(places(&changed_after)) {
+            for ((at, one), (_, other)) in after_places.iter().zip(&places(&changed_after)) {
                 let lanes = Mask::from_fn(one.len(), |lane| one[lane.index()] != other[lane.index()]);
-                if at == place {
+                if *at == place {
                     continue;
                 }
                 assert!(read || lanes.is_empty(), "{place:?} reaches {at:?} in {what}");
@@ -218,7 +219,7 @@ fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
         }
     }
     // Reads matter, most of them.
-    assert!(effects > 1_000 && quads > 20, "{effects} {quads}");
+    assert!(effects > 500 && quads > 20, "{effects} {quads}");
 }
 
 fn texts(source: &str) -> Vec<String> {
