@@ -335,7 +335,7 @@ fn a_step_into_a_lane_follows_it_across_both_sides_of_an_if() {
         let active =
             targets.iter().position(|target| target["label"].as_str().unwrap().ends_with("(active)"));
         let (idle, active) = (idle.unwrap(), active.unwrap());
-        for lane in [active, idle, active, idle] {
+        for lane in [active, idle] {
             let arguments = json!({ "threadId": thread, "targetId": targets[lane]["id"] });
             let (response, events) = client.send("stepIn", arguments);
             assert_eq!(response["success"], true, "{what}: {response}");
@@ -395,11 +395,8 @@ fn a_breakpoint_counts_its_hits_the_same_coming_by_again() {
     let kernel =
         KERNELS.iter().find(|kernel| kernel.isa.name() == "tesla" && kernel.name == "mandel").unwrap();
     let mut client = Client::started(kernel);
-    let lines = client.ask("source", json!({ "sourceReference": 1 }))["content"].as_str().unwrap().to_owned();
-    let end = lines.lines().find(|line| line.contains("break")).unwrap();
-    let address = end.split_whitespace().next().unwrap();
     let wanted =
-        |hits: &str| json!({ "breakpoints": [{ "instructionReference": address, "hitCondition": hits }] });
+        |hits: &str| json!({ "breakpoints": [{ "instructionReference": "0xb0", "hitCondition": hits }] });
     let set = client.ask("setInstructionBreakpoints", wanted("often"));
     assert!(set["breakpoints"][0]["message"].as_str().unwrap().contains("3, >= 3 or % 3 does"), "{set}");
     client.ask("setInstructionBreakpoints", wanted("% 3"));

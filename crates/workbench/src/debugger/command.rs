@@ -56,7 +56,11 @@ pub const COMMANDS: &[Command] = &[
     (&["groups"], "", "the groups that run"),
     (&["state"], "", "a number that is equal for equal states"),
     (&["mark"], "", "remember this state for `expect marked`"),
-    (&["expect"], "CONDITION | at ADDRESS | lane LANE WORD | marked", "end a script with status 1 unless it holds"),
+    (
+        &["expect"],
+        "CONDITION | at ADDRESS | lane LANE WORD | marked",
+        "end a script with status 1 unless it holds",
+    ),
     (&["help", "h"], "", "this list"),
     (&["quit", "q"], "", "end"),
 ];
@@ -142,8 +146,11 @@ pub fn look(debugger: &Debugger, line: &str) -> Result<String, CommandError> {
         ["registers"] => Ok(all_registers(debugger)),
         ["where"] => Ok(position(debugger)),
         ["groups"] => Ok(groups(debugger)),
-        ["memory", ref words @ ..] => memory(debugger, words)
-            .map_err(|why| CommandError::Usage { command: "memory", takes: "SPACE ADDRESS [BYTES]", why }),
+        ["memory", ref words @ ..] => memory(debugger, words).map_err(|why| CommandError::Usage {
+            command: "memory",
+            takes: "SPACE ADDRESS [BYTES]",
+            why,
+        }),
         _ => Err(CommandError::Unknown(line.to_owned(), String::new())),
     }
 }
