@@ -599,6 +599,7 @@ impl Debugger {
             GroupState::Running => {}
         }
         match self.stepping.why(self.group, lane) {
+            Some(Why::Uncovered) if self.takes_part(lane) => "active, not covered".to_owned(),
             None | Some(Why::Uncovered) => "not covered".to_owned(),
             Some(Why::Active) => "active".to_owned(),
             Some(Why::Branch { depth: 0 }) => "off: branch".to_owned(),
@@ -611,6 +612,11 @@ impl Debugger {
             }
             Some(Why::Exited) => "exited".to_owned(),
         }
+    }
+
+    /// Whether a lane of the group takes part in its next instruction.
+    fn takes_part(&self, lane: Lane) -> bool {
+        self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
     /// The innermost row of the group's stack that holds a lane for an address.
@@ -627,6 +633,9 @@ impl Debugger {
             GroupState::Running => {}
         }
         match self.stepping.why(self.group, lane) {
+            Some(Why::Uncovered) if self.takes_part(lane) => {
+                "active, but not covered or discarded: it helps its quad, and its results go nowhere".to_owned()
+            }
             None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
             Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
             Some(Why::Branch { depth: 0 }) => "switched off by the innermost branch".to_owned(),
