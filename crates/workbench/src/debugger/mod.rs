@@ -634,7 +634,8 @@ impl Debugger {
         }
         match self.stepping.why(self.group, lane) {
             Some(Why::Uncovered) if self.takes_part(lane) => {
-                "active, but not covered or discarded: it helps its quad, and its results go nowhere".to_owned()
+                "active, but not covered or discarded: it helps its quad, and its results go nowhere"
+                    .to_owned()
             }
             None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
             Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
