@@ -70,8 +70,12 @@ impl Sink for Groups {
 fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups: &Groups) {
     let uses = target.machine().uses(target, program).unwrap();
     for (pc, registers) in &groups.writes {
-        let listed: BTreeSet<u32> = uses[pc].iter().flat_map(|uses| &uses.writes).filter_map(|slot| slot.number).collect();
-        assert!(registers.is_subset(&listed), "{name}: {pc:#x} writes {registers:x?}, listed are {listed:x?}");
+        let listed: BTreeSet<u32> =
+            uses[pc].iter().flat_map(|uses| &uses.writes).filter_map(|slot| slot.number).collect();
+        assert!(
+            registers.is_subset(&listed),
+            "{name}: {pc:#x} writes {registers:x?}, listed are {listed:x?}"
+        );
     }
     for pc in &groups.loads {
         assert!(uses[pc].iter().any(|uses| uses.loads.is_some()), "{name}: {pc:#x} loads");

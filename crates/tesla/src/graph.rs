@@ -293,7 +293,9 @@ fn subroutines(code: &Code) -> BTreeSet<u32> {
             Op::Control(Control::BraIndirect { .. } | Control::Trap) => true,
             // The other side of an `if` may be there.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(next),
-            Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => inst.end == End::Exit,
+            Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {
+                inst.end == End::Exit
+            }
         }
     };
     let behind = pairs.filter_map(|((_, inst), (next, found))| {

@@ -157,9 +157,8 @@ impl Subject<'_> {
         for (pc, inst) in listed(code).chain([(u32::MAX, None)]) {
             let reached = pc == u32::MAX || self.graph.node(pc).is_some();
             if !reached {
-                let padding = inst.is_none_or(|inst| {
-                    matches!(inst.op, Op::Idle(Idle::Nop)) || code.words_at(pc)[0] == 0
-                });
+                let padding = inst
+                    .is_none_or(|inst| matches!(inst.op, Op::Idle(Idle::Nop)) || code.words_at(pc)[0] == 0);
                 run.push((pc, padding));
                 continue;
             }
@@ -191,7 +190,8 @@ impl Subject<'_> {
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
             let which = [("first", first), ("second", second)].into_iter().filter(|(_, bits)| *bits != 0);
-            let which: Vec<String> = which.map(|(word, bits)| format!("{bits:08x} of the {word} word")).collect();
+            let which: Vec<String> =
+                which.map(|(word, bits)| format!("{bits:08x} of the {word} word")).collect();
             self.find(&SPARE_BITS, pc, which.join(" and "));
         }
     }
@@ -221,7 +221,9 @@ impl Subject<'_> {
                 self.find(&MISALIGNED, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }
             let most = match mem.space {
-                Space::Local => self.program.resources.local_bytes.map(|bytes| (&LOCAL_RANGE, local_size(bytes))),
+                Space::Local => {
+                    self.program.resources.local_bytes.map(|bytes| (&LOCAL_RANGE, local_size(bytes)))
+                }
                 Space::Shared => Some((&SHARED_RANGE, MOST_SHARED)),
                 _ => None,
             };

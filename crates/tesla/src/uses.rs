@@ -229,7 +229,8 @@ pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> BTreeMap<u32, Vec<Uses>
     let instruction = |pc: u32| {
         let inst = code.at(pc).ok()?;
         let mut operations = vec![of(inst, stage)];
-        let returns = || graph.node(pc).is_some_and(|node| node.next.iter().any(|edge| edge.kind == EdgeKind::Return));
+        let returns =
+            || graph.node(pc).is_some_and(|node| node.next.iter().any(|edge| edge.kind == EdgeKind::Return));
         let ends = inst.end == End::Exit || (matches!(inst.op, Op::Control(Control::Ret)) && !returns());
         if ends && stage == Stage::Fragment {
             let mut exit = Uses::new("exit", Fidelity::Specified);
@@ -248,7 +249,8 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
     let (operation, fidelity) = fidelity::of(&inst.op);
     let halves = writes.iter().filter(|place| matches!(place, Place::Half(_)));
     let kept = halves.map(|place| Read { slot: place.slot(), role: Role::Value, quad: false });
-    let read = |(place, role, quad): &(Place, Role, bool)| Read { slot: place.slot(), role: *role, quad: *quad };
+    let read =
+        |(place, role, quad): &(Place, Role, bool)| Read { slot: place.slot(), role: *role, quad: *quad };
     let space = |place: Option<&(Mem, bool)>| place.map(|(mem, _)| named(mem.space));
     let stored = memory.iter().find(|(_, written)| *written);
     let atomic = matches!(

@@ -13,8 +13,8 @@ use reconverge_tesla::launch::{Launch, Setup, Vertex};
 use reconverge_tesla::run::{Run, run};
 use reconverge_tesla::text::assemble;
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, LaneSteps, LoweredProgram, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS,
-    Shape, Statement, VARIABLES, generate,
+    Campaign, Compare, Condition, Lane, LaneSteps, LoweredProgram, MIX_MODULUS, Program, Random, Returns,
+    STEP_MODULUS, Shape, Statement, VARIABLES, generate,
 };
 
 /// Where in c0[] the boolean constants are; before them the addresses of the functions.

@@ -44,7 +44,8 @@ fn an_instruction_writes_what_is_listed_and_depends_on_nothing_else() {
     let mut seed = 0x51ed_270b_7a2c_9e35_u64;
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
-    let options = Options { mode: Mode::Lenient, engine: Engine::Reference, watchdog: 1000, ..Options::default() };
+    let options =
+        Options { mode: Mode::Lenient, engine: Engine::Reference, watchdog: 1000, ..Options::default() };
     let (mut compared, mut wrote, mut matters) = (0, 0, 0);
     for row in 0..TABLE.rows().len() {
         for _ in 0..60 {

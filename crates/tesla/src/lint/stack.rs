@@ -11,8 +11,8 @@ use reconverge_isa::lint::Rule;
 use super::values::{self, Places};
 use super::{
     BAR_DIVERGENT, BREAK_EMPTY, BREAK_MISMATCH, BREAKADDR_UNANSWERED, JOIN_EMPTY, JOIN_MISMATCH,
-    JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS, STACK_GROWS,
-    STACK_NEED, Subject,
+    JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS,
+    STACK_GROWS, STACK_NEED, Subject,
 };
 use crate::flow::{DEFAULT_STACK_ENTRIES, WARP};
 use crate::graph::Passes;
@@ -127,7 +127,9 @@ pub(super) fn need(subject: &Subject<'_>) -> Need {
 
 /// The findings about the stack and about barriers; none where `bra c[]` may go anywhere.
 pub(super) fn follow(subject: &mut Subject<'_>) {
-    let indirect = |pc: u32| matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }));
+    let indirect = |pc: u32| {
+        matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
+    };
     if subject.graph.nodes.iter().any(|node| indirect(node.pc)) {
         return;
     }
@@ -179,9 +181,15 @@ impl Walk<'_, '_> {
                 self.answered.insert(token.by);
                 next.push(Move::Pop((At::Joined(pc), Waiting { apart: token.then.apart, ..waiting })));
             }
-            Kind::Quadon => self.broken(&QUADON_FLOW, pc, format!("it joins behind the quadon at {:#x}", token.by)),
+            Kind::Quadon => {
+                self.broken(&QUADON_FLOW, pc, format!("it joins behind the quadon at {:#x}", token.by))
+            }
             Kind::Break | Kind::Call => {
-                let what = if token.kind == Kind::Break { "BREAK token of the breakaddr" } else { "CALL token of the call" };
+                let what = if token.kind == Kind::Break {
+                    "BREAK token of the breakaddr"
+                } else {
+                    "CALL token of the call"
+                };
                 self.broken(&JOIN_MISMATCH, pc, format!("the {what} at {:#x} may be on top", token.by));
             }
         }
@@ -257,7 +265,11 @@ impl Walk<'_, '_> {
             },
             Control::Bar { .. } => {
                 if waiting.apart || waiting.away {
-                    let how = if waiting.apart { "at a join, or on the other side of a branch" } else { "behind a loop or a call" };
+                    let how = if waiting.apart {
+                        "at a join, or on the other side of a branch"
+                    } else {
+                        "behind a loop or a call"
+                    };
                     self.broken(&BAR_DIVERGENT, pc, format!("lanes may wait {how}"));
                 }
                 next.push(go(behind));
@@ -298,7 +310,10 @@ impl Walk<'_, '_> {
                     self.answered.insert(token.by);
                 }
                 if leave == Leave::Break || waiting.away {
-                    next.push(then(Waiting { away: token.then.away || leave == Leave::Ret && token.then.called, ..token.then }));
+                    next.push(then(Waiting {
+                        away: token.then.away || leave == Leave::Ret && token.then.called,
+                        ..token.then
+                    }));
                 }
                 if leave != Leave::Break {
                     next.push(further);
@@ -313,7 +328,10 @@ impl Walk<'_, '_> {
                     next.push(then(token.then));
                 }
                 if leave == Leave::Exit {
-                    next.push(Move::Pop((At::Left(leave, pc), Waiting { called: token.then.called, ..waiting })));
+                    next.push(Move::Pop((
+                        At::Left(leave, pc),
+                        Waiting { called: token.then.called, ..waiting },
+                    )));
                 }
             }
             Kind::Quadon => {}
@@ -438,7 +456,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<BTreeSet<Token>> {
         }
         reached
     };
-    let reached: BTreeMap<Token, BTreeSet<Token>> = paths.below.keys().map(|token| (*token, reach(token))).collect();
+    let reached: BTreeMap<Token, BTreeSet<Token>> =
+        paths.below.keys().map(|token| (*token, reach(token))).collect();
     let mut groups: BTreeSet<BTreeSet<Token>> = BTreeSet::new();
     for (token, below) in reached.iter().filter(|(token, below)| below.contains(token)) {
         groups.insert(below.iter().filter(|other| reached[*other].contains(token)).copied().collect());
@@ -447,7 +466,11 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<BTreeSet<Token>> {
 }
 
 /// The most tokens of a kind on one stack, each of a cycle counted once.
-fn deepest(paths: &Paths<State, Token>, cycles: &[BTreeSet<Token>], counts: impl Fn(&Token) -> bool) -> usize {
+fn deepest(
+    paths: &Paths<State, Token>,
+    cycles: &[BTreeSet<Token>],
+    counts: impl Fn(&Token) -> bool,
+) -> usize {
     let group = |token: &Token| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths: BTreeMap<Token, usize> = BTreeMap::new();
     // Grows at most once for each token of a chain, because a cycle adds nothing to itself.
@@ -455,7 +478,8 @@ fn deepest(paths: &Paths<State, Token>, cycles: &[BTreeSet<Token>], counts: impl
         let mut changed = false;
         for token in paths.below.keys() {
             let own = usize::from(counts(token));
-            let lower = under(paths, token).filter(|other| group(other).is_none() || group(other) != group(token));
+            let lower =
+                under(paths, token).filter(|other| group(other).is_none() || group(other) != group(token));
             let depth = own + lower.filter_map(|other| depths.get(&other)).max().copied().unwrap_or(0);
             changed |= depths.insert(*token, depth) != Some(depth);
         }

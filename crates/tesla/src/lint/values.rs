@@ -115,7 +115,8 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     };
     for (pc, places) in written {
         let Ok(inst) = subject.code.at(pc) else { continue };
-        let reads: BTreeSet<Place> = accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
+        let reads: BTreeSet<Place> =
+            accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
         for place in reads.into_iter().filter(exists).filter(|place| !places.has(*place)) {
             subject.find(&UNWRITTEN, pc, format!("{} is read, and nothing before writes it", name(place)));
         }
@@ -141,9 +142,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &BTreeSet<u32>) -> BTreeMap<
     let start = Places::default().with(Place::R(0));
     before(subject, start, |pc, inst, places| {
         let Accesses { reads, writes, memory, .. } = accesses(inst, stage);
-        let own = |space: Space| {
-            matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output)
-        };
+        let own =
+            |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(&pc),
             _ => {

@@ -104,7 +104,12 @@ pub(crate) fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options
 }
 
 /// Random words of a row that decode. Predicates that always hold are made as frequent as all others.
-pub(crate) fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
+pub(crate) fn words_of(
+    row: usize,
+    chip: Chip,
+    stage: Stage,
+    random: &mut Random,
+) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
         let mut bits = u64::from(random.next()) | u64::from(random.next()) << 32;
