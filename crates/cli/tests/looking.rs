@@ -136,24 +136,29 @@ fn an_inexact_value_that_decides_nothing_is_no_error() {
     assert_eq!((status, found), (Some(0), Value::Null), "without the option nothing is followed");
 }
 
-/// A reciprocal in the alpha channel decides an `if`, or leaves, or does neither.
+/// A reciprocal leaves, or nothing uses it; a multiplication and addition decides an `if`.
 #[test]
 fn values_are_followed_on_r500() {
-    let source = |rest: &str| format!(".isa r500\nALU temp[1].a = RCP src0.a : src0=temp[0]\n{rest}");
-    let out = |channel: &str| format!("OUT out[A].rgb = MAX*off src0.{channel}, src0.{channel} : src0=temp[1] {{TEX_SEM_WAIT}}\n");
-    let follow = |name: &str, text: &str| {
-        let input = "--input temp0=1,1,1,1,2,2,2,2,3,3,3,3";
-        let output = run(name, &[("a.s", text)], &format!("run a.s {input} --mode lenient --json --require specified"));
+    let out = |register: u32| {
+        format!("OUT nop {{TEX_SEM_WAIT}}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[{register}]\n")
+    };
+    let follow = |name: &str, source: &str| {
+        let source = format!(".isa r500\n{source}");
+        let arguments = "run a.s --input temp0=1,1,1,1,2,2,2,2,3,3,3,3 --mode lenient --json --require specified";
+        let output = run(name, &[("a.s", &source)], arguments);
         let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code(), said["exactness"].clone(), text_of(&output))
     };
-    let (status, found, wrong) = follow("exact-r500-out", &source(&out("aaa")));
+    let reciprocal = "ALU nop\n  + temp[1].a = RCP src0.a : src0=temp[0]\n".to_owned();
+    let (status, found, wrong) = follow("exact-r500-out", &(reciprocal.clone() + &out(1)));
     assert_eq!((status, &found["output"]["from"]["operation"]), (Some(1), &"RCP".into()), "{wrong}");
-    let (status, found, wrong) = follow("exact-r500-dead", &source(&out("rrr")));
+    let (status, found, wrong) = follow("exact-r500-dead", &(reciprocal + &out(0)));
     assert_eq!((status, &found["output"]["grade"]), (Some(0), &"specified".into()), "{wrong}");
-    let branch = "ALU alu_result[GE].r = MAX src0.aaa, src0.aaa : src0=temp[1]\nif alu\nendif\n";
-    let (status, found, wrong) = follow("exact-r500-if", &source(&(branch.to_owned() + &out("rrr"))));
-    assert_eq!((status, &found["flow"]["grade"]), (Some(1), &"approximate".into()), "{wrong}");
+    let branch = "ALU temp[1].r = MAD src0.rrr, src0.111, src0.000 : src0=temp[0]\n\
+                  ALU alu_result[GE].r = MAX src0.rrr, src0.rrr : src0=temp[1]\nif alu\nendif\n";
+    let (status, found, wrong) = follow("exact-r500-if", &(branch.to_owned() + &out(0)));
+    assert_eq!((status, &found["flow"]["from"]["operation"]), (Some(1), &"MAD".into()), "{wrong}");
+    assert_eq!(found["output"]["grade"], "specified");
 }
 
 fn text_of(output: &Output) -> String {
