@@ -25,6 +25,7 @@
 //! ```
 
 mod columns;
+pub mod compare;
 mod error;
 pub mod export;
 pub mod filter;

@@ -116,21 +116,13 @@ impl<W: Write> Writer<W> {
     /// The output fails, or the listing has no such instruction.
     #[inline]
     pub fn event(&mut self, group: u32, event: Event) -> Result<(), Error> {
-        let what = match event {
-            Event::Issue { pc, mask } => return self.issues(group, &[pc], mask),
-            Event::Diverge { taken, not } => {
-                self.end.totals.divergences += 1;
-                What::Diverge { taken, not }
-            }
-            Event::Reconverge { mask } => What::Reconverge { mask },
-            Event::Push { kind } => What::Push { kind: self.kind(kind) },
-            Event::Pop { kind } => What::Pop { kind: self.kind(kind) },
-            Event::Jump { to } => What::Jump { to },
-            Event::Trap { mask } => What::Trap { mask },
-            Event::Write { lane, register, value } => What::Write { lane, register, value },
-            Event::Load { lane, address } => What::Load { lane, address },
-            Event::Store { lane, address, value } => What::Store { lane, address, value },
-        };
+        if let Event::Issue { pc, mask } = event {
+            return self.issues(group, &[pc], mask);
+        }
+        if let Event::Diverge { .. } = event {
+            self.end.totals.divergences += 1;
+        }
+        let what = What::of(event, |word| self.kind(word));
         self.push(Record { step: self.end.totals.instructions, group, what })
     }
 
