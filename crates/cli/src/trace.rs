@@ -300,8 +300,18 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
     let mut last: Vec<u32> = Vec::new();
     let mut replay = launch.and_then(Replay::of);
+    let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        for record in reader.block(number)? {
+        // A damaged block takes nothing else with it.
+        let records = match reader.block(number) {
+            Ok(records) => records,
+            Err(error @ TraceError::Damaged { .. }) => {
+                damaged = damaged.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for record in records {
             let group = record.group as usize;
             last.resize(last.len().max(group + 1), 0);
             let head = |step: u64| format!("{step:>8} {group:>5} ");
@@ -329,7 +339,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
             }
         }
     }
-    Ok(())
+    damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Letters of lanes in the colours of their states, which end with the text where nothing shows colours.
