@@ -115,6 +115,13 @@ async function start(): Promise<void> {
     event.preventDefault();
     act();
   });
+  // `#step=120` in the address: this step of the chosen report.
+  const fromAddress = () => {
+    const step = /(?:^#|&)step=(\d+)/.exec(location.hash)?.[1];
+    if (step !== undefined) active.go(Math.min(Number(step), active.run.stepCount - 1));
+  };
+  window.addEventListener("hashchange", fromAddress);
+  fromAddress();
   document.documentElement.dataset["ready"] = "1";
 }
 

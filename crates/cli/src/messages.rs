@@ -83,7 +83,7 @@ pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(std::io::stdout().write_fmt(text));
 }
 
-/// Writes to standard output, without colours where none are wanted.
+/// Writes to standard output, as [`answer`] does, without colours where none are wanted.
 pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
     written(anstream::stdout().write_fmt(text));
 }
