@@ -31,7 +31,8 @@ const PAGE: &str = include_str!("../assets/report.html");
 pub(crate) struct Trace {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto
+    /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto, .parquet for data frames
+    /// where it is built in
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
@@ -103,7 +104,9 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     if args.output.is_none() && args.html.is_none() && !args.print {
         bail!("say what to make: -o FILE, --html FILE or --print");
     }
-    if is_trace(args.launch.file()) {
+    let file = is_trace(args.launch.file());
+    args.output.iter().try_for_each(|output| can_be_written(output, file))?;
+    if file {
         return from_trace(args, args.launch.file());
     }
     let ready = args.launch.ready(matches)?;
@@ -141,6 +144,22 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
             tell!("{}: {trap}", ready.title);
             Ok(Answer::No)
         }
+    }
+}
+
+/// Whether there is a form for a name; a trace `of_file` is not written as one again.
+fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
+    let place = output.display();
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
+        Some("rtrace") if !of_file => Ok(()),
+        Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
+        Some("parquet") if cfg!(feature = "parquet") => Ok(()),
+        Some("parquet") => bail!(
+            "{place}: this reconverge is built without Parquet; `cargo install --path crates/cli --features parquet` \
+             builds one that has it"
+        ),
+        _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
     }
 }
 
@@ -285,7 +304,11 @@ fn show<R: Read + Seek>(
             Some("pftrace" | "perfetto-trace") => {
                 export::perfetto(reader, &filter, &mut out).with_context(place)?
             }
-            _ => bail!("{}: the name must end in .rtrace, .json or .pftrace", place()),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => {
+                reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
+            }
+            _ => bail!("{}: a trace cannot be written as that", place()),
         }
         out.flush().with_context(place)?;
     }

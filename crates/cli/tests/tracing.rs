@@ -242,3 +242,72 @@ fn accesses_to_memory_come_together_as_the_chip_has_it() {
     assert_eq!(transactions("sm_10"), (2, 2));
     assert_eq!(transactions("sm_12"), (2, 2));
 }
+
+#[test]
+fn stacks_are_counted_in_the_manual_s_unit_against_what_is_there() {
+    let stacks = |args: &[&str]| {
+        let output = reconverge().arg("stats").args(args).arg("--json").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let counts: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stack = |stack: &Value| {
+            let of = stack["of"].as_str().unwrap().to_owned();
+            (of, stack["high_water"].as_u64().unwrap(), stack["room"].as_u64().unwrap())
+        };
+        counts["stacks"].as_array().unwrap().iter().map(stack).collect::<Vec<_>>()
+    };
+    let of = |rows: &[(&str, u64, u64)]| {
+        rows.iter().map(|(of, used, room)| ((*of).to_owned(), *used, *room)).collect::<Vec<_>>()
+    };
+    // A push takes a subentry, and two more are added: with four or eight to an entry, that is one entry.
+    let clamp = ["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"];
+    assert_eq!(stacks(&clamp), of(&[("STACK_SIZE", 1, 1)]));
+    let count = ["../../docs/samples/count.s", "--input", "temp0=0..4"];
+    assert_eq!(
+        stacks(&count),
+        of(&[("branch counter", 1, 32), ("loop stack", 1, 4), ("address stack", 0, 4)])
+    );
+    // BREAK, JOINAT and BRANCH.
+    assert_eq!(stacks(&COLLATZ)[0].1, 3);
+}
+
+#[test]
+fn every_machine_says_why_a_lane_does_not_run() {
+    let letters = |args: &[&str]| {
+        let output = reconverge().arg("trace").args(args).arg("--print").output().unwrap();
+        let printed = text(&output.stdout).to_owned();
+        let lanes = printed.lines().filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned));
+        let lanes = lanes.filter(|lanes| lanes.chars().all(|letter| "Abkcpxu.".contains(letter)));
+        lanes.collect::<Vec<_>>().concat()
+    };
+    let clamp = letters(&["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"]);
+    assert!(clamp.contains('b') && !clamp.contains('.'), "{clamp}");
+    let count = letters(&["../../docs/samples/count.s", "--input", "temp0=0..4"]);
+    assert!(count.contains('k') && count.contains('b') && !count.contains('.'), "{count}");
+    let collatz = letters(&COLLATZ);
+    assert!(collatz.contains('k') && collatz.contains('p') && !collatz.contains('.'), "{collatz}");
+}
+
+#[test]
+fn programs_of_different_machines_have_their_counts_compared() {
+    let (folder, _) = folder("machines", ENDLESS);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (a, b) = (file("a.rtrace"), file("b.rtrace"));
+    let record = |args: &[&str], to: &str| {
+        reconverge().arg("trace").args(args).args(["-o", to]).output().unwrap();
+    };
+    record(&["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"], &a);
+    record(&["../../docs/samples/count.s", "--input", "temp0=0..4"], &b);
+    let output = ran(&["stats", &a, "--compare", &b]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("cannot be compared, only their counts"), "{}", text(&output.stdout));
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_table_without_its_feature_says_how_to_get_it() {
+    let (folder, _) = folder("parquet", ENDLESS);
+    let file = folder.join("collatz.parquet").display().to_string();
+    let output = reconverge().arg("trace").args(COLLATZ).args(["-o", &file]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--features parquet"), "{}", text(&output.stderr));
+}

@@ -1,5 +1,5 @@
 //! A trace for other programs: Chrome's JSON and Perfetto's protocol buffers. Both show a track a group, an instruction a
-//! microsecond.
+//! microsecond. With the feature `parquet`, a table for data frames as well.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::{Error, Reader, Record, What};
 
 /// Walks the records that a filter takes, each with the address of its instruction.
-fn walk<R: Read + Seek>(
+pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
     mut take: impl FnMut(&Reader<R>, &Record, u32) -> Result<(), Error>,

@@ -144,7 +144,7 @@ fn another_version_is_refused_with_both_numbers() {
     let mut file = written(&[], Limits::default());
     file[8] = 9;
     let error = Reader::new(Cursor::new(file)).unwrap_err().to_string();
-    assert!(error.contains("version 9") && error.contains("version 1"), "{error}");
+    assert!(error.contains("version 9") && error.contains("version 2"), "{error}");
 }
 
 #[test]

@@ -378,6 +378,63 @@ mod tests {
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
     }
 
+    /// The machine's conventions for [`profile`]'s program: memory at 8 and 16.
+    fn conventions() -> Conventions {
+        let access = |store| Access { store, bytes: 4 };
+        Conventions {
+            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)].into(),
+            accesses: [(8, access(false)), (16, access(true))].into(),
+            coalescing: Ok(Coalescing::InSequence),
+        }
+    }
+
+    #[test]
+    fn instructions_are_counted_by_what_they_are_for() {
+        let mut profile = Profile::new(4).by(conventions(), &[]);
+        profile.issues(0, &[0, 8, 16, 24, 32], mask(0b0011));
+        profile.issues(0, &[24], mask(0b0001));
+        let mix: Vec<_> = profile.mix().into_iter().map(|of| (of.class, of.executed, of.lanes)).collect();
+        assert_eq!(mix, [("ALU", 2, 3), ("memory", 2, 4), ("flow", 1, 2), ("other", 1, 2)]);
+        assert_eq!(profile.mix().iter().map(|of| of.share).sum::<f64>(), 1.0);
+    }
+
+    #[test]
+    fn a_stack_whose_depth_is_announced_is_not_counted_by_its_entries() {
+        let depth = Depth { of: "STACK_SIZE", used: 0, room: Some(3) };
+        let mut counted = Profile::new(4).by(conventions(), &[depth]);
+        counted.event(0, Event::Push { kind: "PUSH" });
+        counted.event(0, Event::Push { kind: "PUSH" });
+        let of = |high_water| [StackCounts { of: "STACK_SIZE", high_water, room: Some(3) }];
+        assert_eq!(counted.stacks(), of(2));
+        counted.depth(0, 0, 1);
+        assert_eq!(counted.stacks(), of(1));
+        assert!(counted.wants_depths());
+    }
+
+    #[test]
+    fn accesses_of_an_instruction_come_together_in_their_group() {
+        let mut profile = Profile::new(32).by(conventions(), &[]);
+        for group in [0, 1] {
+            profile.issues(group, &[8], mask(0xffff));
+        }
+        // The groups take turns; group 1 accesses every other word.
+        for lane in 0..16u8 {
+            let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
+            profile.event(0, load(0x1000 + 4 * u32::from(lane)));
+            profile.event(1, load(0x1000 + 8 * u32::from(lane)));
+        }
+        assert_eq!(profile.memory(8), None, "the instruction may go on");
+        profile.end();
+        let counts =
+            MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
+        assert_eq!(profile.memory(8), Some(counts));
+        // What the store at 16 loads is an operand, not its access.
+        profile.issues(0, &[16], mask(1));
+        profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
+        profile.end();
+        assert_eq!(profile.memory_totals(), counts);
+    }
+
     #[test]
     fn groups_do_not_mix() {
         let mut profile = Profile::new(4);
