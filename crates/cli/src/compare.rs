@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let (totals_a, totals_b) = (a.profile.totals(), b.profile.totals());
     let equal = difference.is_none() && rows.is_empty() && totals_a == totals_b && a.trap == b.trap;
     if args.json {
-        let side = |side: &Side| json!({ "name": side.name, "totals": side.profile.totals(), "trap": side.trap });
+        let side =
+            |side: &Side| json!({ "name": side.name, "totals": side.profile.totals(), "trap": side.trap });
         say!(
             "{}",
             json!({
@@ -141,7 +142,9 @@ fn of_reader(name: String, mut reader: Reader<Box<dyn Input>>) -> Result<Side> {
     let part = match (reader.problem(), end) {
         (Some(problem), _) => Some(problem.to_string()),
         (_, Some(end)) if end.outcome.interrupted => Some("the run was interrupted".to_owned()),
-        (_, Some(end)) => end.bound_at.map(|step| format!("records are missing from step {step} on (--limit)")),
+        (_, Some(end)) => {
+            end.bound_at.map(|step| format!("records are missing from step {step} on (--limit)"))
+        }
         _ => None,
     };
     Ok(Side { name, reader, profile, trap, part })

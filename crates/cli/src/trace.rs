@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use reconverge_simt::{Event, Issue, Lane, Mask, Why};
+use reconverge_simt::{Event, Lane, Mask, Why};
 use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
     Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
@@ -283,8 +283,7 @@ pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result
         let steps = messages::counted(recorder.writer.steps(), "instruction");
         messages::note(&format!("interrupted: the trace ends after {steps}"));
     }
-    let outcome =
-        Outcome { trap: ended.trap().map(str::to_owned), interrupted: ended == Ended::Interrupted };
+    let outcome = Outcome { trap: ended.trap().map(str::to_owned), interrupted: ended == Ended::Interrupted };
     Ok((recorder.writer.finish(outcome)?, ended))
 }
 
@@ -344,12 +343,10 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
                     if !filter.takes(&record, *address) {
                         continue;
                     }
-                    let at = replay.as_mut().and_then(|replay| replay.at(step, group, *address, mask));
-                    let lanes = (0..width).map(|lane| match at {
+                    let letters = replay.as_mut().and_then(|replay| replay.at(step, group));
+                    let lanes = (0..width).map(|lane| match &letters {
                         _ if mask.has(Lane(lane as u8)) => Why::Active.letter(),
-                        Some(stepping) => {
-                            stepping.why(group, Lane(lane as u8)).unwrap_or(Why::Uncovered).letter()
-                        }
+                        Some(letters) => letters[lane],
                         None => '.',
                     });
                     let lanes = coloured(lanes);
@@ -400,20 +397,23 @@ impl Replay {
         Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
     }
 
-    /// The launch in front of the instruction that the trace has at `step`; `None` where it does not come there.
-    fn at(&mut self, step: u64, group: usize, pc: u32, mask: Mask) -> Option<&Stepping> {
-        loop {
+    /// The letters of a group's lanes in front of the instruction that the trace has at `step`; `None` where the launch
+    /// does not come there. A join of Tesla wakes lanes as it is issued: those take part, whatever their letters say.
+    fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
+        while self.issued <= step {
             let current = self.stepping.current()?;
-            let here = Some(Issue { pc, mask });
-            if self.issued == step && current == group && self.stepping.issue(group) == here {
-                return Some(&self.stepping);
-            }
-            if self.issued > step {
-                return None;
-            }
+            let letter = |lane| self.stepping.why(group, Lane(lane)).unwrap_or(Why::Uncovered).letter();
+            let letters: Vec<char> = match self.issued == step && current == group {
+                true => (0..64).map(letter).collect(),
+                false => Vec::new(),
+            };
             let issued = &mut self.issued;
             let counted = &mut |_, event| *issued += u64::from(matches!(event, Event::Issue { .. }));
             self.stepping.step(current, Stride::Instruction, counted).ok()?;
+            if self.issued == step + 1 {
+                return Some(letters).filter(|letters| !letters.is_empty());
+            }
         }
+        None
     }
 }

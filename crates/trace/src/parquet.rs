@@ -174,7 +174,8 @@ fn column<T: DataType, W: Write + Send>(
     present: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
     let column = group.next_column()?;
-    let mut column = column.ok_or_else(|| ParquetError::General("the schema has no more columns".to_owned()))?;
+    let mut column =
+        column.ok_or_else(|| ParquetError::General("the schema has no more columns".to_owned()))?;
     column.typed::<T>().write_batch(values, present, None)?;
     column.close()
 }
@@ -213,7 +214,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("reconverge-{}.parquet", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
-        let rows: Vec<String> = file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let rows: Vec<String> =
+            file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert_eq!(rows.len(), 5);
         let has = |row: usize, parts: &[&str]| {
             assert!(parts.iter().all(|part| rows[row].contains(part)), "{}", rows[row]);

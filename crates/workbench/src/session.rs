@@ -11,7 +11,9 @@ use std::any::Any;
 use std::ops::Range;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why};
+use reconverge_simt::{
+    Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
+};
 
 use crate::array::Array;
 use crate::request::Error;

@@ -210,8 +210,11 @@ impl Profile {
             *lanes += counts.lanes;
         }
         let all = self.totals.instructions.max(1) as f64;
-        let class = |(class, (executed, lanes)): (Class, (u64, u64))| {
-            ClassCounts { class: class.name(), executed, lanes, share: executed as f64 / all }
+        let class = |(class, (executed, lanes)): (Class, (u64, u64))| ClassCounts {
+            class: class.name(),
+            executed,
+            lanes,
+            share: executed as f64 / all,
         };
         classes.into_iter().map(class).collect()
     }
@@ -224,7 +227,10 @@ impl Profile {
     /// All accesses that come together.
     pub fn memory_totals(&self) -> MemoryCounts {
         let mut totals = MemoryCounts::default();
-        self.accesses.iter().flat_map(|accesses| accesses.counts.values()).for_each(|counts| totals.add(counts));
+        self.accesses
+            .iter()
+            .flat_map(|accesses| accesses.counts.values())
+            .for_each(|counts| totals.add(counts));
         totals
     }
 

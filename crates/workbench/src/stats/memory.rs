@@ -66,7 +66,8 @@ fn by_segment(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
     let mut transactions = Vec::new();
     while let Some(&(_, lowest)) = open.first() {
         let base = lowest / segment * segment;
-        let (served, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|(_, at)| at / segment * segment == base);
+        let (served, rest): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(_, at)| at / segment * segment == base);
         open = rest;
         let (mut start, mut size) = (base, segment);
         let from = served.iter().map(|(_, at)| *at).min().unwrap_or(base);
