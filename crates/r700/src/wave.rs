@@ -8,8 +8,8 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow, Statistics,
-    Trap, Why,
+    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
+    Statistics, Trap, Why,
 };
 
 use crate::cause::Cause;
