@@ -27,11 +27,13 @@ mod beside;
 mod builtin;
 mod cfg;
 mod check;
+mod compare;
 mod debug;
 mod dis;
 mod exactness;
 mod explain;
 mod files;
+mod interrupt;
 mod launch;
 mod limit;
 mod lint;
@@ -158,7 +160,7 @@ impl TargetArgs {
 }
 
 /// What runs programs; results do not depend on it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 struct EngineArgs {
     /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
     #[arg(long, value_parser = engine())]
