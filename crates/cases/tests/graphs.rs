@@ -34,7 +34,8 @@ fn each(mut take: impl FnMut(&str, &Target, &Program, Option<Session>)) -> usize
             let Ok(open) = case.open() else { continue };
             let program = &open.opened.image.programs[0];
             let launch = open.launches.first();
-            let session = launch.and_then(|launch| launch.prepare(&open.opened.image, program, &NoFiles).ok());
+            let session =
+                launch.and_then(|launch| launch.prepare(&open.opened.image, program, &NoFiles).ok());
             take(&case.name, &open.opened.target, program, session);
             count += 1;
         }
@@ -43,7 +44,8 @@ fn each(mut take: impl FnMut(&str, &Target, &Program, Option<Session>)) -> usize
         let launch = LaunchFile::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let source = path.with_file_name(launch.common.program.as_deref().unwrap());
         let stage = launch.stage().unwrap();
-        let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
+        let known =
+            Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
         let opened = open(&std::fs::read(source).unwrap(), true, &known).unwrap();
         let program = choose_program(&opened.image, launch.common.kernel.as_deref()).unwrap();
         let session = launch.prepare(&opened.image, program, &NoFiles).ok();

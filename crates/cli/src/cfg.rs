@@ -34,7 +34,9 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
     let picture = match output.map(|path| path.extension().and_then(|extension| extension.to_str())) {
         None | Some(Some("dot" | "gv")) => false,
         Some(Some("svg")) => true,
-        Some(_) => bail!("{}: the name must end in .dot, .gv or .svg", output.unwrap_or(Path::new("-")).display()),
+        Some(_) => {
+            bail!("{}: the name must end in .dot, .gv or .svg", output.unwrap_or(Path::new("-")).display())
+        }
     };
     let (drawing, trap) = match args.counts {
         true => counted(args, matches)?,

@@ -35,7 +35,9 @@ impl Followed {
         let machine = target.machine();
         let uses = machine.uses(target, program)?;
         if uses.is_empty() {
-            bail!("what the instructions of this program read and write is not known: its values cannot be followed");
+            bail!(
+                "what the instructions of this program read and write is not known: its values cannot be followed"
+            );
         }
         let stepping = session.start(options)?;
         let groups = stepping.groups();
@@ -76,7 +78,9 @@ impl Followed {
             .iter()
             .map(|(role, name)| match self.exactness.worst(*role) {
                 None => format!("reaches {name}: nothing"),
-                Some(reached) if reached.grade.fidelity == Fidelity::Exact => format!("reaches {name}: exact"),
+                Some(reached) if reached.grade.fidelity == Fidelity::Exact => {
+                    format!("reaches {name}: exact")
+                }
                 Some(reached) => format!(
                     "reaches {name}: {}, first in lane {} at {}, from {}",
                     reached.grade.fidelity,

@@ -150,7 +150,8 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
                     if args.follows() && result.is_some() {
                         let session = launch.prepare(&opened.image, program, &beside).with_context(title)?;
                         let options = launch.options(&options)?;
-                        followed = Some(Followed::of(&opened, program, &session, &options).with_context(title)?);
+                        followed =
+                            Some(Followed::of(&opened, program, &session, &options).with_context(title)?);
                     }
                     Ok(Ended::Judged(result, wrong))
                 }
@@ -170,8 +171,10 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
             let ended = match ran {
                 Ok(result) => {
                     if args.follows() {
-                        let (session, program) = manifest.prepare(&opened.image, &beside).with_context(title)?;
-                        followed = Some(Followed::of(&opened, &program, &session, &options).with_context(title)?);
+                        let (session, program) =
+                            manifest.prepare(&opened.image, &beside).with_context(title)?;
+                        followed =
+                            Some(Followed::of(&opened, &program, &session, &options).with_context(title)?);
                     }
                     let wrong = result.mismatches.clone();
                     Ok(Ended::Judged(Some(result), wrong))

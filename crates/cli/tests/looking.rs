@@ -106,19 +106,30 @@ fn exactness(folder: &str, source: &str, more: &str) -> (Option<i32>, Value, Str
 #[test]
 fn an_inexact_value_is_followed_to_what_it_decides_by_lane() {
     for (role, rest) in [
-        ("flow", "ALU:\n  2 x: KILLGT _.x, R1.x, 9.0f\nEXPORT_DONE: PIXEL[0], R0.xxxx VALID_PIX END_OF_PROGRAM\n"),
+        (
+            "flow",
+            "ALU:\n  2 x: KILLGT _.x, R1.x, 9.0f\nEXPORT_DONE: PIXEL[0], R0.xxxx VALID_PIX END_OF_PROGRAM\n",
+        ),
         (
             "address",
             "ALU:\n  2 x: MOVA_FLOOR _.x, R1.x\n  3 x: MOV R2.x, R[0+AR.x].x\nEXPORT_DONE: PIXEL[0], R0.xxxx END_OF_PROGRAM\n",
         ),
         ("output", "EXPORT_DONE: PIXEL[0], R1.xxxx END_OF_PROGRAM\n"),
     ] {
-        let (status, found, wrong) = exactness(&format!("exact-{role}"), &in_lane_3(rest), "--require specified");
+        let (status, found, wrong) =
+            exactness(&format!("exact-{role}"), &in_lane_3(rest), "--require specified");
         let place = &found[role];
-        assert_eq!((&place["grade"], &place["lane"]), (&"approximate".into(), &3.into()), "{role}: {found} {wrong}");
+        assert_eq!(
+            (&place["grade"], &place["lane"]),
+            (&"approximate".into(), &3.into()),
+            "{role}: {found} {wrong}"
+        );
         assert_eq!(place["from"]["operation"], "RECIP_IEEE");
         assert_eq!(status, Some(1));
-        assert!(wrong.contains("--require specified") && wrong.contains("lane 3; it comes from RECIP_IEEE"), "{wrong}");
+        assert!(
+            wrong.contains("--require specified") && wrong.contains("lane 3; it comes from RECIP_IEEE"),
+            "{wrong}"
+        );
         for other in ["flow", "address", "output"].into_iter().filter(|other| *other != role) {
             assert_ne!(found[other]["grade"], "approximate", "{role}: {other}");
         }
@@ -144,7 +155,8 @@ fn values_are_followed_on_r500() {
     };
     let follow = |name: &str, source: &str| {
         let source = format!(".isa r500\n{source}");
-        let arguments = "run a.s --input temp0=1,1,1,1,2,2,2,2,3,3,3,3 --mode lenient --json --require specified";
+        let arguments =
+            "run a.s --input temp0=1,1,1,1,2,2,2,2,3,3,3,3 --mode lenient --json --require specified";
         let output = run(name, &[("a.s", &source)], arguments);
         let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (output.status.code(), said["exactness"].clone(), text_of(&output))
@@ -188,8 +200,15 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
     let files = [("a.s", BRANCH)];
     for name in ["a.dot", "a.gv", "a.svg"] {
         let output = run("cfg-files", &files, &format!("cfg a.s -o {name}"));
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), String::new()), "{}", text_of(&output));
-        let written = std::fs::read_to_string(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cfg-files").join(name)).unwrap();
+        assert_eq!(
+            (output.status.code(), text(&output.stdout)),
+            (Some(0), String::new()),
+            "{}",
+            text_of(&output)
+        );
+        let written =
+            std::fs::read_to_string(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cfg-files").join(name))
+                .unwrap();
         assert_eq!(written.starts_with("<svg "), name.ends_with("svg"), "{written}");
     }
     let output = run("cfg-files", &files, "cfg a.s -o a.png");

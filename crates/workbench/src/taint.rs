@@ -161,7 +161,8 @@ impl Taint {
             return;
         };
         // All operations read before any writes, but what only leaves the program, which leaves as the others made it.
-        let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) = operations.iter().partition(|op| only_leaves(op));
+        let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
+            operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
         for (op, result) in computing.iter().zip(&results) {
             self.write(op, &pending, result);

@@ -94,7 +94,8 @@ impl Block {
     /// Everything that is written in it.
     fn lines(&self) -> Vec<String> {
         let width = self.rows.iter().map(|row| row.address.len()).max().unwrap_or_default();
-        let rows = self.rows.iter().map(|row| format!("{:>width$}  {}{}", row.address, row.text, row.marks()));
+        let rows =
+            self.rows.iter().map(|row| format!("{:>width$}  {}{}", row.address, row.text, row.marks()));
         std::iter::once(self.heading()).chain(self.counted()).chain(rows).collect()
     }
 }

@@ -60,8 +60,11 @@ fn a_picture_is_well_formed_and_has_every_text_once() {
     let drawing = drawing(None);
     let svg = drawing.svg();
     let parsed = roxmltree::Document::parse(&svg).unwrap();
-    let texts: Vec<&str> =
-        parsed.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
+    let texts: Vec<&str> = parsed
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+        .filter_map(|node| node.text())
+        .collect();
     for line in drawing.blocks.iter().flat_map(Block::lines) {
         assert_eq!(texts.iter().filter(|text| **text == line).count(), 1, "{line}");
     }

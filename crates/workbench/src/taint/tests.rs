@@ -118,7 +118,12 @@ fn memory_keeps_grades_by_word_and_private_memory_by_lane() {
     let stores = |space| Uses { stores: Some(space), ..op("st", Exact, &[(1, Value)], &[]) };
     let loads = |space| Uses { loads: Some(space), ..op("ld", Exact, &[], &[2]) };
     let through = |space, group: usize, lane: u8, address| {
-        let program = vec![vec![rcp()], vec![stores(space)], vec![loads(space)], vec![op("bra", Exact, &[(2, Flow)], &[])]];
+        let program = vec![
+            vec![rcp()],
+            vec![stores(space)],
+            vec![loads(space)],
+            vec![op("bra", Exact, &[(2, Flow)], &[])],
+        ];
         let found = follow(program, |taint| {
             taint.issues(0, &[0], Mask::first(4));
             taint.issues(0, &[8], Mask(0b0001));
@@ -143,8 +148,15 @@ fn a_wide_access_takes_several_words() {
     let wide_store = Uses { stores: Some(GLOBAL), ..op("st", Exact, &[(0, Value), (1, Value)], &[]) };
     let wide_load = Uses { loads: Some(GLOBAL), ..op("ld", Exact, &[], &[4, 5]) };
     let narrow = Uses { loads: Some(GLOBAL), ..op("ld", Exact, &[], &[4]) };
-    for (uses, address, grade) in [(narrow.clone(), 4, Approximate), (narrow, 8, Exact), (wide_load, 0, Approximate)] {
-        let program = vec![vec![rcp()], vec![wide_store.clone()], vec![uses], vec![op("bra", Exact, &[(4, Flow)], &[])]];
+    for (uses, address, grade) in
+        [(narrow.clone(), 4, Approximate), (narrow, 8, Exact), (wide_load, 0, Approximate)]
+    {
+        let program = vec![
+            vec![rcp()],
+            vec![wide_store.clone()],
+            vec![uses],
+            vec![op("bra", Exact, &[(4, Flow)], &[])],
+        ];
         let found = follow(program, |taint| {
             taint.issues(0, &[0, 8], Mask(1));
             taint.event(0, store(0, 0));
@@ -171,7 +183,8 @@ fn a_lane_that_a_condition_leaves_out_keeps_what_it_had() {
     assert_eq!([0, 1, 2, 3].map(reads), [Exact, Exact, Approximate, Exact]);
     // And the other way round: what was inexact stays so in the lanes that keep it.
     let keeps = |lane: u8| {
-        let program = vec![vec![rcp()], vec![conditional(add(5, 1))], vec![op("bra", Exact, &[(1, Flow)], &[])]];
+        let program =
+            vec![vec![rcp()], vec![conditional(add(5, 1))], vec![op("bra", Exact, &[(1, Flow)], &[])]];
         let found = follow(program, |taint| {
             taint.issues(0, &[0, 8], Mask::first(4));
             taint.event(0, write(2, 1));
@@ -201,7 +214,8 @@ fn a_lane_that_does_not_store_lets_nothing_leave() {
 #[test]
 fn an_index_reads_any_register_and_writes_the_one_that_the_event_names() {
     let any = Slot { file: R, number: None };
-    let indexed = Uses { reads: vec![Read { slot: any, role: Value, quad: false }], ..op("mov", Exact, &[], &[9]) };
+    let indexed =
+        Uses { reads: vec![Read { slot: any, role: Value, quad: false }], ..op("mov", Exact, &[], &[9]) };
     let program = vec![vec![rcp()], vec![indexed], vec![op("bra", Exact, &[(9, Flow)], &[])]];
     assert_eq!(straight(program).worst(Flow).unwrap().grade.fidelity, Approximate);
     let indexed = Uses { writes: vec![any], ..op("mov", Exact, &[(1, Value)], &[]) };
