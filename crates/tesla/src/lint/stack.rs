@@ -349,7 +349,12 @@ fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut
 }
 
 /// JOINAT tokens that some join pops, and that name another place.
-fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut Found) {
+fn addresses(
+    subject: &Subject<'_>,
+    paths: &Paths<State, Token>,
+    answered: &BTreeSet<u32>,
+    found: &mut Found,
+) {
     let joinat = |token: &&Token| token.kind == Kind::Joinat && answered.contains(&token.by);
     for token in paths.below.keys().filter(joinat) {
         if !subject.code.at(token.to).is_ok_and(|inst| inst.end == End::Join) {
