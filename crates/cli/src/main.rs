@@ -34,6 +34,7 @@ mod limit;
 mod list;
 mod man;
 mod messages;
+mod page;
 mod patch;
 mod run;
 mod stats;

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::limit::{Limit, Seconds};
+use crate::page::PageArgs;
 use crate::messages::{self, counted, note};
 use crate::{Answer, files};
 
@@ -30,6 +31,8 @@ use crate::{Answer, files};
 pub(crate) struct Run {
     #[command(flatten)]
     launch: LaunchArgs,
+    #[command(flatten)]
+    page: PageArgs,
     /// Stop after so many seconds, with exit status 1
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
@@ -76,6 +79,13 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     let ended = execute(args, matches);
     progress.finish_and_clear();
     limit.end();
+    if args.page.html.is_some() {
+        let mismatches = match &ended {
+            Ok(Ended::Judged(_, mismatches)) => mismatches.as_slice(),
+            _ => &[],
+        };
+        args.page.write(&args.launch.ready(matches)?, mismatches)?;
+    }
     let file = args.launch.file.display();
     let (result, wrong) = match ended? {
         Ended::Judged(result, wrong) => (result, wrong),

@@ -13,7 +13,7 @@ fn report(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Report {
     let kernel = KERNELS.iter().find(|kernel| (kernel.isa, kernel.name) == (isa, name)).unwrap();
     let opened = kernel.open().unwrap();
     let session = kernel.prepare(lanes).unwrap();
-    let subject = Subject { title: name, target: &opened.target, program: &opened.image.programs[0] };
+    let subject = Subject { title: name, opened: &opened, program: &opened.image.programs[0], source: None };
     Report::of(subject, &session, &Options::default(), bounds).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn a_page_has_the_run_and_nothing_that_ends_its_script() {
 
 #[test]
 fn a_bound_is_named_in_the_page() {
-    let bounds = Bounds { steps: 100, values: 64 };
+    let bounds = Bounds { steps: 100, values: 64, ..Bounds::default() };
     for kernel in &KERNELS {
         let run = report(kernel.isa, kernel.name, 256, bounds);
         let json = serde_json::to_value(&run).unwrap();
@@ -50,18 +50,5 @@ fn the_counts_of_a_report_are_those_of_the_run() {
         assert_eq!(run["totals"]["divergent_branches"], counted.divergent_branches, "{what}");
         let sum: u64 = run["counts"].as_array().unwrap().iter().filter_map(|counts| counts[0].as_u64()).sum();
         assert_eq!(sum, counted.instructions, "{what}");
-    }
-}
-
-/// Writes a page of each kernel for the tests of the viewer.
-#[test]
-#[ignore = "writes files: VIEWER_PAGES=DIR"]
-fn pages_for_the_viewer() {
-    let template = std::fs::read_to_string("../cli/assets/report.html").unwrap();
-    let folder = std::env::var("VIEWER_PAGES").unwrap();
-    for kernel in &KERNELS {
-        let run = report(kernel.isa, kernel.name, 1 << 14, Bounds::default());
-        let name = format!("{folder}/{}-{}.html", kernel.isa, kernel.name);
-        std::fs::write(name, page(&template, &[run]).unwrap()).unwrap();
     }
 }
