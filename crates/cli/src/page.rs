@@ -49,8 +49,11 @@ impl PageArgs {
             anyhow!("--page-limit {}: the page without a run has {} bytes", self.page_limit, PAGE.len())
         })?;
         let whole = Bounds::default();
-        let bounds =
-            Bounds { steps: self.steps, values: whole.values / count, bytes: (room / count).saturating_sub(2) };
+        let bounds = Bounds {
+            steps: self.steps,
+            values: whole.values / count,
+            bytes: (room / count).saturating_sub(2),
+        };
         let progress = messages::spinner("recording");
         let mut reports = Vec::new();
         for ready in std::iter::once(ready).chain(&others) {

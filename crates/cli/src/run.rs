@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::limit::{Limit, Seconds};
-use crate::page::PageArgs;
 use crate::messages::{self, counted, note};
+use crate::page::PageArgs;
 use crate::{Answer, files};
 
 /// Run a program, a launch file or a run manifest

@@ -4,17 +4,22 @@ use reconverge_isa::Isa;
 use reconverge_simt::Options;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
+use reconverge_workbench::request::Error;
 
 /// A page with a place for runs.
 const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";
 
 /// The report of a kernel on some lanes.
 fn report(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Report {
+    attempt(isa, name, lanes, bounds).unwrap()
+}
+
+fn attempt(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Result<Report, Error> {
     let kernel = KERNELS.iter().find(|kernel| (kernel.isa, kernel.name) == (isa, name)).unwrap();
     let opened = kernel.open().unwrap();
     let session = kernel.prepare(lanes).unwrap();
     let subject = Subject { title: name, opened: &opened, program: &opened.image.programs[0], source: None };
-    Report::of(subject, &session, &Options::default(), bounds).unwrap()
+    Report::of(subject, &session, &Options::default(), bounds)
 }
 
 #[test]
@@ -48,7 +53,27 @@ fn the_counts_of_a_report_are_those_of_the_run() {
         assert_eq!(run["totals"]["instructions"], counted.instructions, "{what}");
         assert_eq!(run["totals"]["lane_instructions"], counted.lane_instructions, "{what}");
         assert_eq!(run["totals"]["divergent_branches"], counted.divergent_branches, "{what}");
+        // A step is an instruction: what turns lanes around without being issued is none.
+        let bound = Bounds::default().steps as u64;
+        assert_eq!(run["steps"]["count"], counted.instructions.min(bound), "{what}");
         let sum: u64 = run["counts"].as_array().unwrap().iter().filter_map(|counts| counts[0].as_u64()).sum();
         assert_eq!(sum, counted.instructions, "{what}");
+    }
+}
+
+#[test]
+fn a_report_keeps_its_bytes_and_says_what_it_leaves_out() {
+    for kernel in &KERNELS {
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        let whole = report(kernel.isa, kernel.name, 1 << 11, Bounds::default());
+        let size = page(TEMPLATE, &[whole]).unwrap().len();
+        let bytes = size * 3 / 4;
+        let run = report(kernel.isa, kernel.name, 1 << 11, Bounds { bytes, ..Bounds::default() });
+        assert!(run.notes().iter().any(|note| note.contains("registers are recorded up to")), "{what}");
+        let html = page(TEMPLATE, &[run]).unwrap();
+        assert!(html.len() <= bytes + TEMPLATE.len(), "{what}: {} of {bytes}", html.len());
+        let error = attempt(kernel.isa, kernel.name, 1 << 11, Bounds { bytes: 100, ..Bounds::default() });
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("the program alone takes") && text.contains("100 are left"), "{what}: {text}");
     }
 }

@@ -101,12 +101,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Records a launch from its start; `lines` has the line of the listing by address.
-    pub(super) fn new(
-        stepping: Stepping,
-        bounds: Bounds,
-        isa: Isa,
-        lines: HashMap<u32, usize>,
-    ) -> Recorder {
+    pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, lines: HashMap<u32, usize>) -> Recorder {
         let groups = stepping.groups();
         let width = (0..groups.min(64)).map(|group| stepping.lanes(group).len()).max().unwrap_or(1);
         Recorder {
@@ -220,10 +215,12 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
+            // In proportion, and a little less: it converges in a few turns.
+            let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
-                until = if until < 64 { 0 } else { until / 4 * 3 };
+                until = if until < 64 { 0 } else { less(until) };
             } else if steps > 0 {
-                steps = if steps < 64 { 0 } else { steps / 4 * 3 };
+                steps = if steps < 64 { 0 } else { less(steps) };
             } else {
                 return Err(Error::Machine(format!(
                     "the program alone takes {bytes} bytes of a page, and {} are left for it",

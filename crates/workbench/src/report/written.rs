@@ -28,9 +28,9 @@ pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> BTreeMa
     let code = |line: &usize| text[line - 1].split(';').next().unwrap_or_default().trim_end();
     let label = |line: &usize| code(line).strip_suffix(':').filter(|name| !name.contains(' '));
     let of = |line: usize| {
-        let before = (1..line).rev().take_while(|line| {
-            !starts.contains(line) && (code(line).is_empty() || label(line).is_some())
-        });
+        let before = (1..line)
+            .rev()
+            .take_while(|line| !starts.contains(line) && (code(line).is_empty() || label(line).is_some()));
         let labels: Vec<String> = before.filter_map(|line| label(&line).map(str::to_owned)).collect();
         let after = (line + 1..=text.len()).take_while(|line| {
             !starts.contains(line)
