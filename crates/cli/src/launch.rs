@@ -205,8 +205,8 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
 }
 
 /// The folder that what a file names must be in.
-fn root(args: &LaunchArgs, folder: PathBuf) -> Option<PathBuf> {
-    (!args.allow_outside).then_some(folder)
+fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
+    (!allow_outside).then_some(folder)
 }
 
 fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
@@ -233,38 +233,87 @@ fn from_manifest(
     manifest: Result<Manifest, String>,
 ) -> Result<Prepared> {
     only_of_programs(matches, "a run manifest")?;
-    let name = args.file.display().to_string();
+    let (manifest, opened, _, beside) = read_manifest(&args.file, args.allow_outside, manifest)?;
+    Ok(Prepared::Manifest { manifest, opened, beside })
+}
+
+/// A run manifest, and the file of programs that it names.
+fn read_manifest(
+    file: &Path,
+    allow_outside: bool,
+    manifest: Result<Manifest, String>,
+) -> Result<(Manifest, Opened, PathBuf, Beside)> {
+    let name = file.display().to_string();
     let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
-    let above = folder_of(&args.file).join("..");
-    let beside = Beside::file(&args.file, root(args, above));
+    let above = folder_of(file).join("..");
+    let beside = Beside::file(file, root(allow_outside, above));
     let path = beside.path(&format!("../{}", manifest.binary)).or_else(|_| beside.path(&manifest.binary));
     let path = path.map_err(|why| anyhow!("{name}: {}: {why}", manifest.binary))?;
     let isa = manifest.isa.parse::<Isa>().with_context(|| name.clone())?;
     let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None, endian: None };
-    Ok(Prepared::Manifest { opened: open_program(&path, &target)?, manifest, beside })
+    Ok((manifest, open_program(&path, &target)?, path, beside))
 }
 
 fn from_launch_file(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     only_of_programs(matches, "a launch file")?;
-    let bytes = files::read(&args.file)?;
-    let name = args.file.display().to_string();
+    let (launch, opened, path, beside) = read_launch_file(&args.file, args.allow_outside, &args.target)?;
+    launch_of(args, &opened, launch, &[("group-width", args.group_width.map(|width| width.to_string()))])
+        .map(|launch| Prepared::Launch { launch, opened, path, beside })
+}
+
+/// A launch file, and the program that it names.
+fn read_launch_file(
+    file: &Path,
+    allow_outside: bool,
+    known: &TargetArgs,
+) -> Result<(LaunchFile, Opened, PathBuf, Beside)> {
+    let bytes = files::read(file)?;
+    let name = file.display().to_string();
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
     let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
-    let beside = Beside::file(&args.file, root(args, folder_of(&args.file)));
+    let beside = Beside::file(file, root(allow_outside, folder_of(file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
         anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")
     })?;
     let path = beside.path(file).map_err(|why| anyhow!("{name}: program {file}: {why}"))?;
     let stage = launch.stage().with_context(|| name.clone())?;
     let target = TargetArgs {
-        isa: args.target.isa.or(Some(launch.isa)),
-        chip: args.target.chip.clone().or(launch.common.chip.clone()),
-        stage: args.target.stage.or(stage),
-        endian: args.target.endian,
+        isa: known.isa.or(Some(launch.isa)),
+        chip: known.chip.clone().or(launch.common.chip.clone()),
+        stage: known.stage.or(stage),
+        endian: known.endian,
     };
     let opened = open_program(&path, &target)?;
-    launch_of(args, &opened, launch, &[("group-width", args.group_width.map(|width| width.to_string()))])
-        .map(|launch| Prepared::Launch { launch, opened, path, beside })
+    Ok((launch, opened, path, beside))
+}
+
+/// The programs of a file, to be looked at rather than run.
+pub(crate) struct Programs {
+    /// The programs.
+    pub(crate) opened: Opened,
+    /// Their file.
+    pub(crate) path: PathBuf,
+    /// The name of the one that a launch file chooses.
+    pub(crate) kernel: Option<String>,
+}
+
+/// The programs of a file: of a program file, or those that a launch file, a run manifest or a case names.
+pub(crate) fn open_programs(file: &Path, case: Option<&str>, known: &TargetArgs) -> Result<Programs> {
+    let of_launch = file.extension().is_some_and(|extension| extension == "toml" || extension == "json");
+    if case.is_some() || !of_launch {
+        let opened = files::open_program_or_case(file, case, known)?;
+        return Ok(Programs { opened, path: file.to_path_buf(), kernel: None });
+    }
+    match Manifest::parse(&files::read(file)?) {
+        Some(manifest) => {
+            let (_, opened, path, _) = read_manifest(file, false, manifest)?;
+            Ok(Programs { opened, path, kernel: None })
+        }
+        None => {
+            let (launch, opened, path, _) = read_launch_file(file, false, known)?;
+            Ok(Programs { opened, path, kernel: launch.common.kernel })
+        }
+    }
 }
 
 fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {

@@ -1,6 +1,7 @@
 //! The command line: thin. Files are read and results printed here and nowhere below.
 //!
-//! Exit status: 0 all well; 1 the answer is no (a case failed, the program trapped); 2 the input or the usage is wrong.
+//! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
+//! usage is wrong.
 
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -31,6 +32,7 @@ mod explain;
 mod files;
 mod launch;
 mod limit;
+mod lint;
 mod list;
 mod man;
 mod messages;
@@ -79,6 +81,8 @@ enum Command {
     Patch(patch::Patch),
     /// Explain one instruction, field by field
     Explain(explain::Explain),
+    /// Find where programs break the rules of their machine
+    Lint(lint::Lint),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
     /// Record which lanes ran when, and what happened to the flow between
@@ -104,6 +108,7 @@ impl Command {
             Command::List(args) => args.json,
             Command::Cases(args) => args.json,
             Command::Explain(args) => args.json,
+            Command::Lint(args) => args.json,
             Command::Run(args) => args.json,
             Command::Stats(args) => args.json,
             Command::Check(args) => args.json,
@@ -216,7 +221,7 @@ fn files_help() -> String {
 enum Answer {
     /// All well.
     Yes,
-    /// A case failed, or the program trapped.
+    /// A case failed, a rule is broken, or the program trapped.
     No,
 }
 
@@ -260,6 +265,7 @@ fn main() -> ExitCode {
         Command::Cases(args) => list::run_cases(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Lint(args) => lint::run(&args),
         Command::Run(args) => run::run(&args, chosen(&matches)),
         Command::Trace(args) => trace::run(&args, chosen(&matches)),
         Command::Stats(args) => stats::run(&args, chosen(&matches)),

@@ -83,6 +83,11 @@ pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(std::io::stdout().write_fmt(text));
 }
 
+/// Writes to standard output, as [`answer`] does, without colours where none are wanted.
+pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
+    written(anstream::stdout().write_fmt(text));
+}
+
 /// Writes bytes to standard output, as [`answer`] does text.
 pub(crate) fn answer_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();

@@ -270,6 +270,16 @@ pub const fn reads_alu_result(jump_func: u8) -> bool {
     jump_func >> 4 != jump_func & 0xf
 }
 
+/// Whether a JUMP_FUNC looks at the predicate at all.
+pub const fn reads_predicate(jump_func: u8) -> bool {
+    jump_func >> 2 & 0x33 != jump_func & 0x33
+}
+
+/// Whether a JUMP_FUNC looks at the boolean constant at all.
+pub const fn reads_boolean(jump_func: u8) -> bool {
+    jump_func >> 1 & 0x55 != jump_func & 0x55
+}
+
 impl Flow {
     /// The start of a group: every lane of `lanes` active (helper lanes too), stacks empty.
     ///

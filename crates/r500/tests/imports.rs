@@ -19,6 +19,8 @@ fn no_module_imports_one_that_comes_later() {
         "fidelity",
         "cause",
         "setup",
+        "graph",
+        "uses",
         "memory",
         "texture",
         "group",

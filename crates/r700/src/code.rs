@@ -443,7 +443,7 @@ impl Code {
                     open.push(control.addr);
                 }
                 match op {
-                    CfOp::Control(CfInst::RETURN, control) if always_returns(control) => {}
+                    CfOp::Control(CfInst::RETURN, control) if always_passes(control) => {}
                     _ => open.push(addr + 1),
                 }
             }
@@ -521,7 +521,7 @@ pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Whether a RETURN always returns: every active lane passes its condition.
-pub(crate) fn always_returns(control: &Control) -> bool {
+/// Whether every active lane passes the condition, whatever the constants.
+pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

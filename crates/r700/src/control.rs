@@ -1,4 +1,5 @@
-//! What each control-flow instruction is: what it does, which chips have it, how exact it is. One row an instruction; the
+//! What each control-flow instruction is: what it does, which chips have it, how exact it is, and the last two for fetches
+//! from memory and textures. One row an instruction; the
 //! match has no catch-all, so an instruction without a row does not compile.
 //!
 //! Source: MAN chapter 3 and the opcode tables of Mesa and XF86; [`crate::rules`] for what these leave open.
@@ -7,7 +8,7 @@ use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
 use crate::flow::{Control, Flow, FlowFault};
 use crate::rules::Rule;
-use crate::words::{AluForm, CfInst, ExportInst, TexInst};
+use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
 /// The kind of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -205,4 +206,49 @@ pub fn export_in_r600(inst: ExportInst) -> bool {
 /// Whether R600 has a texture instruction; R700 has all.
 pub fn tex_in_r600(inst: TexInst) -> bool {
     inst != TexInst::KEEP_GRADIENTS
+}
+
+/// How exact a memory instruction of a fetch clause is; `None`: no source describes it, and it does not run.
+pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
+    match op {
+        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
+        // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
+        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
+        MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
+    }
+}
+
+/// How exact a texture instruction is.
+pub fn tex_fidelity(inst: TexInst) -> Fidelity {
+    match inst {
+        TexInst::LD
+        | TexInst::GET_TEXTURE_RESINFO
+        | TexInst::GET_NUMBER_OF_SAMPLES
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V => Fidelity::Specified,
+        TexInst::GET_GRADIENTS_H
+        | TexInst::GET_GRADIENTS_V
+        | TexInst::GET_LERP
+        | TexInst::KEEP_GRADIENTS
+        | TexInst::SET_CUBEMAP_INDEX
+        | TexInst::PASS => Fidelity::Recommended,
+        TexInst::GET_LOD
+        | TexInst::FETCH4
+        | TexInst::SAMPLE
+        | TexInst::SAMPLE_L
+        | TexInst::SAMPLE_LB
+        | TexInst::SAMPLE_LZ
+        | TexInst::SAMPLE_G
+        | TexInst::SAMPLE_G_L
+        | TexInst::SAMPLE_G_LB
+        | TexInst::SAMPLE_G_LZ
+        | TexInst::SAMPLE_C
+        | TexInst::SAMPLE_C_L
+        | TexInst::SAMPLE_C_LB
+        | TexInst::SAMPLE_C_LZ
+        | TexInst::SAMPLE_C_G
+        | TexInst::SAMPLE_C_G_L
+        | TexInst::SAMPLE_C_G_LB
+        | TexInst::SAMPLE_C_G_LZ => Fidelity::Approximate,
+    }
 }

@@ -5,55 +5,10 @@ use std::fmt::Write;
 use reconverge_simt::Fidelity;
 
 use crate::chip::{Chip, Family};
-use crate::control::{self, CfRow, export_in_r600, tex_in_r600};
+use crate::control::{self, CfRow, export_in_r600, mem_fidelity, tex_fidelity, tex_in_r600};
 use crate::explain::{Place, formats};
 use crate::meaning::{self, Opcode, Unit};
 use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
-
-/// How exact a memory instruction of a fetch clause is; `None`: no source describes it, and it does not run.
-pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
-    match op {
-        MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // Only MEM_INST and MEM_OP are confirmed; the rest of the layout is provisional.
-        MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
-        MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
-    }
-}
-
-/// How exact a texture instruction is.
-pub fn tex_fidelity(inst: TexInst) -> Fidelity {
-    match inst {
-        TexInst::LD
-        | TexInst::GET_TEXTURE_RESINFO
-        | TexInst::GET_NUMBER_OF_SAMPLES
-        | TexInst::SET_GRADIENTS_H
-        | TexInst::SET_GRADIENTS_V => Fidelity::Specified,
-        TexInst::GET_GRADIENTS_H
-        | TexInst::GET_GRADIENTS_V
-        | TexInst::GET_LERP
-        | TexInst::KEEP_GRADIENTS
-        | TexInst::SET_CUBEMAP_INDEX
-        | TexInst::PASS => Fidelity::Recommended,
-        TexInst::GET_LOD
-        | TexInst::FETCH4
-        | TexInst::SAMPLE
-        | TexInst::SAMPLE_L
-        | TexInst::SAMPLE_LB
-        | TexInst::SAMPLE_LZ
-        | TexInst::SAMPLE_G
-        | TexInst::SAMPLE_G_L
-        | TexInst::SAMPLE_G_LB
-        | TexInst::SAMPLE_G_LZ
-        | TexInst::SAMPLE_C
-        | TexInst::SAMPLE_C_L
-        | TexInst::SAMPLE_C_LB
-        | TexInst::SAMPLE_C_LZ
-        | TexInst::SAMPLE_C_G
-        | TexInst::SAMPLE_C_G_L
-        | TexInst::SAMPLE_C_G_LB
-        | TexInst::SAMPLE_C_G_LZ => Fidelity::Approximate,
-    }
-}
 
 /// The text of `docs/coverage/r700.md`.
 pub fn coverage() -> String {

@@ -12,7 +12,8 @@
 //! * [`flow`]: the divergence machine, pure: masks, states, stack, loops, calls.
 //! * [`lane`], [`lane64`]: what one lane computes, pure functions; [`format`](mod@format): numbers in memory.
 //! * [`meaning`], [`control`]: what each ALU opcode and each control-flow instruction is, how exact, on which chips.
-//! * [`code`]: a decoded program: slots, literals and clauses resolved. [`stack`]: how much stack it needs.
+//! * [`code`]: a decoded program: slots, literals and clauses resolved. [`mod@graph`]: where it may go on.
+//!   [`stack`]: how much stack it needs. [`mod@uses`]: what its instructions read and write.
 //! * [`cause`]: why a program traps.
 //! * [`memory`], [`texture`], [`launch`]: the data of a launch. [`outcome`]: what a run gives.
 //! * [`wave`]: the state of a wavefront; what counts as an instruction, a lane, a divergent branch.
@@ -48,6 +49,7 @@ pub mod explain;
 pub mod fast;
 pub mod flow;
 pub mod format;
+pub mod graph;
 pub mod lane;
 pub mod lane64;
 pub mod launch;
@@ -61,5 +63,6 @@ pub mod run;
 pub mod stack;
 pub mod text;
 pub mod texture;
+pub mod uses;
 pub mod wave;
 pub mod words;

@@ -60,7 +60,7 @@ rules! {
 pub fn lint_with(words: &[u32], chip: Chip, inputs: Option<Components>) -> Vec<Finding> {
     let mut found = lint(words, chip);
     let code = Code::new(words, 0, CodeOptions::new(chip));
-    found.extend(inputs.into_iter().flat_map(|inputs| unwritten::unwritten(&code, inputs)));
+    found.extend(inputs.into_iter().flat_map(|inputs| unwritten::unwritten(&code, 0, inputs)));
     found.sort_by_key(|finding| finding.pc);
     found
 }

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use crate::code::{CfOp, Code, always_returns};
-use crate::flow::{AluForm, Control, Cost, StackUse};
-use crate::words::CfInst;
+use crate::code::Code;
+use crate::flow::{Cost, StackUse};
+use crate::graph::{Effect, Way, effects};
 
 /// What is known of a stack entry without running the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,129 +54,39 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds the places that can follow the instruction at `pc`; `None` where it traps.
-    fn follow(&mut self, (pc, mut stack): At) -> Option<()> {
-        let cf = self.code.cf(pc).ok()?;
-        let mut next = Vec::new();
-        match &cf.op {
-            CfOp::Alu(clause) => {
-                match clause.form {
-                    AluForm::ALU_PUSH_BEFORE => self.push(&mut stack, branch(clause.whole_quad_mode)),
-                    AluForm::ALU_POP_AFTER => pop(&mut stack, 1)?,
-                    AluForm::ALU_POP2_AFTER => pop(&mut stack, 2)?,
-                    AluForm::ALU | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK | AluForm::ALU_ELSE_AFTER => {}
-                }
-                next.push((pc + 1, stack));
-            }
-            CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => next.push((pc + 1, stack)),
-            CfOp::Control(inst, control) => {
-                // One of its ways may trap: the places found before count.
-                let _ = self.control(*inst, control, pc, stack, &mut next);
+    /// Adds the places that can follow the instruction at `pc`. A way that traps has none.
+    fn follow(&mut self, (pc, stack): At) {
+        let Ok(cf) = self.code.cf(pc) else { return };
+        for way in effects(cf, pc) {
+            let mut stack = stack.clone();
+            let behind = self.take(&way, pc, &mut stack);
+            if let Some(to) = behind.filter(|_| !cf.end_of_program) {
+                self.open.push((to, stack));
             }
         }
-        if !cf.end_of_program {
-            self.open.append(&mut next);
-        }
-        Some(())
     }
 
-    /// Adds the places that can follow a control-flow instruction to `next`; `None` when some way traps.
-    fn control(
-        &mut self,
-        inst: CfInst,
-        control: &Control,
-        pc: u32,
-        mut stack: Vec<Place>,
-        next: &mut Vec<At>,
-    ) -> Option<()> {
-        let jump = control.addr;
-        let branch = branch(control.whole_quad_mode);
-        match inst {
-            CfInst::JUMP | CfInst::ELSE => {
-                next.push((pc + 1, stack.clone()));
-                pop(&mut stack, control.pop_count)?;
-                next.push((jump, stack));
-            }
-            CfInst::PUSH => {
-                let mut jumped = stack.clone();
-                self.push(&mut stack, branch);
-                next.push((pc + 1, stack));
-                pop(&mut jumped, control.pop_count)?;
-                next.push((jump, jumped));
-            }
-            CfInst::POP_PUSH => {
-                pop(&mut stack, control.pop_count)?;
-                next.push((jump, stack.clone()));
-                self.push(&mut stack, branch);
-                next.push((pc + 1, stack));
-            }
-            CfInst::PUSH_ELSE | CfInst::POP_PUSH_ELSE => {
-                if inst == CfInst::POP_PUSH_ELSE {
-                    pop(&mut stack, control.pop_count)?;
+    /// Does to the stack what a way does, and gives where it leads; `None` where it traps.
+    fn take(&mut self, way: &Way, pc: u32, stack: &mut Vec<Place>) -> Option<u32> {
+        let mut to = way.to;
+        for effect in &way.effects {
+            match *effect {
+                Effect::Push(cost) => self.push(stack, Place { cost, return_to: 0 }),
+                Effect::Pop(count) => {
+                    (0..count).try_for_each(|_| stack.pop().filter(is_branch).map(|_| ()))?;
                 }
-                self.push(&mut stack, branch);
-                next.extend([(pc + 1, stack.clone()), (jump, stack)]);
-            }
-            CfInst::POP => {
-                pop(&mut stack, control.pop_count)?;
-                next.push((pc + 1, stack));
-            }
-            CfInst::POP_JUMP => {
-                pop(&mut stack, control.pop_count)?;
-                next.extend([(pc + 1, stack.clone()), (jump, stack)]);
-            }
-            CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
-                let mut skipped = stack.clone();
-                self.push(&mut stack, Place { cost: Cost::Loop, return_to: 0 });
-                next.push((pc + 1, stack));
-                pop(&mut skipped, control.pop_count)?;
-                next.push((jump, skipped));
-            }
-            CfInst::LOOP_END => {
-                stack.last().filter(|place| place.cost == Cost::Loop)?;
-                next.push((jump, stack.clone()));
-                stack.pop();
-                next.push((pc + 1, stack));
-            }
-            CfInst::LOOP_BREAK | CfInst::LOOP_CONTINUE => {
-                next.push((pc + 1, stack.clone()));
-                let top = stack.iter().rposition(|place| !is_branch(place))?;
-                (stack[top].cost == Cost::Loop).then_some(())?;
-                stack.truncate(top + 1);
-                next.push((jump, stack));
-            }
-            CfInst::CALL => {
-                next.push((pc + 1, stack.clone()));
-                self.push(&mut stack, Place { cost: Cost::Call, return_to: pc + 1 });
-                next.push((jump, stack));
-            }
-            CfInst::CALL_FS => {
-                self.push(&mut stack, Place { cost: Cost::Call, return_to: 0 });
-                stack.pop();
-                next.push((pc + 1, stack));
-            }
-            CfInst::RETURN => {
-                if !always_returns(control) {
-                    next.push((pc + 1, stack.clone()));
+                Effect::InLoop => drop(innermost_loop(stack)?),
+                Effect::Unwind => stack.truncate(innermost_loop(stack)? + 1),
+                Effect::LoopOnTop => drop(stack.last().filter(|place| place.cost == Cost::Loop)?),
+                Effect::EndLoop => drop(stack.pop().filter(|place| place.cost == Cost::Loop)?),
+                Effect::Call(_) => self.push(stack, Place { cost: Cost::Call, return_to: pc + 1 }),
+                Effect::Return => {
+                    let call = stack.pop().filter(|place| place.cost == Cost::Call)?;
+                    to = to.or(Some(call.return_to));
                 }
-                let back = stack.pop().filter(|place| place.cost == Cost::Call)?;
-                next.push((back.return_to, stack));
             }
-            CfInst::KILL => next.extend([(pc + 1, stack.clone()), (jump, stack)]),
-            CfInst::NOP
-            | CfInst::TEX
-            | CfInst::VTX
-            | CfInst::VTX_TC
-            | CfInst::EMIT_VERTEX
-            | CfInst::EMIT_CUT_VERTEX
-            | CfInst::CUT_VERTEX
-            | CfInst::END_PROGRAM
-            | CfInst::WAIT_ACK
-            | CfInst::TEX_ACK
-            | CfInst::VTX_ACK
-            | CfInst::VTX_TC_ACK => next.push((pc + 1, stack)),
         }
-        Some(())
+        to
     }
 
     fn push(&mut self, stack: &mut Vec<Place>, place: Place) {
@@ -190,18 +100,12 @@ impl Search<'_> {
     }
 }
 
-fn branch(whole_quad_mode: bool) -> Place {
-    Place { cost: if whole_quad_mode { Cost::WholeQuadPush } else { Cost::Push }, return_to: 0 }
-}
-
 fn is_branch(place: &Place) -> bool {
     matches!(place.cost, Cost::Push | Cost::WholeQuadPush)
 }
 
-/// Pops branch entries; `None` where there are not as many.
-fn pop(stack: &mut Vec<Place>, count: u8) -> Option<()> {
-    for _ in 0..count {
-        stack.pop().filter(is_branch)?;
-    }
-    Some(())
+/// The place on the stack of the innermost loop, if it began in this subroutine.
+fn innermost_loop(stack: &[Place]) -> Option<usize> {
+    let top = stack.iter().rposition(|place| !is_branch(place))?;
+    (stack[top].cost == Cost::Loop).then_some(top)
 }

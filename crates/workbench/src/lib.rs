@@ -8,6 +8,7 @@
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
 //! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
+//! * [`mod@lint`]: where a program breaks a rule of its machine.
 //! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
@@ -21,6 +22,7 @@ pub mod edit;
 pub mod formats;
 pub mod kernels;
 pub mod launch;
+pub mod lint;
 pub mod listing;
 pub mod machine;
 pub mod manifest;

@@ -22,11 +22,12 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The line of the source that has the instruction at an address of a program of the image; `None` where the file
-    /// is no source.
+    /// The line of the source that has the instruction at an address of a program of the image, or the start of the group
+    /// that it is in; `None` where the file is no source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
-        self.lines.get(number)?.iter().find(|(known, _)| *known == address).map(|(_, line)| *line)
+        let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
+        before.max_by_key(|(known, _)| *known).map(|(_, line)| *line)
     }
 }
 

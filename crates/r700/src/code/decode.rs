@@ -6,7 +6,7 @@ use reconverge_isa::FieldValue;
 
 use super::{
     AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
-    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window, always_returns,
+    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window, always_passes,
 };
 use crate::chip::Family;
 use crate::control::{self, CfWork, export_in_r600, tex_in_r600};
@@ -441,7 +441,7 @@ pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
 pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
     let fields = CfDword1R700::unpack_lenient(word1);
-    inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_returns(&control_of(word0, &fields)))
+    inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_passes(&control_of(word0, &fields)))
 }
 
 fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) -> Read<Fetch> {

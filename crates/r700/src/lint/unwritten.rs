@@ -1,14 +1,14 @@
 //! Registers that may be read before they are written: which components are written on every path to an instruction.
 //!
 //! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
-//! program. Of a subroutine's RETURN each place behind a CALL follows.
+//! program.
 
+use reconverge_isa::graph::EdgeKind;
 use reconverge_isa::lint::Finding;
 
 use super::UNWRITTEN;
-use crate::code::{Cf, CfOp, Code, FetchOp, Operand, Select, VertexFormat};
-use crate::control;
-use crate::flow::Condition;
+use crate::code::{Cf, CfOp, Code, FetchOp, Operand, Select, VertexFormat, always_passes};
+use crate::graph::Ways;
 use crate::words::{CfInst, SelTexSrc};
 
 /// Components of registers, a set each for x, y, z and w.
@@ -40,15 +40,11 @@ impl Components {
 }
 
 /// The first reads of components that no path before writes, when `inputs` are written at the start.
-pub(super) fn unwritten(code: &Code, inputs: Components) -> Vec<Finding> {
-    let behind_calls: Vec<u32> = code
-        .instructions()
-        .filter(|(_, cf)| matches!(cf.op, CfOp::Control(CfInst::CALL, _)))
-        .map(|(addr, _)| addr + 1)
-        .collect();
+pub(super) fn unwritten(code: &Code, start: u32, inputs: Components) -> Vec<Finding> {
+    let ways = Ways::of(code, start);
     let last = code.instructions().map(|(addr, _)| addr as usize + 2).max().unwrap_or(0);
     let mut written: Vec<Option<Components>> = vec![None; last];
-    let mut open = vec![(0, inputs)];
+    let mut open = vec![(start, inputs)];
     while let Some((addr, from)) = open.pop() {
         let (Some(place), Ok(cf)) = (written.get_mut(addr as usize), code.cf(addr)) else { continue };
         let before = place.map_or(from, |known| known.and(from));
@@ -58,7 +54,10 @@ pub(super) fn unwritten(code: &Code, inputs: Components) -> Vec<Finding> {
         *place = Some(before);
         let mut after = before;
         visit(code, cf, &mut after, &mut |_, _, _, _| {});
-        open.extend(following(cf, addr, &behind_calls).into_iter().map(|next| (next, after)));
+        // A lane that is active at a CALL without a condition comes back from the subroutine.
+        let calls = matches!(&cf.op, CfOp::Control(CfInst::CALL, call) if always_passes(call));
+        let next = ways.next.get(&addr).into_iter().flatten();
+        open.extend(next.filter(|edge| !calls || edge.kind == EdgeKind::Call).map(|edge| (edge.to, after)));
     }
     let (mut found, mut told) = (Vec::new(), Components::NONE);
     for (addr, cf) in code.instructions() {
@@ -73,21 +72,6 @@ pub(super) fn unwritten(code: &Code, inputs: Components) -> Vec<Finding> {
         });
     }
     found
-}
-
-/// Where execution may go on.
-fn following(cf: &Cf, addr: u32, behind_calls: &[u32]) -> Vec<u32> {
-    if cf.end_of_program {
-        return Vec::new();
-    }
-    match &cf.op {
-        CfOp::Control(CfInst::RETURN, _) => [behind_calls, &[addr + 1]].concat(),
-        CfOp::Control(CfInst::CALL, call) if call.cond == Condition::Active && !call.valid_pixel_mode => {
-            vec![call.addr]
-        }
-        CfOp::Control(inst, control) if control::cf(*inst).jumps => vec![control.addr, addr + 1],
-        _ => vec![addr + 1],
-    }
 }
 
 /// Shows `read` each component that an instruction reads, with its address in a clause and what is written then, and

@@ -2,18 +2,23 @@
 
 pub mod launch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
+use reconverge_r500::graph::graph;
 use reconverge_r500::mistaken::{Mistaken, mistaken};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
+use reconverge_r500::uses::uses;
 use reconverge_r500::violations::Violation;
+use reconverge_simt::uses::Uses;
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
@@ -120,7 +125,7 @@ impl Machine for R500 {
     }
 
     fn lint(&self, _: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let setup = Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
+        let setup = load(program)?;
         let findings = setup.slots().flat_map(|(slot, loaded)| {
             let finding = move |what: &Violation| Finding {
                 rule: &FORBIDDEN,
@@ -130,6 +135,14 @@ impl Machine for R500 {
             loaded.violations.iter().map(finding)
         });
         Ok(findings.collect())
+    }
+
+    fn graph(&self, _: &Target, program: &Program) -> Result<Graph, TargetError> {
+        Ok(graph(&load(program)?))
+    }
+
+    fn uses(&self, _: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        Ok(uses(&load(program)?))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
@@ -153,4 +166,8 @@ impl Machine for R500 {
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
         Ok(Arc::new(table.try_into::<Launch>()?))
     }
+}
+
+fn load(program: &Program) -> Result<Setup, TargetError> {
+    Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }

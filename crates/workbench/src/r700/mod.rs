@@ -2,9 +2,11 @@
 
 pub mod launch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
 use reconverge_isa::source::Diagnostic;
@@ -12,8 +14,11 @@ use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
+use reconverge_r700::graph::graph;
 use reconverge_r700::lint::Components;
 use reconverge_r700::text;
+use reconverge_r700::uses::uses;
+use reconverge_simt::uses::Uses;
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
@@ -199,6 +204,15 @@ impl Machine for R700 {
 
     fn rules(&self) -> Vec<&'static Rule> {
         std::iter::once(&MALFORMED).chain(reconverge_r700::lint::RULES).collect()
+    }
+
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
+        let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
+        Ok(graph(&code, program.base))
+    }
+
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        Ok(uses(&Code::new(&program.words, program.base, CodeOptions::new(chip(target)))))
     }
 
     fn write(

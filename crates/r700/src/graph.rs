@@ -1,0 +1,311 @@
+//! Where a wavefront may go on behind each instruction, and what that does to its stack: the [`Graph`] of a program, and
+//! the [`Way`]s of control-flow instructions, on which the search for the stack and the legality checks stand.
+//!
+//! All lanes of a wavefront share one program counter, so that an edge is a way of the whole wavefront, whatever the
+//! conditions and constants. Lanes part at the groups that update the execute mask; the control-flow instruction behind
+//! decides whether the wavefront passes over what no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+
+use crate::code::{AluClause, Cf, CfOp, Code, always_passes};
+use crate::flow::{AluForm, Control, Cost};
+use crate::words::CfInst;
+
+/// One way on from a control-flow instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The next control-flow instruction; `None` for the one behind the call.
+    pub(crate) to: Option<u32>,
+    pub(crate) kind: EdgeKind,
+    /// What it does to the stack, in order.
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// What an instruction does to the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Adds an entry for a branch or a loop.
+    Push(Cost),
+    /// Takes off entries of branches.
+    Pop(u8),
+    /// Takes off the entries of branches above the innermost loop of the subroutine.
+    Unwind,
+    /// Needs a loop of the subroutine anywhere on the stack.
+    InLoop,
+    /// Needs a loop on top.
+    LoopOnTop,
+    /// Takes off the loop on top.
+    EndLoop,
+    /// Adds the entry of a call with this CALL_COUNT.
+    Call(u8),
+    /// Takes off the call on top.
+    Return,
+}
+
+impl Way {
+    fn new(to: u32, kind: EdgeKind, effects: impl Into<Vec<Effect>>) -> Way {
+        Way { to: Some(to), kind, effects: effects.into() }
+    }
+}
+
+/// The ways on from the control-flow instruction at `addr`; none where the program ends.
+pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
+    // What the instruction does, it does before the program ends.
+    if cf.end_of_program {
+        return Vec::new();
+    }
+    effects(cf, addr)
+}
+
+/// [`ways`] as if the program did not end here.
+pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
+    let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
+    match &cf.op {
+        CfOp::Alu(clause) => {
+            let effect = match clause.form {
+                AluForm::ALU_PUSH_BEFORE => Some(Effect::Push(push(clause.whole_quad_mode))),
+                AluForm::ALU_POP_AFTER => Some(Effect::Pop(1)),
+                AluForm::ALU_POP2_AFTER => Some(Effect::Pop(2)),
+                AluForm::ALU_CONTINUE | AluForm::ALU_BREAK => Some(Effect::InLoop),
+                AluForm::ALU | AluForm::ALU_ELSE_AFTER => None,
+            };
+            vec![next(effect.as_slice())]
+        }
+        CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => vec![next(&[])],
+        CfOp::Control(inst, control) => control_ways(*inst, control, addr),
+    }
+}
+
+fn control_ways(inst: CfInst, control: &Control, addr: u32) -> Vec<Way> {
+    let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
+    let to = |kind: EdgeKind, effects: &[Effect]| Way::new(control.addr, kind, effects);
+    let jump = |effects: &[Effect]| to(EdgeKind::Jump, effects);
+    let pop = Effect::Pop(control.pop_count);
+    let push = Effect::Push(push(control.whole_quad_mode));
+    match inst {
+        CfInst::JUMP | CfInst::ELSE => vec![next(&[]), jump(&[pop])],
+        CfInst::PUSH => vec![next(&[push]), jump(&[pop])],
+        CfInst::POP_PUSH => vec![next(&[pop, push]), jump(&[pop])],
+        CfInst::PUSH_ELSE => vec![next(&[push]), jump(&[push])],
+        CfInst::POP_PUSH_ELSE => vec![next(&[pop, push]), jump(&[pop, push])],
+        CfInst::POP => vec![next(&[pop])],
+        CfInst::POP_JUMP => vec![next(&[pop]), jump(&[pop])],
+        CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
+            vec![next(&[Effect::Push(Cost::Loop)]), jump(&[pop])]
+        }
+        CfInst::LOOP_END => {
+            vec![to(EdgeKind::Loop, &[Effect::LoopOnTop]), next(&[Effect::EndLoop])]
+        }
+        CfInst::LOOP_BREAK => vec![next(&[Effect::InLoop]), to(EdgeKind::Break, &[Effect::Unwind])],
+        CfInst::LOOP_CONTINUE => vec![next(&[Effect::InLoop]), to(EdgeKind::Continue, &[Effect::Unwind])],
+        CfInst::CALL => vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])],
+        // The fetch program is a program of its own.
+        CfInst::CALL_FS => vec![next(&[Effect::Call(control.call_count), Effect::Return])],
+        CfInst::RETURN => {
+            let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
+            if always_passes(control) { vec![back] } else { vec![next(&[]), back] }
+        }
+        CfInst::KILL => vec![next(&[]), jump(&[])],
+        CfInst::NOP
+        | CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::EMIT_VERTEX
+        | CfInst::EMIT_CUT_VERTEX
+        | CfInst::CUT_VERTEX
+        | CfInst::END_PROGRAM
+        | CfInst::WAIT_ACK
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => vec![next(&[])],
+    }
+}
+
+fn push(whole_quad_mode: bool) -> Cost {
+    if whole_quad_mode { Cost::WholeQuadPush } else { Cost::Push }
+}
+
+/// The control-flow instructions of a program with their ways on, calls and returns paired.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    /// Where the program and its subroutines start.
+    pub(crate) entries: Vec<u32>,
+    /// For each control-flow instruction that can be reached, by its address, where it may go on; none where the program
+    /// ends or the words have no meaning.
+    pub(crate) next: BTreeMap<u32, Vec<Edge>>,
+}
+
+impl Ways {
+    /// The ways through a program that begins at `start`.
+    ///
+    /// A RETURN leads behind each call of a subroutine from whose start it can be reached.
+    pub(crate) fn of(code: &Code, start: u32) -> Ways {
+        let mut ways = Ways { entries: vec![start], next: BTreeMap::new() };
+        let mut callers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut open = vec![start];
+        while let Some(addr) = open.pop() {
+            if ways.next.contains_key(&addr) {
+                continue;
+            }
+            let found = code.cf(addr).map(|cf| self::ways(cf, addr)).unwrap_or_default();
+            let edges: Vec<Edge> =
+                found.iter().filter_map(|way| Some(Edge { to: way.to?, kind: way.kind })).collect();
+            open.extend(edges.iter().map(|edge| edge.to));
+            for call in edges.iter().filter(|edge| edge.kind == EdgeKind::Call) {
+                callers.entry(call.to).or_default().push(addr + 1);
+            }
+            ways.next.insert(addr, edges);
+        }
+        for (entry, behind) in &callers {
+            if *entry != start {
+                ways.entries.push(*entry);
+            }
+            for addr in ways.within(*entry) {
+                let returns = code
+                    .cf(addr)
+                    .is_ok_and(|cf| matches!(cf.op, CfOp::Control(CfInst::RETURN, _)) && !cf.end_of_program);
+                for to in behind.iter().filter(|_| returns) {
+                    add(ways.next.entry(addr).or_default(), *to, EdgeKind::Return);
+                }
+            }
+        }
+        ways
+    }
+
+    /// What can be reached from `entry` within its subroutine.
+    pub(crate) fn within(&self, entry: u32) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![entry];
+        while let Some(addr) = open.pop() {
+            if self.next.contains_key(&addr) && found.insert(addr) {
+                let stays = |edge: &&Edge| !matches!(edge.kind, EdgeKind::Call | EdgeKind::Return);
+                open.extend(self.next[&addr].iter().filter(stays).map(|edge| edge.to));
+            }
+        }
+        found
+    }
+}
+
+fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
+    let edge = Edge { to, kind };
+    if !edges.contains(&edge) {
+        edges.push(edge);
+    }
+}
+
+/// The graph of a program that begins at `start`: its control-flow instructions, and between one that starts a clause and
+/// the next the ALU groups or fetches of the clause, which the wavefront jumps over when no lane runs them.
+///
+/// The fetch program that CALL_FS calls is a program of its own. Where an edge leads to what is no instruction, there is a
+/// node without edges.
+pub fn graph(code: &Code, start: u32) -> Graph {
+    let ways = Ways::of(code, start);
+    let mut nodes = Nodes::default();
+    for (addr, next) in &ways.next {
+        match code.cf(*addr).map(|cf| &cf.op) {
+            Ok(CfOp::Alu(clause)) => nodes.alu(code, *addr, clause, next),
+            Ok(CfOp::Fetch(_, _, fetches)) => {
+                let places: Vec<u32> = fetches.iter().map(|fetch| fetch.addr).collect();
+                nodes.clause(*addr, &places, next);
+            }
+            Ok(CfOp::Control(inst, control)) => {
+                let node = nodes.at(*addr, next);
+                node.reconverges = wakes(*inst, control).then_some(inst.name()).or(node.reconverges);
+            }
+            Ok(CfOp::Export(..) | CfOp::Memory(..)) | Err(_) => {
+                nodes.at(*addr, next);
+            }
+        }
+    }
+    Graph { entries: ways.entries, nodes: nodes.0.into_values().collect() }
+}
+
+/// Whether lanes that waited can become active at a control-flow instruction.
+fn wakes(inst: CfInst, control: &Control) -> bool {
+    match inst {
+        CfInst::ELSE | CfInst::LOOP_END => true,
+        CfInst::POP | CfInst::PUSH | CfInst::POP_PUSH => control.pop_count > 0 || control.whole_quad_mode,
+        CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
+            control.pop_count > 0 || control.whole_quad_mode
+        }
+        CfInst::JUMP | CfInst::POP_JUMP | CfInst::POP_PUSH_ELSE => control.pop_count > 0,
+        CfInst::PUSH_ELSE
+        | CfInst::LOOP_BREAK
+        | CfInst::LOOP_CONTINUE
+        | CfInst::CALL
+        | CfInst::CALL_FS
+        | CfInst::RETURN
+        | CfInst::KILL
+        | CfInst::NOP
+        | CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::EMIT_VERTEX
+        | CfInst::EMIT_CUT_VERTEX
+        | CfInst::CUT_VERTEX
+        | CfInst::END_PROGRAM
+        | CfInst::WAIT_ACK
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => false,
+    }
+}
+
+#[derive(Default)]
+struct Nodes(BTreeMap<u32, Node>);
+
+impl Nodes {
+    /// The node at an address, with these edges added.
+    fn at(&mut self, pc: u32, next: &[Edge]) -> &mut Node {
+        let node = self.0.entry(pc).or_insert(Node { pc, ..Node::default() });
+        next.iter().for_each(|edge| add(&mut node.next, edge.to, edge.kind));
+        node
+    }
+
+    /// A clause with instructions at `places`.
+    fn clause(&mut self, addr: u32, places: &[u32], next: &[Edge]) {
+        let edge = |kind: EdgeKind| move |to: &u32| Edge { to: *to, kind };
+        let over = next.iter().map(|edge| edge.to).collect::<Vec<_>>();
+        let into: Vec<Edge> = places
+            .first()
+            .map(edge(EdgeKind::Next))
+            .into_iter()
+            .chain(over.iter().map(edge(EdgeKind::Jump)))
+            .collect();
+        self.at(addr, &into);
+        for (number, place) in places.iter().enumerate() {
+            match places.get(number + 1) {
+                Some(then) => self.at(*place, &[edge(EdgeKind::Next)(then)]),
+                None => self.at(*place, next),
+            };
+        }
+    }
+
+    /// A clause of groups. One that updates the execute mask may leave no lane for those behind it.
+    fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
+        let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
+        self.clause(addr, &places, next);
+        let wakes = match clause.form {
+            AluForm::ALU_POP_AFTER | AluForm::ALU_POP2_AFTER | AluForm::ALU_ELSE_AFTER => {
+                Some(clause.form.name())
+            }
+            AluForm::ALU | AluForm::ALU_PUSH_BEFORE | AluForm::ALU_CONTINUE | AluForm::ALU_BREAK => None,
+        };
+        let word = self.at(addr, &[]);
+        word.reconverges = wakes.or(word.reconverges);
+        for (number, group) in code.groups(clause).enumerate() {
+            let updates = group.ops.iter().any(|op| op.update_execute_mask);
+            let last = number + 1 == places.len();
+            let node = self.at(group.addr, &[]);
+            node.diverges |= updates;
+            if last || updates {
+                node.reconverges = wakes.or(node.reconverges);
+            }
+            for edge in next.iter().filter(|_| updates && !last) {
+                add(&mut node.next, edge.to, EdgeKind::Jump);
+            }
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! What each instruction of a program reads and writes, as data: the [`Uses`] of its operations by address.
+//!
+//! Registers are in the file `R`, numbered register times four plus component. `PV` and `PS`, `AR`, `aL`, the predicate and
+//! the gradients are files of their own; constants (`CB0` to `CB15`, `C`, `BOOL`, `LOOP`) are read and never written. A
+//! place that an index chooses has no number. Values that the words fix are not listed.
+
+use std::collections::BTreeMap;
+
+use reconverge_simt::Fidelity;
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+
+use crate::code::{
+    AluClause, AluOp, CfOp, Code, Export, Fetch, FetchOp, Group, MemoryExport, MemoryRead, Operand, Select,
+    Source, TRANS, VertexFormat,
+};
+use crate::control::{self, tex_fidelity};
+use crate::flow::{Condition, Control};
+use crate::meaning::Meaning;
+use crate::words::{
+    CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, SelTexSrc, TexDword2, TexInst,
+};
+
+/// Registers.
+pub const R: &str = "R";
+
+/// The operations of each instruction that can be reached, by the address at which a run issues it.
+pub fn uses(code: &Code) -> BTreeMap<u32, Vec<Uses>> {
+    let mut all: BTreeMap<u32, Vec<Uses>> = BTreeMap::new();
+    for (addr, cf) in code.instructions() {
+        match &cf.op {
+            CfOp::Control(inst, control) => {
+                all.entry(addr).or_default().push(control_uses(*inst, control));
+            }
+            CfOp::Alu(clause) => {
+                all.entry(addr).or_default().push(clause_start(clause));
+                for group in code.groups(clause) {
+                    all.insert(group.addr, group_uses(clause, group));
+                }
+            }
+            CfOp::Fetch(inst, control, fetches) => {
+                all.entry(addr).or_default().push(control_uses(*inst, control));
+                all.extend(fetches.iter().map(|fetch| (fetch.addr, vec![fetch_uses(fetch)])));
+            }
+            CfOp::Export(_, export) => all.entry(addr).or_default().push(export_uses(export)),
+            CfOp::Memory(_, export) => all.entry(addr).or_default().push(memory_uses(export)),
+        }
+    }
+    all
+}
+
+const fn slot(file: &'static str, number: u32) -> Slot {
+    Slot { file, number: Some(number) }
+}
+
+const fn read(slot: Slot, role: Role) -> Read {
+    Read { slot, role, quad: false }
+}
+
+/// A component of a register; with an index, any register.
+fn gpr(number: u8, chan: usize, indexed: bool) -> Slot {
+    Slot { file: R, number: (!indexed).then_some(u32::from(number) * 4 + chan as u32) }
+}
+
+/// The registers `first`, `first + 1`, … of a burst.
+fn burst(first: u8, count: u8) -> impl Iterator<Item = u8> {
+    (0..count).map(move |step| first.saturating_add(step))
+}
+
+/// aL, as an index.
+const LOOP_INDEX: Read = read(slot("aL", 0), Role::Address);
+
+// ---- Control flow
+
+fn control_uses(inst: CfInst, control: &Control) -> Uses {
+    let mut uses = Uses::new(inst.name(), control::cf(inst).exactness);
+    if let Condition::Bool(number) | Condition::NotBool(number) = control.cond {
+        uses.reads.push(read(slot("BOOL", number.into()), Role::Flow));
+    }
+    match inst {
+        CfInst::LOOP_START => {
+            uses.reads.push(read(slot("LOOP", control.cf_const.into()), Role::Flow));
+            uses.writes.push(slot("aL", 0));
+        }
+        CfInst::LOOP_START_NO_AL => {
+            uses.reads.push(read(slot("LOOP", control.cf_const.into()), Role::Flow));
+        }
+        CfInst::LOOP_END => {
+            uses.reads.push(read(slot("aL", 0), Role::Value));
+            uses.writes.push(slot("aL", 0));
+        }
+        // Gradients live in their clause.
+        CfInst::TEX
+        | CfInst::VTX
+        | CfInst::VTX_TC
+        | CfInst::TEX_ACK
+        | CfInst::VTX_ACK
+        | CfInst::VTX_TC_ACK => {
+            uses.writes.extend([slot("gradients", 0), slot("gradients", 1), slot("cubemap index", 0)]);
+        }
+        // The others touch masks and the stack only.
+        _ => {}
+    }
+    uses
+}
+
+/// What lives in a clause starts anew.
+fn clause_start(clause: &AluClause) -> Uses {
+    let mut uses = Uses::new(clause.form.name(), Fidelity::Specified);
+    uses.writes.extend((0..4).map(|chan| slot("PV", chan)));
+    uses.writes.push(slot("PS", 0));
+    uses.writes.extend((0..4).map(|chan| slot("AR", chan)));
+    uses.writes.push(slot("predicate", 0));
+    uses
+}
+
+// ---- ALU groups
+
+/// The operations of a group. All read before any writes, but that a write through an index is seen by the instructions
+/// behind it ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
+fn group_uses(clause: &AluClause, group: Group<'_>) -> Vec<Uses> {
+    let deciding = group.deciding();
+    group
+        .ops
+        .iter()
+        .map(|op| {
+            let decides = deciding.is_some_and(|deciding| std::ptr::eq(deciding, op));
+            op_uses(clause, group, op, decides)
+        })
+        .collect()
+}
+
+fn op_uses(clause: &AluClause, group: Group<'_>, op: &AluOp, decides: bool) -> Uses {
+    let mut uses = Uses::new(op.opcode.name, op.opcode.exactness);
+    let role = match op.opcode.meaning {
+        Meaning::Kill(_) => Role::Flow,
+        Meaning::Mova(_) | Meaning::MovaLoop(_) => Role::Address,
+        _ if decides && op.update_execute_mask => Role::Flow,
+        _ => Role::Value,
+    };
+    for slot in 0..5 {
+        let spans = match op.opcode.meaning {
+            Meaning::Reduce(_) | Meaning::Cube => slot < TRANS,
+            Meaning::Double(double) if double.slots() == 4 => slot < TRANS,
+            Meaning::Double(_) => slot & !1 == op.slot & !1 && slot < TRANS,
+            _ => slot == op.slot,
+        };
+        for other in group.ops.iter().filter(|other| spans && other.slot == slot) {
+            for source in other.read() {
+                source_reads(clause, other, source, role, &mut uses.reads);
+            }
+        }
+    }
+    if op.pred_sel.is_some() {
+        uses.reads.push(read(slot("predicate", 0), Role::Flow));
+        uses.conditional = true;
+    }
+    if op.writes() {
+        uses.writes.push(Slot { file: register_file(op), ..gpr(op.dst_gpr, op.dst_chan.into(), op.dst_rel) });
+        if op.dst_rel {
+            uses.reads.extend(index(op.index_mode));
+            uses.conditional = true;
+        }
+    }
+    if !matches!(op.opcode.meaning, Meaning::Nothing) {
+        uses.writes.push(if op.slot == TRANS { slot("PS", 0) } else { slot("PV", op.slot.into()) });
+    }
+    match op.opcode.meaning {
+        Meaning::Mova(_) => uses.writes.push(slot("AR", op.dst_chan.into())),
+        Meaning::MovaLoop(_) => uses.writes.push(slot("aL", 0)),
+        _ if decides && op.update_pred => uses.writes.push(slot("predicate", 0)),
+        _ => {}
+    }
+    uses
+}
+
+/// The file that the destination is in: an index of a GLOBAL mode reaches the registers that all wavefronts share.
+fn register_file(op: &AluOp) -> &'static str {
+    if op.dst_rel { indexed_file(op.index_mode) } else { R }
+}
+
+fn indexed_file(mode: IndexModeR700) -> &'static str {
+    match mode {
+        IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => "global",
+        IndexModeR700::AR_X
+        | IndexModeR700::AR_Y
+        | IndexModeR700::AR_Z
+        | IndexModeR700::AR_W
+        | IndexModeR700::LOOP => R,
+    }
+}
+
+/// What an index is taken from.
+fn index(mode: IndexModeR700) -> Option<Read> {
+    let chan = match mode {
+        IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => 0,
+        IndexModeR700::AR_Y => 1,
+        IndexModeR700::AR_Z => 2,
+        IndexModeR700::AR_W => 3,
+        IndexModeR700::LOOP => return Some(LOOP_INDEX),
+        IndexModeR700::GLOBAL => return None,
+    };
+    Some(read(slot("AR", chan), Role::Address))
+}
+
+const BUFFERS: [&str; 16] = [
+    "CB0", "CB1", "CB2", "CB3", "CB4", "CB5", "CB6", "CB7", "CB8", "CB9", "CB10", "CB11", "CB12", "CB13",
+    "CB14", "CB15",
+];
+
+fn source_reads(clause: &AluClause, op: &AluOp, source: &Source, role: Role, reads: &mut Vec<Read>) {
+    let place = match source.operand {
+        Operand::Value(_) => return,
+        Operand::Gpr { gpr: number, chan } if source.rel => {
+            Slot { file: indexed_file(op.index_mode), ..gpr(number, chan.into(), true) }
+        }
+        Operand::Gpr { gpr: number, chan } => gpr(number, chan.into(), false),
+        Operand::Kcache { set, index, chan } => {
+            let window = clause.kcache[usize::from(set & 1)];
+            let constant = (u32::from(window.line) * 16 + u32::from(index)) * 4 + u32::from(chan);
+            let by_loop = window.mode == KcacheMode::LOCK_LOOP_INDEX;
+            reads.extend(by_loop.then_some(LOOP_INDEX));
+            Slot { file: BUFFERS[usize::from(window.bank & 15)], number: (!by_loop).then_some(constant) }
+        }
+        Operand::ConstantFile { index, chan } => {
+            let constant = u32::from(index) * 4 + u32::from(chan);
+            Slot { file: "C", number: (!source.rel).then_some(constant) }
+        }
+        Operand::Previous(chan) => slot("PV", chan.into()),
+        Operand::PreviousScalar => slot("PS", 0),
+    };
+    reads.push(read(place, role));
+    let indexed = matches!(source.operand, Operand::Gpr { .. } | Operand::ConstantFile { .. });
+    reads.extend(index(op.index_mode).filter(|_| source.rel && indexed));
+}
+
+// ---- Fetches
+
+fn fetch_uses(fetch: &Fetch) -> Uses {
+    let source = |chan: usize, role: Role| read(gpr(fetch.src_gpr, chan, fetch.src_rel), role);
+    let mut uses;
+    let mut written = 1;
+    match &fetch.op {
+        FetchOp::Vertex(low, format, _) => {
+            uses = Uses::new("VTX", Fidelity::Specified);
+            uses.reads.push(source(low.src_sel_x as usize, Role::Address));
+            if let VertexFormat::Semantic(_) = format {
+                // The host's table chooses the register.
+                written = 0;
+                uses.writes.push(Slot { file: R, number: None });
+                uses.conditional = true;
+            }
+        }
+        FetchOp::Texture(low, _, third) => {
+            uses = Uses::new(low.tex_inst.name(), tex_fidelity(low.tex_inst));
+            texture(low.tex_inst, third, source, &mut uses);
+            written = u8::from(!sets_state(low.tex_inst));
+        }
+        FetchOp::Memory(memory, low, ..) => {
+            uses = Uses::new(low.mem_op.name(), fidelity_of(low.mem_op));
+            if low.indexed {
+                uses.reads.push(source(low.src_sel_x as usize, Role::Address));
+            }
+            uses.loads = Some(match memory {
+                MemoryRead::Scratch => private("scratch", 0),
+                MemoryRead::Reduction => private("reduction", 0),
+                MemoryRead::Scatter => SCATTER,
+            });
+            written = low.burst_count.saturating_add(1);
+        }
+        FetchOp::DataShareWrite(high) => {
+            uses = Uses::new(MemOp::LOCAL_DS_WRITE.name(), fidelity_of(MemOp::LOCAL_DS_WRITE));
+            for number in burst(fetch.src_gpr, high.burst_count.saturating_add(1)) {
+                let component = |chan| read(gpr(number, chan, fetch.src_rel), Role::Value);
+                uses.reads.extend((0..4).map(component));
+            }
+            uses.stores = Some(SHARE);
+            written = 0;
+        }
+        FetchOp::DataShareRead(low, high) => {
+            uses = Uses::new(MemOp::LOCAL_DS_READ.name(), fidelity_of(MemOp::LOCAL_DS_READ));
+            // One lane gives the address of all, or each of a quad one of the four entries.
+            let quad = high.broadcast || high.mux_cntl == DsrMux::FFT_PERMUTE;
+            let address = [low.src_sel_x, low.src_sel_y].map(|chan| source(chan as usize, Role::Address));
+            uses.reads.extend(address.map(|address| Read { quad, ..address }));
+            uses.loads = Some(SHARE);
+        }
+    }
+    uses.reads.extend((fetch.src_rel && !uses.reads.is_empty()).then_some(LOOP_INDEX));
+    for number in burst(fetch.dst_gpr, written) {
+        let chans = (0..4).filter(|chan| fetch.select[*chan] != Select::Mask);
+        uses.writes.extend(chans.map(|chan| gpr(number, chan, fetch.dst_rel)));
+    }
+    if fetch.dst_rel && written > 0 {
+        uses.reads.push(LOOP_INDEX);
+        uses.conditional = true;
+    }
+    uses
+}
+
+/// How exact a memory instruction is. One that no source describes does not run.
+fn fidelity_of(op: MemOp) -> Fidelity {
+    control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
+}
+
+/// Whether a texture instruction writes no register, but what later ones of its clause read.
+fn sets_state(inst: TexInst) -> bool {
+    matches!(
+        inst,
+        TexInst::SET_GRADIENTS_H
+            | TexInst::SET_GRADIENTS_V
+            | TexInst::KEEP_GRADIENTS
+            | TexInst::SET_CUBEMAP_INDEX
+    )
+}
+
+/// What a texture instruction reads of its source register, whatever the resource, and what of its clause.
+fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
+    // The neighbours of the quad decide about the level of detail, or are subtracted.
+    let (quad, gradients) = match inst {
+        TexInst::SAMPLE
+        | TexInst::SAMPLE_LB
+        | TexInst::SAMPLE_C
+        | TexInst::SAMPLE_C_LB
+        | TexInst::GET_LOD
+        | TexInst::GET_LERP
+        | TexInst::FETCH4
+        | TexInst::GET_GRADIENTS_H
+        | TexInst::GET_GRADIENTS_V
+        | TexInst::KEEP_GRADIENTS => (true, false),
+        TexInst::SAMPLE_G | TexInst::SAMPLE_G_LB | TexInst::SAMPLE_C_G | TexInst::SAMPLE_C_G_LB => {
+            (false, true)
+        }
+        TexInst::SAMPLE_L
+        | TexInst::SAMPLE_LZ
+        | TexInst::SAMPLE_G_L
+        | TexInst::SAMPLE_G_LZ
+        | TexInst::SAMPLE_C_L
+        | TexInst::SAMPLE_C_LZ
+        | TexInst::SAMPLE_C_G_L
+        | TexInst::SAMPLE_C_G_LZ
+        | TexInst::LD
+        | TexInst::GET_TEXTURE_RESINFO
+        | TexInst::GET_NUMBER_OF_SAMPLES
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V
+        | TexInst::SET_CUBEMAP_INDEX
+        | TexInst::PASS => (false, false),
+    };
+    // These pass values on; for the others they are coordinates.
+    let role = match inst {
+        TexInst::PASS
+        | TexInst::GET_GRADIENTS_H
+        | TexInst::GET_GRADIENTS_V
+        | TexInst::KEEP_GRADIENTS
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V
+        | TexInst::SET_CUBEMAP_INDEX => Role::Value,
+        _ => Role::Address,
+    };
+    let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
+    let chans = selects.into_iter().filter(|select| *select < SelTexSrc::ZERO).map(|select| select as usize);
+    uses.reads.extend(chans.map(|chan| Read { quad, ..source(chan, role) }));
+    if gradients {
+        uses.reads.extend([0, 1].map(|direction| read(slot("gradients", direction), Role::Address)));
+    }
+    match inst {
+        TexInst::SET_GRADIENTS_H => uses.writes.push(slot("gradients", 0)),
+        TexInst::SET_GRADIENTS_V => uses.writes.push(slot("gradients", 1)),
+        TexInst::KEEP_GRADIENTS => uses.writes.extend([slot("gradients", 0), slot("gradients", 1)]),
+        TexInst::SET_CUBEMAP_INDEX => uses.writes.push(slot("cubemap index", 0)),
+        _ if role == Role::Address => uses.reads.push(read(slot("cubemap index", 0), Role::Address)),
+        _ => {}
+    }
+}
+
+// ---- Exports and memory
+
+const SCATTER: Space = Space { name: "scatter", number: 0, private: false };
+const SHARE: Space = Space { name: "LDS", number: 0, private: false };
+
+/// Memory of which each lane has its own.
+const fn private(name: &'static str, number: u32) -> Space {
+    Space { name, number, private: true }
+}
+
+fn export_uses(export: &Export) -> Uses {
+    let name = if export.done { ExportInst::EXPORT_DONE } else { ExportInst::EXPORT }.name();
+    let mut uses = Uses::new(name, Fidelity::Specified);
+    for number in burst(export.gpr, export.burst) {
+        for select in export.select {
+            if let Select::Component(chan) = select {
+                uses.reads.push(read(gpr(number, chan, export.rel), Role::Output));
+            }
+        }
+    }
+    uses.reads.extend(export.rel.then_some(LOOP_INDEX));
+    uses
+}
+
+fn memory_uses(memory: &MemoryExport) -> Uses {
+    let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
+    let space = match memory.inst {
+        ExportInst::MEM_STREAM0 => private("stream", 0),
+        ExportInst::MEM_STREAM1 => private("stream", 1),
+        ExportInst::MEM_STREAM2 => private("stream", 2),
+        ExportInst::MEM_STREAM3 => private("stream", 3),
+        ExportInst::MEM_SCRATCH => private("scratch", 0),
+        ExportInst::MEM_REDUCTION => private("reduction", 0),
+        ExportInst::MEM_RING => private("ring", 0),
+        ExportInst::MEM_EXPORT | ExportInst::EXPORT | ExportInst::EXPORT_DONE => SCATTER,
+    };
+    // The host reads all but the scratch memory.
+    let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
+    let chans = || (0..usize::from(memory.elem_dwords)).filter(|chan| memory.comp_mask >> chan & 1 != 0);
+    for number in burst(memory.gpr, memory.burst) {
+        for chan in chans() {
+            let place = gpr(number, chan, memory.rel);
+            match memory.read {
+                true => uses.writes.push(place),
+                false => uses.reads.push(read(place, role)),
+            }
+        }
+    }
+    uses.reads.extend(memory.rel.then_some(LOOP_INDEX));
+    if memory.indexed {
+        uses.reads.push(read(gpr(memory.index_gpr, 0, false), Role::Address));
+    }
+    match memory.read {
+        true => uses.loads = Some(space),
+        false => uses.stores = Some(space),
+    }
+    uses.conditional = memory.read && memory.rel;
+    uses
+}
