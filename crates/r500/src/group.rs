@@ -144,6 +144,14 @@ impl Group {
         self.rows[usize::from(register) * 4 + channel][lane.index()]
     }
 
+    /// Changes bits of a channel of a temporary; `false` where there is no such register.
+    pub fn set_temp(&mut self, register: u8, channel: usize, lane: Lane, bits: u32) -> bool {
+        let row = usize::from(register) * 4 + channel;
+        let known = usize::from(register) < TEMPORARIES && channel < 4;
+        let place = self.rows.row_mut(row).and_then(|row| row.0.get_mut(lane.index()));
+        place.filter(|_| known).map(|place| *place = bits).is_some()
+    }
+
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow

@@ -648,7 +648,7 @@ impl Flow {
 }
 
 /// The bits of the word read by `bra c[]` that are an address: 24-bit byte address, low two bits 0. (9.3)
-const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
+pub(crate) const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 
 /// Every lane of each quad of which a lane is in `lanes`.
 pub fn whole_quads(lanes: Mask) -> Mask {

@@ -181,6 +181,11 @@ impl Run {
         &self.memory
     }
 
+    /// Global memory, for changing.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
     /// Replaces global memory.
     pub fn set_memory(&mut self, memory: Memory) {
         self.memory = memory;

@@ -3,13 +3,17 @@
 pub mod launch;
 pub mod names;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::{Written, cubin_elf, cubin_text};
+use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
+use reconverge_simt::uses::Uses;
+use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::{self, About, Member, NamedParam};
@@ -36,6 +40,11 @@ fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     let stage = program.stage.or(target.stage).unwrap_or(Any::Compute);
     let known = "compute, vertex, geometry and fragment";
     Stage::of(stage).ok_or(TargetError::Stage { stage, isa: Isa::Tesla, known })
+}
+
+/// The instructions of a program.
+fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
+    Ok(Code::new(&program.words, program.base, stage(target, program)?, chip(target)))
 }
 
 /// The first field in which a program is not what its text gives back. A text always has a program type.
@@ -284,13 +293,24 @@ impl Machine for Tesla {
         Ok(found)
     }
 
-    /// None yet: what Tesla forbids traps in strict mode.
-    fn lint(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
+    fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        // What compiled programs break is being looked at.
+        let _ = (target, program);
         Ok(Vec::new())
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
         vec![&MALFORMED]
+    }
+
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
+        Ok(reconverge_tesla::graph::graph(&code(target, program)?, &program.constants))
+    }
+
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        let code = code(target, program)?;
+        let graph = reconverge_tesla::graph::graph(&code, &program.constants);
+        Ok(reconverge_tesla::uses::uses(&code, stage(target, program)?, &graph))
     }
 
     fn write(

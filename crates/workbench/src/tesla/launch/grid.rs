@@ -18,7 +18,7 @@ use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 use super::kernel::Placed;
 use crate::array::{Array, Dtype};
 use crate::request::{Error, killed};
-use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
 use crate::trace::{Recorded, Sink, observed};
 use crate::trapped::{self, Access, Trapped};
 
@@ -228,6 +228,49 @@ impl Steps for GridSteps {
                 Some(bank) => from(self.run.context().constants.bank(bank)),
                 None => Vec::new(),
             },
+        }
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let Register { class, number, channel } = register;
+        let known = self.registers().into_iter().find(|known| known.name == class);
+        let number = known.filter(|known| number < known.count && channel == 0);
+        let number = number.and_then(|_| u8::try_from(register.number).ok());
+        let fits = lane.index() < self.lanes(group).len() && self.running().contains(&group);
+        let place = group % self.warps;
+        let warp = self.run.block_mut().warps.get_mut(place).filter(|_| fits);
+        let (Some(number), Some(warp)) = (number, warp) else { return false };
+        match class {
+            "$r" => warp.set_r(lane, number, value),
+            // $a0 and $a5 on are 0. (1.4)
+            "$a" => match u16::try_from(value) {
+                Ok(value) if (1..=4).contains(&number) => warp.set_a(lane, number, value),
+                _ => return false,
+            },
+            _ => match u8::try_from(value) {
+                Ok(flags) if flags < 16 => warp.set_c(lane, number, flags),
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool {
+        let here = self.running().contains(&group);
+        let place = group % self.warps;
+        match space {
+            "g" => {
+                let place = self.run.memory_mut().bytes_mut(address, bytes.len());
+                place.map(|place| place.copy_from_slice(bytes)).is_some()
+            }
+            "s" => here && replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes),
+            "l" => {
+                let warp = self.run.block_mut().warps.get_mut(place).filter(|_| here);
+                let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
+                place.map(|place| place.copy_from_slice(bytes)).is_some()
+            }
+            // Constants are the launch's.
+            _ => false,
         }
     }
 
