@@ -26,15 +26,18 @@ const BESIDE: [string, string][] = [
 ];
 
 /** The states of a lane with their pictures, and the events. */
-function legend(): HTMLElement {
-  const element = make("div", "legend");
+function legend(element: HTMLElement): void {
+  element.replaceChildren();
   STATES.forEach((state, number) => {
     const entry = make("span");
-    entry.append(swatch(number), `${state.letter} ${state.name}`);
+    entry.append(swatch(number, isDark()), `${state.letter} ${state.name}`);
     element.append(entry);
   });
   element.append(make("span", "", "▼ diverge"), make("span", "", "▲ reconverge"), make("span", "", "■ trap"));
-  return element;
+}
+
+function isDark(): boolean {
+  return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
 }
 
 async function start(): Promise<void> {
@@ -74,16 +77,20 @@ async function start(): Promise<void> {
     link.setAttribute("aria-pressed", String(together));
   });
   link.setAttribute("aria-pressed", String(together));
-  const toggleTheme = () => {
-    const root = document.documentElement;
-    const dark = getComputedStyle(root).getPropertyValue("--dark").trim() === "1";
-    root.dataset["theme"] = dark ? "light" : "dark";
+  const states = make("div", "legend");
+  const recolour = () => {
+    legend(states);
     for (const pane of panes) pane.timeline.draw();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panes.forEach((pane) => pane.timeline.draw()));
+  const toggleTheme = () => {
+    document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
+    recolour();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  recolour();
   bar.append(search, found);
   if (panes.length > 1) bar.append(link);
-  bar.append(button("◐", "light, dark (t)", toggleTheme), button("?", "keys (?)", () => dialog.showModal()), legend());
+  bar.append(button("◐", "light, dark (t)", toggleTheme), button("?", "keys (?)", () => dialog.showModal()), states);
   const row = make("main");
   row.style.setProperty("--panes", String(panes.length));
   if (panes.length > 1) row.className = "beside";

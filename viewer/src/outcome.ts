@@ -8,7 +8,7 @@ export function outcome(run: Run, goToTrap: () => void): HTMLElement {
   const { trap, mismatches, findings, outputs, more_outputs, fidelity } = run.outcome;
   const element = make("div", "outcome");
   if (trap) {
-    const line = make("p", "trap", `trap: ${trap.message} `);
+    const line = make("p", "trap", `${trap.message.startsWith("trap") ? "" : "trap: "}${trap.message} `);
     line.append(button("show", "go to the trap (End)", goToTrap));
     element.append(line);
   }

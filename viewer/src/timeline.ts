@@ -27,14 +27,14 @@ function marked([r, g, b]: Colour): Colour {
 }
 
 /** A small picture of a state, for legends. */
-export function swatch(state: number): HTMLCanvasElement {
+export function swatch(state: number, dark: boolean): HTMLCanvasElement {
   const canvas = make("canvas", "swatch");
   canvas.width = canvas.height = 14;
   canvas.setAttribute("aria-hidden", "true");
   const context = canvas.getContext("2d")!;
   for (let y = 0; y < 14; y++) {
     for (let x = 0; x < 14; x++) {
-      const base = rgb(STATES[state]!.light);
+      const base = rgb(dark ? STATES[state]!.dark : STATES[state]!.light);
       context.fillStyle = `rgb(${patterned(state, x, y) ? marked(base) : base})`;
       context.fillRect(x, y, 1, 1);
     }

@@ -21,7 +21,7 @@ use crate::messages::counted;
 use crate::{EngineArgs, TargetArgs, files};
 
 /// What is to run.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct LaunchArgs {
     /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json), a run manifest (.json) or a file of cases
     pub(crate) file: PathBuf,

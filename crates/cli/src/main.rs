@@ -26,10 +26,12 @@ mod bench;
 mod beside;
 mod builtin;
 mod check;
+mod compare;
 mod debug;
 mod dis;
 mod explain;
 mod files;
+mod interrupt;
 mod launch;
 mod limit;
 mod lint;
@@ -154,7 +156,7 @@ impl TargetArgs {
 }
 
 /// What runs programs; results do not depend on it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 struct EngineArgs {
     /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
     #[arg(long, value_parser = engine())]

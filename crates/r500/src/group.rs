@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::registers::Registers;
-use reconverge_simt::{FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+use reconverge_simt::{Depth, FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
 
 use crate::fidelity;
 use crate::flow::Flow;
@@ -169,5 +169,9 @@ impl FlowView for Group {
 
     fn stack(&self) -> Vec<StackRow> {
         self.flow.stack()
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        self.flow.depths()
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow, Statistics,
-    Trap, Why,
+    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
+    Statistics, Trap, Why,
 };
 
 use crate::cause::Cause;
@@ -490,5 +490,9 @@ impl FlowView for Wave {
 
     fn stack(&self) -> Vec<StackRow> {
         FlowView::stack(&self.flow)
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        self.flow.depths()
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
+    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
     Statistics, Step, Trap, Why,
 };
 
@@ -228,6 +228,9 @@ impl FlowView for Run {
     }
     fn stack(&self) -> Vec<StackRow> {
         self.block.current().flow.stack()
+    }
+    fn depths(&self) -> Vec<Depth> {
+        self.block.current().flow.depths()
     }
 }
 

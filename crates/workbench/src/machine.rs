@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::edit::within;
 use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
+use crate::stats::Conventions;
 use crate::{r500, r700, tesla};
 
 /// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
@@ -168,6 +169,12 @@ pub trait Machine: Sync + fmt::Debug {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
+
+    /// What the machine's tables and manual say about the instructions of a program, for counts.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
     /// The container formats that [`Machine::write`] knows.
     fn containers(&self) -> &'static [&'static str];

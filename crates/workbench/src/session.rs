@@ -11,7 +11,9 @@ use std::any::Any;
 use std::ops::Range;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why};
+use reconverge_simt::{
+    Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
+};
 
 use crate::array::Array;
 use crate::request::Error;
@@ -311,6 +313,11 @@ impl Stepping {
     /// The machine's bookkeeping of a group that runs, innermost first.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.view(group).map(FlowView::stack).unwrap_or_default()
+    }
+
+    /// How full the stacks and counters of a group that runs are.
+    pub fn depths(&self, group: usize) -> Vec<Depth> {
+        self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
     /// The machine's registers.

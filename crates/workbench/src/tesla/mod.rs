@@ -2,6 +2,7 @@
 
 pub mod launch;
 pub mod names;
+mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::listing::{Listing, Style};
 use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, Target, TargetError,
 };
+use crate::stats::Conventions;
 
 pub use launch::Launch;
 
@@ -341,6 +343,10 @@ impl Machine for Tesla {
             "cubin-elf64" => cubin_elf::write(&image, true),
             _ => return None,
         })
+    }
+
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        stats::conventions(chip(target), stage(target, program)?, program)
     }
 
     fn containers(&self) -> &'static [&'static str] {
