@@ -32,6 +32,8 @@ pub struct Setup {
     pub fc_mode: FcMode,
     /// US_FC_BOOL_CONST: bit n is boolean constant n.
     pub bools: u32,
+    /// Whether the program brings them.
+    pub brings_bools: bool,
     /// US_FC_INT_CONST.
     pub ints: [LoopConstant; LOOP_CONSTANTS],
     /// US_CODE_OFFSET: added to addresses that are not global.
@@ -147,6 +149,7 @@ impl Setup {
             pix_size: 127,
             fc_mode: FcMode::FULL,
             bools: 0,
+            brings_bools: false,
             ints: [LoopConstant::default(); LOOP_CONSTANTS],
             offset: 0,
             start: first,
@@ -180,7 +183,7 @@ impl Setup {
                     self.zero_wins = config.zero_times_anything_equals_zero == ZeroMul::ZERO_WINS;
                 }
                 "US_PIXSIZE" => self.pix_size = PixSize::unpack(*value).map_err(bad)?.pix_size,
-                "US_FC_BOOL_CONST" => self.bools = *value,
+                "US_FC_BOOL_CONST" => (self.bools, self.brings_bools) = (*value, true),
                 "US_FC_CTRL" => self.fc_mode = FcCtrl::unpack(*value).map_err(bad)?.full_fc_en,
                 "US_FC_INT_CONST" => {
                     let FcIntConst { kr, kg, kb } = FcIntConst::unpack(*value).map_err(bad)?;

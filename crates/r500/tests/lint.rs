@@ -26,6 +26,7 @@ fn each_rule_is_broken_alone_and_kept_by_a_neighbour() {
     let fetch = "TEX temp[1].rgba = LD tex[0], temp[0].rgba TEX_SEM_ACQUIRE {TEX_SEM_WAIT}\n";
     let of_1 = "ALU temp[2].r = MAX src0.rrr, src0.rrr : src0=temp[1]";
     let to_1 = "ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=temp[0]";
+    let of_2 = "OUT out[A].r = MAX*off src0.rrr, src0.rrr : src0=temp[2]\n";
     let branches = |depth| format!("{PREDICATE}{}{OUT}", nested("if pred.r\n", "endif\n", depth));
     let loops = |depth| format!("{INTS}{}{OUT}", nested("loop int[0]\n", "endloop int[0]\n", depth));
     let word = |words: &str, end: &str| format!(".word {words}\n{end}");
@@ -39,7 +40,7 @@ fn each_rule_is_broken_alone_and_kept_by_a_neighbour() {
     };
     #[rustfmt::skip]
     let cases = [
-        ("malformed", word("0 0 0 0 0 6", OUT), word("0 0 0 0 0 5", OUT)),
+        ("malformed", format!("{COMPARE}FC JUMP FUNC=0xf0 -> 3\n.word 0 0 0 0 0 6\n{OUT}"), format!("{COMPARE}FC JUMP FUNC=0xf0 -> 3\n.word 0 0 0 0 0 5\n{OUT}")),
         ("reserved-bits", word("0x402 0 0x8 0x10000 0 0", OUT), word("0x402 0 0 0x10000 0 0", OUT)),
         ("fc-predicate", word("0x40a 0 0xff00 0x10000 0 0", OUT), word("0x412 0 0xff00 0x10000 0 0", OUT)),
         ("omask", word("0x47807 0x02400000 0xe400f400 0 0 0", OUT), word("0x7807 0x02400000 0xe400f400 0 0 0", OUT)),
@@ -73,7 +74,9 @@ fn each_rule_is_broken_alone_and_kept_by_a_neighbour() {
         ("join", jump_behind("FC JUMP FUNC=0xf0 -> out\n"), jump_behind("FC JUMP FUNC=0xf0 B_OP1=DECR POP=1 -> out\n")),
         ("join", format!("{INTS}{COMPARE}FC JUMP FUNC=0xf0 -> 3\nloop int[0]\n{to_1}\nendloop int[0]\n{OUT}"), loops(2)),
         ("left-open", format!("FC JUMP FUNC=0 ANY B_OP0=INCR -> 0\n{OUT}"), format!("FC JUMP FUNC=0 ANY B_OP0=INCR -> 0\nendif -> 0\n{OUT}")),
-        ("unwritten", format!("{inputs}{of_1}\n{OUT}"), format!("{inputs}{to_1}\n{of_1}\n{OUT}")),
+        ("unwritten", format!("{inputs}{of_1}\n{of_2}{OUT}"), format!("{inputs}{to_1}\n{of_1}\n{of_2}{OUT}")),
+        ("unwritten", format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}"), format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nelse\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}")),
+        ("unwritten", format!("{inputs}TEX temp[3].r = LD tex[0], temp[1].rrrr\n{OUT}"), format!("{inputs}TEX temp[3].r = LD tex[0], temp[0].rrrr\n{of_1}\n{OUT}")),
         ("unwritten-predicate", format!("if pred.r\nendif\n{OUT}"), branches(1)),
         ("stale-result", format!("{COMPARE}if alu\nendif\nif alu\nendif\n{OUT}"), format!("{COMPARE}if alu\nendif\n{COMPARE}if alu\nendif\n{OUT}")),
         ("al-outside", format!("ALU temp[1].r = MAX src0.rrr, src0.rrr : src0=const[3+aL]\n{OUT}"), format!("{INTS}loop int[0]\nALU temp[1].r = MAX src0.rrr, src0.rrr : src0=const[3+aL]\nendloop int[0]\n{OUT}")),

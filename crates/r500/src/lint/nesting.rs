@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::*;
 use crate::flow::{Limits, Role};
+use crate::graph::Ways;
 use crate::inst::Fc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,15 @@ impl Nesting<'_> {
             return;
         }
         let Body::Fc(fc) = &inst.body else { return self.go(pc, pc + 1, calls.clone(), open) };
-        let ways = ways(&inst.common, &fc.inst);
+        let mut ways = ways(&inst.common, &fc.inst);
+        // Where a boolean constant alone decides, the words may suit the value that comes with them.
+        let wishes = crate::graph::wishes(&inst.common, &fc.inst);
+        let sure = !wishes.differ && wishes.jump && wishes.stay && !fc.inst.b_else;
+        if sure && self.setup.brings_bools && fc.inst.op == FcOp::JUMP {
+            let all =
+                crate::graph::wants(&inst.common, &fc.inst, self.setup.bools >> fc.addr.bool_addr & 1 != 0);
+            ways = Ways { stays: ways.stays && !all, jumps: ways.jumps && all };
+        }
         if let Role::End { .. } | Role::Break { .. } | Role::Continue = fc.inst.op.role() {
             self.check_loop(pc, fc, &open);
         }
@@ -136,9 +145,6 @@ impl Nesting<'_> {
             let (start, end) = (innermost.int, fc.addr.int_addr);
             if al && start != end {
                 self.found.add(&LOOP_CONSTANT, pc, format!("{name} names int[{end}], its LOOP int[{start}]"));
-            }
-            if open.levels != innermost.levels {
-                self.levels(pc, name, open.levels, innermost.levels);
             }
         }
     }
@@ -183,13 +189,22 @@ impl Nesting<'_> {
                     let (count, limit) = (open.loops.len() + 1, self.limits.loop_stack);
                     return self.found.add(&LOOP_DEPTH, pc, format!("{count} loops are open, of {limit}"));
                 }
-                let int = fc.addr.int_addr;
-                open.loops.push(Loop { body: pc + 1, al, int, levels: open.levels });
+                // Lanes that a condition keeps out of the loop wait outside of it.
+                let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
+                open.levels = levels;
+                open.loops.push(Loop { body: pc + 1, al, int, levels });
+                return self.go(pc, pc + 1, calls.clone(), open);
             }
             Role::End { .. } => {
+                // It may close a branch of the loop as well.
+                let levels = self.count(pc, fc, fc.inst.b_op0, open.levels);
                 if let Some(closed) = open.loops.pop() {
+                    if levels != closed.levels {
+                        self.levels(pc, fc.inst.op.name(), levels, closed.levels);
+                    }
                     open.levels = closed.levels;
                 }
+                return self.go(pc, pc + 1, calls.clone(), open);
             }
             Role::Jump | Role::Break { .. } | Role::Continue => {}
         }
@@ -229,12 +244,22 @@ impl Nesting<'_> {
                 open.levels = left.levels;
             }
             (Role::Continue, Some(around)) => {
+                // The end of the loop may close a branch, which is then open here.
+                let end = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
+                if let Some(Inst { body: Body::Fc(end), .. }) = end
+                    && matches!(end.inst.op.role(), Role::End { .. })
+                {
+                    let closes = if end.inst.b_op0 == BOp::DECR { u32::from(end.inst.b_pop_cnt) } else { 0 };
+                    if open.levels != around.levels + closes {
+                        self.levels(pc, fc.inst.op.name(), open.levels, around.levels + closes);
+                    }
+                    open.levels = around.levels + closes;
+                }
+            }
+            (Role::End { .. }, Some(around)) => {
                 if open.levels != around.levels {
                     self.levels(pc, fc.inst.op.name(), open.levels, around.levels);
                 }
-                open.levels = around.levels;
-            }
-            (Role::End { .. }, Some(around)) => {
                 open.levels = around.levels;
                 if to != around.body {
                     let message =

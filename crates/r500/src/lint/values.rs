@@ -5,9 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use reconverge_isa::graph::EdgeKind;
 use reconverge_simt::uses::{Slot, Uses};
 
 use super::*;
+use crate::flow::Role;
+use crate::graph::wishes;
 use crate::inst::TEMPORARIES;
 use crate::operations::{Unit, each_read, sources_of};
 
@@ -81,7 +84,7 @@ pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
     while let Some(pc) = pending.pop() {
         let (Some(node), Some(inst)) = (graph.node(pc), instruction_at(setup, pc)) else { continue };
         let after = step(pc as u16, inst, states[&pc].clone(), &mut Found::default());
-        for edge in &node.next {
+        for edge in node.next.iter().filter(|edge| has_lanes(setup, inst, edge.kind)) {
             let joined = states.get(&edge.to).map_or_else(|| after.clone(), |before| before.join(&after));
             if states.get(&edge.to) != Some(&joined) {
                 states.insert(edge.to, joined);
@@ -94,6 +97,21 @@ pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
         step(pc as u16, inst, state, found);
         let next = instruction_at(setup, pc + 1).filter(|_| pc != u32::from(setup.end));
         idle_slot(pc as u16, inst, next, found);
+    }
+}
+
+/// Whether lanes are active on this way on. A break of all lanes stays with none, and a loop is not skipped with any when
+/// its count is not 0 and no vote is for it: what they lead to, others lead to as well.
+fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
+    let Body::Fc(fc) = &inst.body else { return true };
+    let wishes = wishes(&inst.common, &fc.inst);
+    match fc.inst.op.role() {
+        Role::Break { .. } | Role::Continue => wishes.stay || kind != EdgeKind::Next,
+        Role::Begin { .. } => {
+            let count = setup.ints[usize::from(fc.addr.int_addr)].count;
+            wishes.jump || count == 0 || kind == EdgeKind::Next
+        }
+        Role::Jump | Role::End { .. } => true,
     }
 }
 
@@ -120,11 +138,6 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     for Slot { file, number } in reads {
         match (file, number) {
             (uses::TEMP, Some(number)) => {
-                if !state.written.has(number) {
-                    let what = spelled(number);
-                    found.add(&UNWRITTEN, pc, format!("{what} may be read before it is written"));
-                    state.written.put(number, true);
-                }
                 if on_its_way.has(number) {
                     found.add(
                         &TEXTURE_WAIT,
@@ -153,11 +166,11 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
             _ => {}
         }
     }
+    let written = defined(pc, inst, &state, found);
     let fetches = matches!(inst.body, Body::Tex(_));
     for Slot { file, number } in writes {
         match (file, number) {
             (uses::TEMP, Some(number)) => {
-                state.written.put(number, true);
                 if !fetches && on_its_way.has(number) {
                     let what = spelled(number);
                     found.add(
@@ -169,12 +182,12 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                 state.fetched.put(number, fetches);
                 state.acquired.put(number, false);
             }
-            (uses::TEMP, None) => state.written = Components::ALL,
             (uses::PRED, Some(number)) => state.predicates |= 1 << number,
             (uses::ALU_RESULT, _) => state.alu_result = !matches!(inst.body, Body::Fc(_)),
             _ => {}
         }
     }
+    state.written = written;
     match &inst.body {
         Body::Tex(tex) if tex.inst.tex_sem_acquire => {
             if state.held {
@@ -195,6 +208,39 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
         Body::Tex(_) | Body::Fc(_) | Body::Alu(_) => {}
     }
     state
+}
+
+/// The components that hold what inputs and written values have made, behind an instruction. Channels that arithmetic
+/// computes from others and nothing uses are no finding: compilers compute whole vectors.
+fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
+    let mut written = before.written;
+    for uses in uses::by_channel(inst) {
+        let temps = uses
+            .reads
+            .iter()
+            .map(|read| read.slot)
+            .filter(|slot| slot.file == uses::TEMP && needed(inst, slot));
+        let undefined: Vec<u32> =
+            temps.filter_map(|slot| slot.number).filter(|number| !before.written.has(*number)).collect();
+        let moves =
+            matches!(inst.body, Body::Alu(_)) && uses.writes.iter().all(|write| write.file == uses::TEMP);
+        for number in undefined.iter().filter(|_| !moves) {
+            let what = spelled(*number);
+            found.add(
+                &UNWRITTEN,
+                pc,
+                format!("{what} is used here, and may come from what nothing has written"),
+            );
+        }
+        for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {
+            match write.number {
+                Some(number) => written.put(number, !moves || undefined.is_empty()),
+                // Through an index anything may be written.
+                None => written = Components::ALL,
+            }
+        }
+    }
+    written
 }
 
 /// Whether a read matters whatever texture is bound: the third coordinate does not to one of two dimensions.
