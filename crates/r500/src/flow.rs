@@ -17,7 +17,7 @@
 
 use std::cmp::Ordering;
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
+use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
@@ -492,6 +492,11 @@ impl Flow {
             Ordering::Less => observer.event(Event::Pop { kind }),
             Ordering::Equal => {}
         }
+        if observer.wants_depths() {
+            for (number, depth) in self.depths().into_iter().enumerate() {
+                observer.depth(number, depth.used);
+            }
+        }
         if (self.active - before).any() {
             observer.event(Event::Reconverge { mask: self.active });
         }
@@ -743,6 +748,17 @@ impl FlowView for Flow {
             count: None,
         });
         frames.chain(calls).collect()
+    }
+
+    /// A lane that a branch has switched off counts from 0, so the constructs that it is nested in are one more.
+    fn depths(&self) -> Vec<Depth> {
+        let nested = self.branch.lanes().map(|lane| u32::from(self.counter[lane.index()]) + 1).max();
+        let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };
+        vec![
+            depth("branch counter", nested.unwrap_or(0), usize::from(self.limits.branch_counter) + 1),
+            depth("loop stack", self.loops.len() as u32, self.limits.loop_stack),
+            depth("address stack", self.calls.len() as u32, self.limits.address_stack),
+        ]
     }
 }
 

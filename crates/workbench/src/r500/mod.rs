@@ -1,6 +1,7 @@
 //! ATI R500 behind the workbench's interface: text here, launches in [`mod@launch`].
 
 pub mod launch;
+mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::listing::{Listing, Style};
 use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target, TargetError,
 };
+use crate::stats::Conventions;
 
 pub use launch::Launch;
 
@@ -139,6 +141,10 @@ impl Machine for R500 {
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
         let program = image.programs.first().filter(|_| format == "elf")?;
         Some(reconverge_container::ctm_elf::write(program))
+    }
+
+    fn conventions(&self, _: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        stats::conventions(program)
     }
 
     fn containers(&self) -> &'static [&'static str] {
