@@ -25,10 +25,12 @@ mod asm;
 mod bench;
 mod beside;
 mod builtin;
+mod cfg;
 mod check;
 mod compare;
 mod debug;
 mod dis;
+mod exactness;
 mod explain;
 mod files;
 mod interrupt;
@@ -85,6 +87,8 @@ enum Command {
     Explain(explain::Explain),
     /// Find where programs break the rules of their machine
     Lint(lint::Lint),
+    /// Draw the control flow of a program
+    Cfg(Box<cfg::Cfg>),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
     /// Record which lanes ran when, and what happened to the flow between
@@ -118,6 +122,7 @@ impl Command {
             Command::Dis(_)
             | Command::Asm(_)
             | Command::Patch(_)
+            | Command::Cfg(_)
             | Command::Trace(_)
             | Command::Debug(_)
             | Command::Completions(_)
@@ -268,6 +273,7 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Lint(args) => lint::run(&args),
+        Command::Cfg(args) => cfg::run(&args, chosen(&matches)),
         Command::Run(args) => run::run(&args, chosen(&matches)),
         Command::Trace(args) => trace::run(&args, chosen(&matches)),
         Command::Stats(args) => stats::run(&args, chosen(&matches)),

@@ -145,18 +145,14 @@ pub trait Machine: Sync + fmt::Debug {
     ///
     /// # Errors
     /// A program that cannot be loaded.
-    fn graph(&self, _target: &Target, _program: &Program) -> Result<Graph, TargetError> {
-        Ok(Graph::default())
-    }
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
     /// What each instruction of a program reads and writes, by its address; several where it issues several operations
     /// side by side.
     ///
     /// # Errors
     /// A program that cannot be loaded.
-    fn uses(&self, _target: &Target, _program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
-        Ok(BTreeMap::new())
-    }
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError>;
 
     /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
     /// format.
