@@ -10,7 +10,7 @@ use reconverge_workbench::machine::{Target, machine};
 use serde_json::Value;
 
 /// Registers that the fuzz programs of Mesa may read before they write them.
-const FUZZ_UNWRITTEN: usize = 0;
+const FUZZ_UNWRITTEN: usize = 363;
 
 fn word(text: &str) -> u32 {
     u32::from_str_radix(text, 16).expect("hexadecimal")
