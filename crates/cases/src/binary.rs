@@ -81,7 +81,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     let opened = match open(bytes, is_source(path), &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
-            let why = "bare words, and nothing tells their machine: no index.json above, no --isa";
+            let why = "bare words, and nothing states their machine: no index.json above, no --isa";
             return Ok(vec![case("", CaseKind::Unsupported(why.to_owned()))]);
         }
         Err(OpenError::Source(errors)) => {

@@ -62,11 +62,13 @@ fn compare(path: &Path) -> usize {
     let Ok(cases) = read(&path.display().to_string(), &bytes, &none, None) else { return 0 };
     let mut compared = 0;
     for case in cases {
-        let Ok(opened) = case.open() else { continue };
+        let name = format!("{} {}", path.display(), case.name);
+        let opened = case.open().unwrap_or_else(|error| panic!("{name}: {error}"));
         let (target, image) = (&opened.opened.target, &opened.opened.image);
         let program = &image.programs[0];
         for launch in &opened.launches {
-            let Ok(session) = launch.prepare(image, program, &NoFiles) else { continue };
+            let session = launch.prepare(image, program, &NoFiles);
+            let session = session.unwrap_or_else(|error| panic!("{name}: {error}"));
             let listing = target.machine().disassemble(target, program, Style::default()).unwrap();
             let mut addresses: Vec<u32> =
                 listing.lines(&program.words).iter().filter_map(|line| line.address).collect();
@@ -74,7 +76,6 @@ fn compare(path: &Path) -> usize {
             addresses.dedup();
             let line = |address: u32| Line { address, ..Line::default() };
             let header = Header { listing: addresses.into_iter().map(line).collect(), ..Header::default() };
-            let name = format!("{} {}", path.display(), case.name);
             let both = [Engine::Fast, Engine::Reference].map(|engine| {
                 let options = Options { engine, mode: Mode::Lenient, ..Options::default() };
                 let writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();

@@ -21,7 +21,7 @@ use crate::messages::counted;
 use crate::{EngineArgs, TargetArgs, files};
 
 /// What is to run.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct LaunchArgs {
     /// A program (.s, cubin, hex, bin, ELF), a launch file (.toml, .json), a run manifest (.json) or a file of cases
     pub(crate) file: PathBuf,
@@ -120,6 +120,11 @@ impl LaunchArgs {
     /// The file that the command line names.
     pub(crate) fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// The programs of the file, and no launch.
+    pub(crate) fn programs(&self) -> Result<Programs> {
+        open_programs(&self.file, self.case.as_deref(), self.allow_outside, &self.target)
     }
 
     /// The engine, level and threads.
@@ -295,7 +300,12 @@ pub(crate) struct Programs {
 }
 
 /// The programs of a file: of a program file, or those that a launch file, a run manifest or a case names.
-pub(crate) fn open_programs(file: &Path, case: Option<&str>, known: &TargetArgs) -> Result<Programs> {
+pub(crate) fn open_programs(
+    file: &Path,
+    case: Option<&str>,
+    allow_outside: bool,
+    known: &TargetArgs,
+) -> Result<Programs> {
     let of_launch = file.extension().is_some_and(|extension| extension == "toml" || extension == "json");
     if case.is_some() || !of_launch {
         let opened = files::open_program_or_case(file, case, known)?;
@@ -303,11 +313,11 @@ pub(crate) fn open_programs(file: &Path, case: Option<&str>, known: &TargetArgs)
     }
     match Manifest::parse(&files::read(file)?) {
         Some(manifest) => {
-            let (_, opened, path, _) = read_manifest(file, false, manifest)?;
+            let (_, opened, path, _) = read_manifest(file, allow_outside, manifest)?;
             Ok(Programs { opened, path, kernel: None })
         }
         None => {
-            let (launch, opened, path, _) = read_launch_file(file, false, known)?;
+            let (launch, opened, path, _) = read_launch_file(file, allow_outside, known)?;
             Ok(Programs { opened, path, kernel: launch.common.kernel })
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Lint) -> Result<Answer> {
         return Ok(Answer::Yes);
     }
     check_names(&args.allow)?;
-    let opened = args.files.iter().map(|file| open_programs(file, args.case.as_deref(), &args.target));
+    let opened = args.files.iter().map(|file| open_programs(file, args.case.as_deref(), false, &args.target));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let mut found = Found::default();
     for programs in &opened {

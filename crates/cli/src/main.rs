@@ -25,11 +25,15 @@ mod asm;
 mod bench;
 mod beside;
 mod builtin;
+mod cfg;
 mod check;
+mod compare;
 mod debug;
 mod dis;
+mod exactness;
 mod explain;
 mod files;
+mod interrupt;
 mod launch;
 mod limit;
 mod lint;
@@ -82,6 +86,8 @@ enum Command {
     Explain(explain::Explain),
     /// Find where programs break the rules of their machine
     Lint(lint::Lint),
+    /// Draw the control flow of a program
+    Cfg(Box<cfg::Cfg>),
     /// Run a program, a launch file or a run manifest
     Run(Box<run::Run>),
     /// Record which lanes ran when, and what happened to the flow between
@@ -115,6 +121,7 @@ impl Command {
             Command::Dis(_)
             | Command::Asm(_)
             | Command::Patch(_)
+            | Command::Cfg(_)
             | Command::Trace(_)
             | Command::Debug(_)
             | Command::Completions(_)
@@ -153,7 +160,7 @@ impl TargetArgs {
 }
 
 /// What runs programs; results do not depend on it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 struct EngineArgs {
     /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
     #[arg(long, value_parser = engine())]
@@ -265,6 +272,7 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Lint(args) => lint::run(&args),
+        Command::Cfg(args) => cfg::run(&args, chosen(&matches)),
         Command::Run(args) => run::run(&args, chosen(&matches)),
         Command::Trace(args) => trace::run(&args, chosen(&matches)),
         Command::Stats(args) => stats::run(&args, chosen(&matches)),

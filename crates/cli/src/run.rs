@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use clap::builder::TypedValueParser;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
-use reconverge_simt::Options;
+use reconverge_simt::{Fidelity, Options};
 use reconverge_workbench::array::Array;
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::request::Error;
@@ -16,10 +17,11 @@ use reconverge_workbench::trapped::Trapped;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
+use crate::exactness::Followed;
 use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::limit::{Limit, Seconds};
 use crate::messages::{self, counted, note};
-use crate::{Answer, files};
+use crate::{Answer, files, one_of};
 
 /// Run a program, a launch file or a run manifest
 ///
@@ -39,9 +41,27 @@ pub(crate) struct Run {
     /// Write an output to a file (.npy, .json, .bin): color0=out.npy
     #[arg(long = "out", value_name = "NAME=FILE")]
     output: Vec<String>,
+    /// Follow values by lane, in a second run on the reference engine: how exact is what decided the flow, chose an address
+    /// or left the program
+    #[arg(long)]
+    exactness: bool,
+    /// End with status 1 where a value that is less than this decided the flow, chose an address or left the program; an
+    /// inexact value that nothing uses for that is no fault
+    #[arg(long, value_name = "GRADE", value_parser = grade())]
+    require: Option<Fidelity>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn grade() -> impl TypedValueParser<Value = Fidelity> {
+    one_of(Fidelity::ALL.to_vec(), |grade| grade.name())
+}
+
+impl Run {
+    fn follows(&self) -> bool {
+        self.exactness || self.require.is_some()
+    }
 }
 
 /// How much of an output is printed.
@@ -77,7 +97,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     progress.finish_and_clear();
     limit.end();
     let file = args.launch.file.display();
-    let (result, wrong) = match ended? {
+    let (ended, followed) = ended?;
+    let (result, mut wrong) = match ended {
         Ended::Judged(result, wrong) => (result, wrong),
         Ended::Trapped(trapped) => {
             if args.json {
@@ -96,6 +117,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
             return Ok(Answer::No);
         }
     };
+    wrong.extend(followed.as_ref().and_then(|followed| followed.worse_than(args.require?)));
     let answer = if wrong.is_empty() { Answer::Yes } else { Answer::No };
     let mut result = result.unwrap_or_default();
     result.mismatches = wrong;
@@ -108,13 +130,15 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
             found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
         save(Path::new(file), array)?;
     }
-    print(args, &result)?;
+    print(args, &result, followed.as_ref())?;
     Ok(answer)
 }
 
-/// Prepares and runs what the arguments say.
-fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
+/// Prepares and runs what the arguments say; where it is asked for, runs it once more and follows its values.
+fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)> {
     let options = args.launch.options();
+    let mut followed = None;
+    let title = || args.launch.file.display().to_string();
     let (ended, beside) = match prepare(&args.launch, matches)? {
         Prepared::Launch { launch, opened, path, beside } => {
             let kernel = args.launch.kernel.as_deref().or(launch.common.kernel.as_deref());
@@ -122,7 +146,15 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
             let program = program.with_context(|| path.display().to_string())?;
             let ran = launch.run(&opened.image, program, &options, &beside);
             let ended = match launch.judged(ran) {
-                Ok((result, wrong)) => Ok(Ended::Judged(result, wrong)),
+                Ok((result, wrong)) => {
+                    if args.follows() && result.is_some() {
+                        let session = launch.prepare(&opened.image, program, &beside).with_context(title)?;
+                        let options = launch.options(&options)?;
+                        followed =
+                            Some(Followed::of(&opened, program, &session, &options).with_context(title)?);
+                    }
+                    Ok(Ended::Judged(result, wrong))
+                }
                 Err(Error::Trap(mut trapped)) => {
                     launch.look(&mut trapped, &opened, program, &options, &beside);
                     Ok(Ended::Trapped(trapped))
@@ -134,9 +166,16 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
         Prepared::Manifest { manifest, opened, beside } => {
             let mode = args.launch.mode.unwrap_or(options.mode);
             let watchdog = args.launch.watchdog.unwrap_or(options.watchdog);
-            let ran = manifest.run(&opened.image, &Options { mode, watchdog, ..options }, &beside);
+            let options = Options { mode, watchdog, ..options };
+            let ran = manifest.run(&opened.image, &options, &beside);
             let ended = match ran {
                 Ok(result) => {
+                    if args.follows() {
+                        let (session, program) =
+                            manifest.prepare(&opened.image, &beside).with_context(title)?;
+                        followed =
+                            Some(Followed::of(&opened, &program, &session, &options).with_context(title)?);
+                    }
                     let wrong = result.mismatches.clone();
                     Ok(Ended::Judged(Some(result), wrong))
                 }
@@ -148,12 +187,12 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<Ended> {
     };
     let ended = match ended {
         Err(Error::Differ(why)) => Ended::Differ(why),
-        ended => ended.with_context(|| args.launch.file.display().to_string())?,
+        ended => ended.with_context(title)?,
     };
     if let Some(types) = beside.types() {
         note(&types);
     }
-    Ok(ended)
+    Ok((ended, followed))
 }
 
 fn assignment<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
@@ -195,11 +234,13 @@ struct Answered<'a> {
     lane_instructions: u64,
     divergent_branches: u64,
     fidelity: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exactness: Option<Value>,
     findings: &'a [String],
     mismatches: &'a [String],
 }
 
-fn print(args: &Run, result: &RunResult) -> Result<()> {
+fn print(args: &Run, result: &RunResult, followed: Option<&Followed>) -> Result<()> {
     let statistics = result.statistics;
     if args.json {
         let fidelity = result.report.operations.iter().map(|(name, (fidelity, times))| {
@@ -212,6 +253,7 @@ fn print(args: &Run, result: &RunResult) -> Result<()> {
             lane_instructions: statistics.lane_instructions,
             divergent_branches: statistics.divergent_branches,
             fidelity: Value::Object(fidelity.collect()),
+            exactness: followed.map(Followed::to_json),
             findings: &result.findings,
             mismatches: &result.mismatches,
         };
@@ -234,6 +276,7 @@ fn print(args: &Run, result: &RunResult) -> Result<()> {
                 say!("{fidelity}: {}", names.join(", "));
             }
         }
+        followed.iter().flat_map(|followed| followed.lines()).for_each(|line| say!("{line}"));
     }
     for finding in &result.findings {
         note(&format!("{}: strict finding: {finding}", args.launch.file.display()));

@@ -1,25 +1,47 @@
 //! `reconverge stats`
 
-use anyhow::{Result, anyhow};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
-use reconverge_workbench::listing::Style;
-use reconverge_workbench::request::Error;
-use reconverge_workbench::stats::Profile;
-use reconverge_workbench::trace::Recorded;
-use serde_json::json;
+use reconverge_simt::Engine;
+use reconverge_trace::{Limits, Reader, What};
+use reconverge_workbench::listing::{Lines, Style};
+use reconverge_workbench::machine::Machine;
+use reconverge_workbench::stats::{InstructionCounts, Profile};
+use reconverge_workbench::trace::{Recorded, Sink};
+use serde_json::{Value, json};
 
-use crate::launch::LaunchArgs;
-use crate::{Answer, messages};
+use crate::interrupt::{Ended, run_traced};
+use crate::launch::{LaunchArgs, Ready};
+use crate::trace::is_trace;
+use crate::{Answer, compare, messages};
 
 /// Count what a launch executes, by instruction: how often, for how many lanes, how often lanes part, what that costs
+///
+/// FILE is what `run` takes, or with --compare a trace as well.
 #[derive(clap::Args)]
 pub(crate) struct Stats {
     #[command(flatten)]
-    launch: LaunchArgs,
+    pub(crate) launch: LaunchArgs,
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     form: Form,
+    /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
+    #[arg(long)]
+    no_memory: bool,
+    /// Find the first difference to another program with the same launch, or of two traces. Exit status 1 if there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Find the first difference to the same launch on another engine
+    #[arg(long, value_name = "ENGINE", value_parser = crate::engine(), conflicts_with = "compare")]
+    pub(crate) compare_engine: Option<Engine>,
+    /// Bytes that each of two recordings that are compared may have, at most
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().bytes)]
+    pub(crate) limit: u64,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -34,71 +56,203 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
+    if args.compare.is_some() || args.compare_engine.is_some() {
+        if args.form == Form::Csv {
+            bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
+        }
+        return compare::run(args, matches);
+    }
+    if is_trace(args.launch.file()) {
+        return of_trace(args);
+    }
     let ready = args.launch.ready(matches)?;
     let (target, program) = (&ready.opened.target, ready.program());
     let machine = target.machine();
-    let stepping = ready.session.start(&ready.options).ok();
-    let width = stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1));
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
-    let mut profile = Profile::new(width as u32);
+    let conventions = machine.conventions(target, program)?;
+    let memory = !args.no_memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+    let rule = match conventions.coalescing {
+        Ok(rule) => rule.name(),
+        Err(why) => why,
+    };
+    let mut profile = started(&ready).by(conventions, &depths(&ready));
+    let recorded = if memory { Recorded::Data } else { Recorded::Flow };
     let progress = messages::spinner("running");
-    let ended = ready.session.copy().run_traced(&ready.options, Recorded::Flow, &mut profile);
+    let ended = run_traced(&ready, recorded, &mut profile);
     progress.finish_and_clear();
-    let trap = match ended {
-        Ok(_) => None,
-        Err(Error::Trap(trap)) => Some(trap.to_string()),
-        Err(error) => return Err(anyhow!("{}: {error}", ready.title)),
-    };
-    let lines = listing.lines(&program.words);
-    let text = |pc: u32| {
-        let line = lines.iter().find(|line| line.address == Some(pc));
-        line.map_or(String::new(), |line| line.code())
-    };
-    let totals = profile.totals();
-    let declared = program.resources.stack;
-    if args.json {
-        let instructions = profile.instructions().map(|(pc, counts)| {
+    let ended = ended?;
+    profile.end();
+    let lines = listing.instructions(&program.words);
+    let counts = Counts { machine, profile: &profile, lines: &lines, memory, rule };
+    match (args.json, args.form) {
+        (true, _) => counts.json(program.resources.stack, &ended),
+        (false, Form::Csv) => counts.csv(),
+        (false, Form::Table) => counts.table(),
+    }
+    if ended == Ended::Interrupted {
+        messages::note("interrupted: these are the counts so far");
+    }
+    ended.leave_if_interrupted();
+    match ended.trap() {
+        None => Ok(Answer::Yes),
+        Some(trap) => {
+            tell!("{}: {trap}", ready.title);
+            Ok(Answer::No)
+        }
+    }
+}
+
+/// Lanes that a group of a launch has room for.
+pub(crate) fn width(ready: &Ready) -> u32 {
+    let stepping = ready.session.start(&ready.options).ok();
+    stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1)) as u32
+}
+
+fn started(ready: &Ready) -> Profile {
+    Profile::new(width(ready))
+}
+
+fn depths(ready: &Ready) -> Vec<reconverge_simt::Depth> {
+    ready.session.start(&ready.options).map(|stepping| stepping.depths(0)).unwrap_or_default()
+}
+
+/// Counts from a trace: what it holds of them.
+fn of_trace(args: &Stats) -> Result<Answer> {
+    let path = args.launch.file();
+    let place = || path.display().to_string();
+    let mut reader =
+        Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
+    let isa: reconverge_isa::Isa = reader.header().isa.parse().with_context(place)?;
+    let machine = reconverge_workbench::machine(isa);
+    let mut profile = Profile::new(reader.header().lanes_per_group);
+    replay(&mut reader, &mut profile).with_context(place)?;
+    let lines = Lines::of(reader.header().listing.iter().map(|line| reconverge_workbench::listing::Line {
+        address: Some(line.address),
+        text: line.text.clone(),
+        ..Default::default()
+    }));
+    let counts = Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "" };
+    let trap = reader.end().and_then(|end| end.outcome.trap.clone());
+    match (args.json, args.form) {
+        (true, _) => counts.json(None, &trap.clone().map_or(Ended::Well, Ended::Trap)),
+        (false, Form::Csv) => counts.csv(),
+        (false, Form::Table) => counts.table(),
+    }
+    messages::note("classes, stacks and memory are not in a trace: they need the launch");
+    crate::trace::said_whole(&reader, path)?;
+    match trap {
+        None => Ok(Answer::Yes),
+        Some(trap) => {
+            tell!("{}: {trap}", place());
+            Ok(Answer::No)
+        }
+    }
+}
+
+/// Hands what a trace holds to a sink.
+pub(crate) fn replay<R: Read + Seek>(reader: &mut Reader<R>, sink: &mut impl Sink) -> Result<()> {
+    for number in 0..reader.blocks().len() {
+        for record in reader.block(number)? {
+            let group = record.group as usize;
+            match record.what {
+                What::Ran { pc, count, mask } => sink.issues(group, reader.addresses(pc, count), mask),
+                what => sink.event(group, what.event()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Everything that was counted, to be printed.
+struct Counts<'a> {
+    machine: &'static dyn Machine,
+    profile: &'a Profile,
+    lines: &'a Lines,
+    /// Whether accesses to memory were counted.
+    memory: bool,
+    /// How they come together, or why the manual does not say.
+    rule: &'a str,
+}
+
+impl Counts<'_> {
+    fn json(&self, declared: Option<u32>, ended: &Ended) {
+        let instructions = self.profile.instructions().map(|(pc, counts)| {
             let mut entry = serde_json::to_value(counts).unwrap_or_default();
             entry["pc"] = json!(pc);
-            entry["text"] = json!(text(pc));
+            entry["text"] = json!(self.lines.code(pc));
+            entry["class"] = json!(self.profile.class(pc).name());
+            if let Some(memory) = self.profile.memory(pc) {
+                entry["memory"] = json!(memory);
+            }
             entry
         });
-        let instructions: Vec<_> = instructions.collect();
+        let instructions: Vec<Value> = instructions.collect();
+        let mut memory = json!({ "rule": self.rule });
+        if self.memory {
+            memory = json!(self.profile.memory_totals());
+            memory["rule"] = json!(self.rule);
+        }
         say!(
             "{}",
-            json!({ "instructions": instructions, "totals": totals, "stack_declared": declared, "trap": trap })
+            json!({
+                "instructions": instructions,
+                "totals": self.profile.totals(),
+                "mix": self.profile.mix(),
+                "stacks": self.profile.stacks(),
+                "stack_declared": declared,
+                "memory": memory,
+                "trap": ended.trap(),
+                "interrupted": *ended == Ended::Interrupted,
+            })
         );
-    } else if args.form == Form::Csv {
-        say!("pc,executed,lanes,diverged,taken_cost,not_cost,reconverged,distance,farthest,text");
-        for (pc, counts) in profile.instructions() {
-            let text = text(pc).replace('"', "\"\"");
+    }
+
+    fn csv(&self) {
+        say!(
+            "pc,executed,lanes,diverged,taken_cost,not_cost,reconverged,distance,farthest,class,requests,transactions,\
+             bytes_moved,bytes_wanted,text"
+        );
+        for (pc, counts) in self.profile.instructions() {
+            let InstructionCounts {
+                executed,
+                lanes,
+                diverged,
+                taken_cost,
+                not_cost,
+                reconverged,
+                distance,
+                farthest,
+            } = counts;
+            let memory = match self.profile.memory(pc) {
+                Some(memory) => format!(
+                    "{},{},{},{}",
+                    memory.requests, memory.transactions, memory.bytes_moved, memory.bytes_wanted
+                ),
+                None => ",,,".to_owned(),
+            };
+            let class = self.profile.class(pc).name();
+            let text = self.lines.code(pc).replace('"', "\"\"");
             say!(
-                "{pc},{},{},{},{},{},{},{},{},\"{text}\"",
-                counts.executed,
-                counts.lanes,
-                counts.diverged,
-                counts.taken_cost,
-                counts.not_cost,
-                counts.reconverged,
-                counts.distance,
-                counts.farthest
+                "{pc},{executed},{lanes},{diverged},{taken_cost},{not_cost},{reconverged},{distance},{farthest},\
+                 {class},{memory},\"{text}\""
             );
         }
-    } else {
+    }
+
+    fn table(&self) {
+        let totals = self.profile.totals();
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header([
-            "address",
-            "executed",
-            "lanes",
-            "of all",
-            "diverged",
-            "cost of the sides",
-            "reconverges after",
-            "instruction",
-        ]);
-        for (pc, counts) in profile.instructions() {
-            let share = 100.0 * counts.lanes as f64 / (counts.executed as f64 * width as f64);
+        let memory = ["transactions"].into_iter().filter(|_| self.memory);
+        let header =
+            ["address", "executed", "lanes", "of all", "diverged", "cost of the sides", "reconverges after"];
+        table.set_header(header.into_iter().chain(memory).chain(["instruction"]));
+        let places = match totals.simd_efficiency {
+            0.0 => 1.0,
+            share => totals.lane_instructions as f64 / (totals.instructions as f64 * share),
+        };
+        for (pc, counts) in self.profile.instructions() {
+            let share = 100.0 * counts.lanes as f64 / (counts.executed as f64 * places);
             let sides = match counts.diverged {
                 0 => String::new(),
                 _ => format!("{} + {}", counts.taken_cost, counts.not_cost),
@@ -111,16 +265,20 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
                 }
             };
             let diverged = if counts.diverged == 0 { String::new() } else { counts.diverged.to_string() };
-            table.add_row([
-                machine.spelled(pc),
+            let memory = self.profile.memory(pc).map(|memory| {
+                format!("{} for {}", memory.transactions, messages::counted(memory.requests, "request"))
+            });
+            let memory = self.memory.then(|| memory.unwrap_or_default());
+            let row = [
+                self.machine.spelled(pc),
                 counts.executed.to_string(),
                 counts.lanes.to_string(),
                 format!("{share:.1} %"),
                 diverged,
                 sides,
                 distance,
-                text(pc),
-            ]);
+            ];
+            table.add_row(row.into_iter().chain(memory).chain([self.lines.code(pc)]));
         }
         for column in table.column_iter_mut().take(5) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -133,14 +291,28 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
             messages::counted(totals.divergent_branches, "divergent branch"),
             100.0 * totals.simd_efficiency
         );
-        let declared = declared.map(|entries| format!(", {entries} declared")).unwrap_or_default();
-        say!("stack: entries at most: {}{declared}", totals.stack_high_water);
-    }
-    match trap {
-        None => Ok(Answer::Yes),
-        Some(trap) => {
-            tell!("{}: {trap}", ready.title);
-            Ok(Answer::No)
+        let mix = self.profile.mix();
+        let class = |class: &reconverge_workbench::stats::ClassCounts| {
+            format!("{} {} ({:.1} %)", class.class, class.executed, 100.0 * class.share)
+        };
+        if self.rule.is_empty() {
+            return;
+        }
+        say!("mix: {}", mix.iter().map(class).collect::<Vec<_>>().join(", "));
+        for stack in self.profile.stacks() {
+            let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
+            say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
+        }
+        if self.memory {
+            let memory = self.profile.memory_totals();
+            say!(
+                "memory: {} in {}, {} of {} bytes moved were asked for; {}",
+                messages::counted(memory.requests, "request"),
+                messages::counted(memory.transactions, "transaction"),
+                memory.bytes_wanted,
+                memory.bytes_moved,
+                self.rule
+            );
         }
     }
 }

@@ -4,20 +4,20 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use reconverge_simt::{Event, Mask};
+use reconverge_simt::{Event, Lane, Mask, Why};
 use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
     Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
 };
-use reconverge_workbench::listing::Style;
+use reconverge_workbench::listing::{self, Style};
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
-use reconverge_workbench::request::Error;
+use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
+use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
 use crate::{Answer, messages};
 
@@ -31,13 +31,18 @@ const PAGE: &str = include_str!("../assets/report.html");
 pub(crate) struct Trace {
     #[command(flatten)]
     launch: LaunchArgs,
-    /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto
+    /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto, .parquet for data frames
+    /// where it is built in
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print it: a line a run of instructions, a character a lane (A takes part, . does not)
+    /// Print it: a line an instruction, a letter a lane
+    ///
+    /// A: it takes part; b: a branch switched it off; k: it left its loop by a break; c: it waits for the next round; p: it
+    /// is parked at another address; x: it has exited; u: it is not covered. Of a file, which does not have the reasons,
+    /// a dot.
     #[arg(long)]
     print: bool,
     /// Record writes to registers and accesses to memory too
@@ -99,35 +104,41 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     if args.output.is_none() && args.html.is_none() && !args.print {
         bail!("say what to make: -o FILE, --html FILE or --print");
     }
-    if is_trace(args.launch.file()) {
+    let file = is_trace(args.launch.file());
+    args.output.iter().try_for_each(|output| can_be_written(output, file))?;
+    if file {
         return from_trace(args, args.launch.file());
     }
     let ready = args.launch.ready(matches)?;
-    let mut trap = None;
+    let mut ended = Ended::Well;
+    let recording = Recording { data: args.data, limit: args.limit };
     if let Some(file) = &args.html {
         let subject = Subject { title: &ready.title, target: &ready.opened.target, program: ready.program() };
         let bounds = Bounds { steps: args.steps, ..Bounds::default() };
         let report = Report::of(subject, &ready.session, &ready.options, bounds);
         let report = report.map_err(|error| anyhow!("{}: {error}", ready.title))?;
-        trap = report.trap().map(str::to_owned);
+        if let Some(trap) = report.trap() {
+            ended = Ended::Trap(trap.to_owned());
+        }
         crate::files::write(file, page(PAGE, &[report]).map_err(|why| anyhow!(why))?.as_bytes())?;
     }
     match &args.output {
         Some(file) if file.extension().is_some_and(|extension| extension == "rtrace") => {
             let place = || file.display().to_string();
             let created = File::create(file).with_context(place)?;
-            (_, trap) = record(args, &ready, BufWriter::new(created)).with_context(place)?;
+            ended = record(&ready, recording, BufWriter::new(created)).with_context(place)?.1;
         }
         _ => {}
     }
     let exported = args.output.as_ref().filter(|file| file.extension().is_none_or(|ext| ext != "rtrace"));
     if exported.is_some() || args.print {
-        let (bytes, ended) = record(args, &ready, Vec::new())?;
-        trap = ended;
+        let (bytes, how) = record(&ready, recording, Vec::new())?;
+        ended = how;
         let mut reader = Reader::new(std::io::Cursor::new(bytes))?;
-        show(args, &mut reader, exported.map(PathBuf::as_path))?;
+        show(args, &mut reader, exported.map(PathBuf::as_path), Some(&ready))?;
     }
-    match trap {
+    ended.leave_if_interrupted();
+    match ended.trap() {
         None => Ok(Answer::Yes),
         Some(trap) => {
             tell!("{}: {trap}", ready.title);
@@ -136,8 +147,24 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     }
 }
 
+/// Whether there is a form for a name; a trace `of_file` is not written as one again.
+fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
+    let place = output.display();
+    match output.extension().and_then(|extension| extension.to_str()) {
+        Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
+        Some("rtrace") if !of_file => Ok(()),
+        Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
+        Some("parquet") if cfg!(feature = "parquet") => Ok(()),
+        Some("parquet") => bail!(
+            "{place}: this reconverge is built without Parquet; `cargo install --path crates/cli --features parquet` \
+             builds one that has it"
+        ),
+        _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
+    }
+}
+
 /// Whether a file is a trace, by its first bytes.
-fn is_trace(path: &Path) -> bool {
+pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
 }
@@ -150,7 +177,20 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     }
     let mut reader =
         Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
-    show(args, &mut reader, args.output.as_deref()).with_context(place)?;
+    show(args, &mut reader, args.output.as_deref(), None).with_context(place)?;
+    said_whole(&reader, path)?;
+    Ok(Answer::Yes)
+}
+
+/// Says what is missing of a trace: nothing, what is beyond its bound, what came after an interruption.
+///
+/// # Errors
+/// It breaks off or is damaged.
+pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Result<()> {
+    let place = || path.display().to_string();
+    if reader.end().is_some_and(|end| end.outcome.interrupted) {
+        messages::note(&format!("{}: the run was interrupted", place()));
+    }
     if let Some(bound) = reader.end().and_then(|end| end.bound_at) {
         messages::note(&format!(
             "{}: records are missing from step {bound} on: the file reached its bound",
@@ -160,25 +200,31 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     if let Some(problem) = reader.problem() {
         bail!("{}: {problem}; what is before that was read", place());
     }
-    Ok(Answer::Yes)
+    Ok(())
 }
 
-/// Where everything that happens goes. Shared with the handler of Ctrl-C, which ends the file.
-struct Recorder<W: Write>(Arc<Mutex<Recording<W>>>);
+/// What of a run goes into a trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recording {
+    /// Writes to registers and accesses to memory too.
+    pub(crate) data: bool,
+    /// Bytes that it may have.
+    pub(crate) limit: u64,
+}
 
-struct Recording<W: Write> {
-    writer: Option<Writer<W>>,
+/// Where everything that happens goes.
+struct Recorder<W: Write> {
+    writer: Writer<W>,
     failed: Option<TraceError>,
 }
 
 impl<W: Write> Recorder<W> {
-    fn with(&self, act: impl FnOnce(&mut Writer<W>) -> Result<(), TraceError>) {
-        let Ok(mut recording) = self.0.lock() else { return };
-        if recording.failed.is_some() {
-            return;
-        }
-        if let Some(Err(error)) = recording.writer.as_mut().map(act) {
-            recording.failed = Some(error);
+    #[inline]
+    fn with(&mut self, act: impl FnOnce(&mut Writer<W>) -> Result<(), TraceError>) {
+        if self.failed.is_none()
+            && let Err(error) = act(&mut self.writer)
+        {
+            self.failed = Some(error);
         }
     }
 }
@@ -193,22 +239,17 @@ impl<W: Write> Sink for Recorder<W> {
     }
 }
 
-/// Runs the launch and records it; gives what was written, and the trap that ended it.
-fn record<W: Write + Send + 'static>(args: &Trace, ready: &Ready, out: W) -> Result<(W, Option<String>)> {
+/// Runs the launch and records it; gives what was written, and how it ended. After Ctrl-C what was recorded is complete.
+pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
     let (target, program) = (&ready.opened.target, ready.program());
     let machine = target.machine();
     let stepping =
         ready.session.start(&ready.options).map_err(|error| anyhow!("{}: {error}", ready.title))?;
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
-    let mut lines: Vec<Line> = listing
-        .lines(&program.words)
-        .into_iter()
-        .filter_map(|line| {
-            Some(Line { address: line.address?, text: line.code(), label: line.label, depth: line.depth })
-        })
-        .collect();
-    lines.sort_by_key(|line| line.address);
-    lines.dedup_by_key(|line| line.address);
+    let line = |line: &listing::Line| {
+        let address = line.address?;
+        Some(Line { address, text: line.code(), label: line.label.clone(), depth: line.depth })
+    };
     let groups = stepping.groups();
     let header = Header {
         isa: target.isa.name().to_owned(),
@@ -218,47 +259,41 @@ fn record<W: Write + Send + 'static>(args: &Trace, ready: &Ready, out: W) -> Res
         lanes_per_group: stepping.lanes(0).len() as u32,
         groups: groups as u32,
         lanes: stepping.lanes(groups.saturating_sub(1)).end as u64,
-        data: args.data,
-        listing: lines,
+        data: what.data,
+        listing: listing.instructions(&program.words).iter().filter_map(line).collect(),
     };
     drop(stepping);
-    let writer = Writer::new(out, &header, Limits { bytes: args.limit })?;
-    let recording = Arc::new(Mutex::new(Recording { writer: Some(writer), failed: None }));
-    let interrupted = recording.clone();
-    // Ctrl-C ends the file where it is. A handler that another command has set stays.
-    let _ = ctrlc::set_handler(move || {
-        if let Ok(mut recording) = interrupted.lock()
-            && let Some(writer) = recording.writer.take()
-        {
-            let _ = writer.finish(Outcome { interrupted: true, ..Outcome::default() });
-        }
-        std::process::exit(130);
-    });
-    let recorded = if args.data { Recorded::Data } else { Recorded::Flow };
+    let writer = Writer::new(out, &header, Limits { bytes: what.limit })?;
+    let recorded = if what.data { Recorded::Data } else { Recorded::Flow };
+    let mut recorder = Recorder { writer, failed: None };
     let progress = messages::spinner("recording");
-    let ended = ready.session.copy().run_traced(&ready.options, recorded, &mut Recorder(recording.clone()));
+    let ended = run_traced(ready, recorded, &mut recorder);
     progress.finish_and_clear();
-    let trap = match ended {
-        Ok(_) => None,
-        Err(Error::Trap(trapped)) => Some(trapped.to_string()),
-        Err(error) => bail!("{}: {error}", ready.title),
-    };
-    let mut recording = recording.lock().map_err(|_| anyhow!("recording failed"))?;
-    if let Some(error) = recording.failed.take() {
+    let ended = ended?;
+    if let Some(error) = recorder.failed {
         return Err(error.into());
     }
-    let writer = recording.writer.take().ok_or_else(|| anyhow!("recording was interrupted"))?;
-    if writer.is_full() {
+    if recorder.writer.is_full() {
         messages::note(&format!(
             "the trace has reached {} bytes; what comes after is counted, not recorded (--limit)",
-            args.limit
+            what.limit
         ));
     }
-    Ok((writer.finish(Outcome { trap: trap.clone(), interrupted: false })?, trap))
+    if ended == Ended::Interrupted {
+        let steps = messages::counted(recorder.writer.steps(), "instruction");
+        messages::note(&format!("interrupted: the trace ends after {steps}"));
+    }
+    let outcome = Outcome { trap: ended.trap().map(str::to_owned), interrupted: ended == Ended::Interrupted };
+    Ok((recorder.writer.finish(outcome)?, ended))
 }
 
 /// Prints and exports what the filter takes.
-fn show<R: Read + Seek>(args: &Trace, reader: &mut Reader<R>, output: Option<&Path>) -> Result<()> {
+fn show<R: Read + Seek>(
+    args: &Trace,
+    reader: &mut Reader<R>,
+    output: Option<&Path>,
+    launch: Option<&Ready>,
+) -> Result<()> {
     let filter = args.filter();
     if let Some(file) = output {
         let place = || file.display().to_string();
@@ -268,64 +303,117 @@ fn show<R: Read + Seek>(args: &Trace, reader: &mut Reader<R>, output: Option<&Pa
             Some("pftrace" | "perfetto-trace") => {
                 export::perfetto(reader, &filter, &mut out).with_context(place)?
             }
-            _ => bail!("{}: the name must end in .rtrace, .json or .pftrace", place()),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => {
+                reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
+            }
+            _ => bail!("{}: a trace cannot be written as that", place()),
         }
         out.flush().with_context(place)?;
     }
     if args.print {
-        print(reader, &filter)?;
+        print(reader, &filter, launch)?;
     }
     Ok(())
 }
 
-/// A line a run of instructions and an event.
-fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter) -> Result<()> {
-    let bytes = reader.header().unit == "bytes";
+/// A line an instruction and an event. With the launch, a lane that does not take part has the letter of why.
+fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
-    let spelled = |pc: u32| if bytes { format!("{pc:#x}") } else { pc.to_string() };
     let mut last: Vec<u32> = Vec::new();
+    let mut replay = launch.and_then(Replay::of);
+    let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        for record in reader.block(number)? {
+        // A damaged block takes nothing else with it.
+        let records = match reader.block(number) {
+            Ok(records) => records,
+            Err(error @ TraceError::Damaged { .. }) => {
+                damaged = damaged.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for record in records {
             let group = record.group as usize;
             last.resize(last.len().max(group + 1), 0);
             let head = |step: u64| format!("{step:>8} {group:>5} ");
             if let What::Ran { pc, count, mask } = record.what {
-                let lanes: String =
-                    (0..width).map(|lane| if mask.0 >> lane & 1 != 0 { 'A' } else { '.' }).collect();
-                let addresses = reader.addresses(pc, count).to_vec();
-                for (nth, address) in addresses.iter().enumerate() {
+                for (step, address) in (record.step..).zip(reader.addresses(pc, count)) {
                     last[group] = *address;
                     if !filter.takes(&record, *address) {
                         continue;
                     }
-                    let listing = &reader.header().listing;
-                    let line = listing.binary_search_by_key(address, |line| line.address);
-                    let text = line.map_or("", |line| listing[line].text.as_str());
-                    say!("{}{lanes} {:>6}  {text}", head(record.step + nth as u64), spelled(*address));
+                    let letters = replay.as_mut().and_then(|replay| replay.at(step, group));
+                    let lanes = (0..width).map(|lane| match &letters {
+                        _ if mask.has(Lane(lane as u8)) => Why::Active.letter(),
+                        Some(letters) => letters[lane],
+                        None => '.',
+                    });
+                    let lanes = coloured(lanes);
+                    let text = reader.line(*address).map_or("", |line| line.text.as_str());
+                    let address = reader.spelled(*address);
+                    messages::answer_coloured(format_args!("{}{lanes} {address:>6}  {text}\n", head(step)));
                 }
-                continue;
+            } else if filter.takes(&record, last[group]) {
+                say!("{}{}", head(record.step), reader.described(&record.what));
             }
-            if !filter.takes(&record, last[group]) {
-                continue;
-            }
-            let what = match record.what {
-                What::Diverge { taken, not } => format!("diverge: {taken} first, then {not}"),
-                What::Reconverge { mask } => format!("reconverge: {mask}"),
-                What::Push { kind } => format!("push {}", reader.kind(kind)),
-                What::Pop { kind } => format!("pop {}", reader.kind(kind)),
-                What::Jump { to } => format!("jump to {}", spelled(to)),
-                What::Trap { mask } => format!("trap: {mask}"),
-                What::Write { lane, register, value } => {
-                    format!("lane {} writes register {register}: {value:#010x}", lane.0)
-                }
-                What::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
-                What::Store { lane, address, value } => {
-                    format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
-                }
-                What::Ran { .. } => continue,
-            };
-            say!("{}{what}", head(record.step));
         }
     }
-    Ok(())
+    damaged.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Letters of lanes in the colours of their states, which end with the text where nothing shows colours.
+fn coloured(letters: impl Iterator<Item = char>) -> String {
+    let mut text = String::new();
+    let mut colour = "";
+    for letter in letters {
+        let next = match letter {
+            'A' => "\x1b[1;94m",
+            'b' => "\x1b[33m",
+            'k' => "\x1b[91m",
+            'c' => "\x1b[35m",
+            'p' => "\x1b[93m",
+            _ => "\x1b[90m",
+        };
+        if next != colour {
+            text.push_str(if colour.is_empty() { "" } else { "\x1b[0m" });
+            text.push_str(next);
+            colour = next;
+        }
+        text.push(letter);
+    }
+    text + "\x1b[0m"
+}
+
+/// The launch of a trace, stepped beside it.
+struct Replay {
+    stepping: Stepping,
+    /// Instructions issued so far.
+    issued: u64,
+}
+
+impl Replay {
+    fn of(ready: &Ready) -> Option<Replay> {
+        Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
+    }
+
+    /// The letters of a group's lanes in front of the instruction that the trace has at `step`; `None` where the launch
+    /// does not come there. A join of Tesla wakes lanes as it is issued: those take part, whatever their letters say.
+    fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
+        while self.issued <= step {
+            let current = self.stepping.current()?;
+            let letter = |lane| self.stepping.why(group, Lane(lane)).unwrap_or(Why::Uncovered).letter();
+            let letters: Vec<char> = match self.issued == step && current == group {
+                true => (0..64).map(letter).collect(),
+                false => Vec::new(),
+            };
+            let issued = &mut self.issued;
+            let counted = &mut |_, event| *issued += u64::from(matches!(event, Event::Issue { .. }));
+            self.stepping.step(current, Stride::Instruction, counted).ok()?;
+            if self.issued == step + 1 {
+                return Some(letters).filter(|letters| !letters.is_empty());
+            }
+        }
+        None
+    }
 }

@@ -230,23 +230,8 @@ fn wrong_usage_ends_with_two() {
     assert_eq!(folder.run("check nowhere").status.code(), Some(2));
 }
 
-/// out[i] = a[i] + n, for one-dimensional grids; parameters a, out, n.
-const ADD: &str = ".isa tesla
-.chip sm_10
-.kernel add
-    mov b32 $r1 u16 s[0xc]
-    mov b32 $r2 u16 s[0x2]
-    mul $r1 u16 $r1l u16 $r2l
-    add b32 $r1 $r1 $r0
-    shl b32 $r1 $r1 0x2
-    add b32 $r2 b32 s[0x10] $r1
-    ld b32 $r3 g14[$r2]
-    add b32 $r3 b32 s[0x18] $r3
-    add b32 $r2 b32 s[0x14] $r1
-    exit st b32 g14[$r2] $r3
-.kernel nothing
-    exit nop
-";
+/// The sample of the documents, with a second kernel.
+const ADD: &str = concat!(include_str!("../../../docs/samples/vec.s"), ".kernel nothing\n    exit nop\n");
 
 #[test]
 fn a_kernel_runs_from_a_cubin_with_arrays_from_files() {

@@ -1,4 +1,4 @@
-//! `lint`: what it prints, and how it ends.
+//! `lint`, `cfg` and `run --exactness`: what they print, and how they end.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -86,4 +86,132 @@ fn the_rules_of_every_machine_are_listed_with_their_source() {
     assert!(text(&output.stdout).lines().all(|line| line.starts_with("r700 ") || line.starts_with("  ")));
     assert_eq!(run("lint-rules", &[], "lint --rules --chip RV7").status.code(), Some(2));
     assert_eq!(run("lint-rules", &[], "lint").status.code(), Some(2));
+}
+
+/// Lanes 0 to 3 have 1 to 4; only lane 3 takes the branch, in which R1.x becomes a reciprocal. `rest` is behind it.
+fn in_lane_3(rest: &str) -> String {
+    format!(
+        ".chip rv770\n.stage pixel\n.gprs 4\n.stack 1\nALU_PUSH_BEFORE:\n  0 x: PRED_SETGT _.x, R0.x, 3.5f UPDATE_EXEC_MASK\n\
+         ALU_POP_AFTER:\n  1 t: RECIP_IEEE R1.x, R0.x\n{rest}"
+    )
+}
+
+/// Runs a program for four lanes and gives what it says about exactness.
+fn exactness(folder: &str, source: &str, more: &str) -> (Option<i32>, Value, String) {
+    let output = run(folder, &[("a.s", source)], &format!("run a.s --input R0=1..5:f32 --json {more}"));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), said["exactness"].clone(), text(&output.stderr))
+}
+
+#[test]
+fn an_inexact_value_is_followed_to_what_it_decides_by_lane() {
+    for (role, rest) in [
+        (
+            "flow",
+            "ALU:\n  2 x: KILLGT _.x, R1.x, 9.0f\nEXPORT_DONE: PIXEL[0], R0.xxxx VALID_PIX END_OF_PROGRAM\n",
+        ),
+        (
+            "address",
+            "ALU:\n  2 x: MOVA_FLOOR _.x, R1.x\n  3 x: MOV R2.x, R[0+AR.x].x\nEXPORT_DONE: PIXEL[0], R0.xxxx END_OF_PROGRAM\n",
+        ),
+        ("output", "EXPORT_DONE: PIXEL[0], R1.xxxx END_OF_PROGRAM\n"),
+    ] {
+        let (status, found, wrong) =
+            exactness(&format!("exact-{role}"), &in_lane_3(rest), "--require specified");
+        let place = &found[role];
+        assert_eq!(
+            (&place["grade"], &place["lane"]),
+            (&"approximate".into(), &3.into()),
+            "{role}: {found} {wrong}"
+        );
+        assert_eq!(place["from"]["operation"], "RECIP_IEEE");
+        assert_eq!(status, Some(1));
+        assert!(
+            wrong.contains("--require specified") && wrong.contains("lane 3; it comes from RECIP_IEEE"),
+            "{wrong}"
+        );
+        for other in ["flow", "address", "output"].into_iter().filter(|other| *other != role) {
+            assert_ne!(found[other]["grade"], "approximate", "{role}: {other}");
+        }
+        let (status, ..) = exactness(&format!("exact-{role}"), &in_lane_3(rest), "--require approximate");
+        assert_eq!(status, Some(0));
+    }
+}
+
+#[test]
+fn an_inexact_value_that_decides_nothing_is_no_error() {
+    let rest = "ALU:\n  2 x: ADD R1.x, R0.x, R0.x\nEXPORT_DONE: PIXEL[0], R1.xxxx END_OF_PROGRAM\n";
+    let (status, found, wrong) = exactness("exact-dead", &in_lane_3(rest), "--require specified");
+    assert_eq!((status, &found["not_followed"]), (Some(0), &serde_json::json!([])), "{found} {wrong}");
+    let (status, found, _) = exactness("exact-none", &in_lane_3(rest), "");
+    assert_eq!((status, found), (Some(0), Value::Null), "without the option nothing is followed");
+}
+
+/// A reciprocal leaves, or nothing uses it; a multiplication and addition decides an `if`.
+#[test]
+fn values_are_followed_on_r500() {
+    let out = |register: u32| {
+        format!("OUT nop {{TEX_SEM_WAIT}}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[{register}]\n")
+    };
+    let follow = |name: &str, source: &str| {
+        let source = format!(".isa r500\n{source}");
+        let arguments =
+            "run a.s --input temp0=1,1,1,1,2,2,2,2,3,3,3,3 --mode lenient --json --require specified";
+        let output = run(name, &[("a.s", &source)], arguments);
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (output.status.code(), said["exactness"].clone(), text_of(&output))
+    };
+    let reciprocal = "ALU nop\n  + temp[1].a = RCP src0.a : src0=temp[0]\n".to_owned();
+    let (status, found, wrong) = follow("exact-r500-out", &(reciprocal.clone() + &out(1)));
+    assert_eq!((status, &found["output"]["from"]["operation"]), (Some(1), &"RCP".into()), "{wrong}");
+    let (status, found, wrong) = follow("exact-r500-dead", &(reciprocal + &out(0)));
+    assert_eq!((status, &found["output"]["grade"]), (Some(0), &"specified".into()), "{wrong}");
+    let branch = "ALU temp[1].r = MAD src0.rrr, src0.111, src0.000 : src0=temp[0]\n\
+                  ALU alu_result[GE].r = MAX src0.rrr, src0.rrr : src0=temp[1]\nif alu\nendif\n";
+    let (status, found, wrong) = follow("exact-r500-if", &(branch.to_owned() + &out(0)));
+    assert_eq!((status, &found["flow"]["from"]["operation"]), (Some(1), &"MAD".into()), "{wrong}");
+    assert_eq!(found["output"]["grade"], "specified");
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+const BRANCH: &str = ".chip rv770\n.stage pixel\n.gprs 1\n.stack 1\nALU_PUSH_BEFORE:\n  0 x: PRED_SETGT _.x, R0.x, 2.5f UPDATE_EXEC_MASK\nJUMP: ADDR(@else) POP_CNT(1)\nALU:\n  1 x: MUL R0.x, R0.x, 0.5f\n@else: ELSE: ADDR(@out) POP_CNT(1)\nALU_POP_AFTER:\n  2 x: MUL R0.x, R0.x, 2.0f\n@out: EXPORT_DONE: PIXEL[0], R0.xxxx END_OF_PROGRAM\n";
+
+#[test]
+fn a_graph_is_drawn_with_and_without_a_run() {
+    let files = [("a.s", BRANCH), ("a.toml", "isa = \"r700\"\nprogram = \"a.s\"\nlanes = 4\n")];
+    let output = run("cfg", &files, "cfg a.s");
+    let dot = text(&output.stdout);
+    assert!(dot.starts_with("digraph \"a.s\" {\n") && dot.contains("lanes may part"), "{}", text_of(&output));
+    for file in ["a.toml", "a.s"] {
+        let same = text(&run("cfg", &files, &format!("cfg {file} -o -")).stdout);
+        assert_eq!(same.lines().skip(1).collect::<Vec<_>>(), dot.lines().skip(1).collect::<Vec<_>>());
+    }
+    let output = run("cfg", &files, "cfg a.s --input R0=1..5:f32 --counts");
+    let counted = text(&output.stdout);
+    assert!(counted.contains("executed 1, lanes 4, diverged 1"), "{}", text_of(&output));
+    assert!(counted.contains("2 lanes"), "{counted}");
+}
+
+#[test]
+fn a_graph_goes_to_a_file_of_a_known_kind() {
+    let files = [("a.s", BRANCH)];
+    for name in ["a.dot", "a.gv", "a.svg"] {
+        let output = run("cfg-files", &files, &format!("cfg a.s -o {name}"));
+        assert_eq!(
+            (output.status.code(), text(&output.stdout)),
+            (Some(0), String::new()),
+            "{}",
+            text_of(&output)
+        );
+        let written =
+            std::fs::read_to_string(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cfg-files").join(name))
+                .unwrap();
+        assert_eq!(written.starts_with("<svg "), name.ends_with("svg"), "{written}");
+    }
+    let output = run("cfg-files", &files, "cfg a.s -o a.png");
+    assert_eq!(text(&output.stderr), "error: a.png: the name must end in .dot, .gv or .svg\n");
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -22,11 +22,8 @@ pub fn coverage() -> String {
     table(&mut text, "Alpha unit (ALPHA_OP)", "CTM guide p. 29", AlphaOp::ALL, |op: AlphaOp| {
         op.operation().fidelity
     });
-    table(&mut text, "Presubtract (SRCP_OP)", "CTM guide p. 26", SrcpOp::ALL, |_| Fidelity::Approximate);
-    table(&mut text, "Output modifier (OMOD)", "CTM guide p. 29", Omod::ALL, |omod| match omod {
-        Omod::DISABLED => Fidelity::Specified,
-        _ => Fidelity::Approximate,
-    });
+    table(&mut text, "Presubtract (SRCP_OP)", "CTM guide p. 26", SrcpOp::ALL, fidelity::srcp);
+    table(&mut text, "Output modifier (OMOD)", "CTM guide p. 29", Omod::ALL, fidelity::omod);
     table(&mut text, "Texture (INST)", "CTM guide p. 33; REG", TexOp::ALL, fidelity::tex);
     table(&mut text, "Flow control (OP)", "CTM guide p. 37; REG", FcOp::ALL, |_| Fidelity::Specified);
     text

@@ -306,6 +306,17 @@ impl Run {
         self.running.as_ref().map(|(number, _, group)| (*number, group))
     }
 
+    /// The group that runs, for changing: a debugger's hand on registers.
+    pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
+        self.running.as_mut().map(|(number, _, group)| (*number, group))
+    }
+
+    /// All memory, for changing.
+    pub fn memory_mut(&mut self) -> &mut [u8] {
+        let bound = self.running.as_mut().and_then(|(_, _, group)| group.memory.as_deref_mut());
+        bound.map_or(&mut self.memory, |bound| &mut bound.memory)
+    }
+
     /// All memory, from address 0.
     pub fn memory(&self) -> &[u8] {
         let bound = self.running.as_ref().and_then(|(_, _, group)| group.memory.as_deref());

@@ -3,8 +3,9 @@
 use reconverge_simt::Fidelity;
 use reconverge_simt::fidelity::Report;
 
-use crate::inst::{Body, Inst};
-use crate::words::{InstType, RgbOp, TexOp};
+use crate::inst::{Alu, Body, Inst};
+use crate::operations::{Unit, each_read, sources_of};
+use crate::words::{InstType, Omod, RgbOp, SrcpOp, TexOp};
 
 /// How exact a texture operation is: where a coordinate falls between texels is a recommended reading.
 pub const fn tex(op: TexOp) -> Fidelity {
@@ -14,17 +15,62 @@ pub const fn tex(op: TexOp) -> Fidelity {
     }
 }
 
+/// How exact a presubtract is: its sum is rounded, and the rounding of the hardware is not documented.
+pub const fn srcp(op: SrcpOp) -> Fidelity {
+    match op {
+        SrcpOp::NEG2 | SrcpOp::SUB | SrcpOp::ADD | SrcpOp::NEG => Fidelity::Approximate,
+    }
+}
+
+/// How exact an output modifier is: what it scales may leave the range of numbers. Times 1 has only the documented effect
+/// on NaN and denormals. (CTM guide p. 29)
+pub const fn omod(omod: Omod) -> Fidelity {
+    match omod {
+        Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,
+        Omod::MUL_2 | Omod::MUL_4 | Omod::MUL_8 | Omod::DIV_2 | Omod::DIV_4 | Omod::DIV_8 => {
+            Fidelity::Approximate
+        }
+    }
+}
+
+/// How exact the result of a unit is: its operation with what comes before and behind it.
+pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
+    let mut fidelity = match unit {
+        Unit::Rgb => alu.rgb.op.operation().fidelity.max(omod(alu.rgb.omod)),
+        Unit::Alpha => alu.alpha.op.operation().fidelity.max(omod(alu.alpha.omod)),
+    };
+    each_read(alu, unit, [true; 3], &mut |sel, swiz, _| {
+        if let Some((word, _, true)) = sources_of(alu, sel, swiz) {
+            let op = [alu.rgb_sources.srcp_op, alu.alpha_sources.srcp_op][word];
+            fidelity = fidelity.max(srcp(op));
+        }
+    });
+    fidelity
+}
+
+/// Whether the units of an instruction compute something that is kept, the RGB and the alpha unit.
+pub(crate) fn computes(inst: &Inst, alu: &Alu) -> [bool; 2] {
+    let common = &inst.common;
+    let kept = |channel| {
+        common.writes_temp(channel)
+            || common.writes_output(channel)
+            || (common.r#type == InstType::ALU && alu.alu_wmask && common.alu_result_channel() == channel)
+            || (common.r#type == InstType::OUT && alu.w_omask && channel == 3)
+    };
+    let rgb = (0..3).any(kept);
+    [rgb, kept(3) || (rgb && alu.rgb.op == RgbOp::SOP)]
+}
+
 /// Adds `times` issues of an instruction to a report.
 pub fn count(inst: &Inst, times: u64, report: &mut Report) {
     match &inst.body {
         Body::Alu(alu) => {
-            let writes_rgb = inst.common.rgb_wmask != 0 || inst.common.rgb_omask != 0;
-            let writes_alpha = inst.common.alpha_wmask || inst.common.alpha_omask || alu.w_omask;
-            if writes_rgb || alu.alu_wmask {
-                report.count(alu.rgb.op.name(), alu.rgb.op.operation().fidelity, times);
+            let [rgb, alpha] = computes(inst, alu);
+            if rgb {
+                report.count(alu.rgb.op.name(), unit(alu, Unit::Rgb), times);
             }
-            if writes_alpha || alu.rgb.op == RgbOp::SOP {
-                report.count(alu.alpha.op.name(), alu.alpha.op.operation().fidelity, times);
+            if alpha {
+                report.count(alu.alpha.op.name(), unit(alu, Unit::Alpha), times);
             }
             if inst.common.r#type == InstType::OUT {
                 report.count("OUT", Fidelity::Specified, times);

@@ -17,7 +17,7 @@
 
 use std::cmp::Ordering;
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
+use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
@@ -270,6 +270,16 @@ pub const fn reads_alu_result(jump_func: u8) -> bool {
     jump_func >> 4 != jump_func & 0xf
 }
 
+/// Whether a JUMP_FUNC looks at the predicate at all.
+pub const fn reads_predicate(jump_func: u8) -> bool {
+    jump_func >> 2 & 0x33 != jump_func & 0x33
+}
+
+/// Whether a JUMP_FUNC looks at the boolean constant at all.
+pub const fn reads_boolean(jump_func: u8) -> bool {
+    jump_func >> 1 & 0x55 != jump_func & 0x55
+}
+
 impl Flow {
     /// The start of a group: every lane of `lanes` active (helper lanes too), stacks empty.
     ///
@@ -481,6 +491,11 @@ impl Flow {
             Ordering::Greater => observer.event(Event::Push { kind }),
             Ordering::Less => observer.event(Event::Pop { kind }),
             Ordering::Equal => {}
+        }
+        if observer.wants_depths() {
+            for (number, depth) in self.depths().into_iter().enumerate() {
+                observer.depth(number, depth.used);
+            }
         }
         if (self.active - before).any() {
             observer.event(Event::Reconverge { mask: self.active });
@@ -733,6 +748,17 @@ impl FlowView for Flow {
             count: None,
         });
         frames.chain(calls).collect()
+    }
+
+    /// A lane that a branch has switched off counts from 0, so the constructs that it is nested in are one more.
+    fn depths(&self) -> Vec<Depth> {
+        let nested = self.branch.lanes().map(|lane| u32::from(self.counter[lane.index()]) + 1).max();
+        let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };
+        vec![
+            depth("branch counter", nested.unwrap_or(0), usize::from(self.limits.branch_counter) + 1),
+            depth("loop stack", self.loops.len() as u32, self.limits.loop_stack),
+            depth("address stack", self.calls.len() as u32, self.limits.address_stack),
+        ]
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::registers::Registers;
-use reconverge_simt::{FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+use reconverge_simt::{Depth, FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
 
 use crate::fidelity;
 use crate::flow::Flow;
@@ -144,6 +144,14 @@ impl Group {
         self.rows[usize::from(register) * 4 + channel][lane.index()]
     }
 
+    /// Changes bits of a channel of a temporary; `false` where there is no such register.
+    pub fn set_temp(&mut self, register: u8, channel: usize, lane: Lane, bits: u32) -> bool {
+        let row = usize::from(register) * 4 + channel;
+        let known = usize::from(register) < TEMPORARIES && channel < 4;
+        let place = self.rows.row_mut(row).and_then(|row| row.0.get_mut(lane.index()));
+        place.filter(|_| known).map(|place| *place = bits).is_some()
+    }
+
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
@@ -161,5 +169,9 @@ impl FlowView for Group {
 
     fn stack(&self) -> Vec<StackRow> {
         self.flow.stack()
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        self.flow.depths()
     }
 }

@@ -11,6 +11,7 @@
 //! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
 //! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |
 //! | [`setup`] | a program in its slots with its state registers |
+//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | a program without running it: its control flow, what instructions read and write, what is wrong |
 //! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
 //! | [`group`], [`outputs`] | the state of one group, and what remains after its last instruction |
 //! | [`launch`] | what is true before the first instruction |
@@ -34,10 +35,12 @@ pub mod ctm;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
+pub mod graph;
 pub mod group;
 pub mod inst;
 pub mod lane;
 pub mod launch;
+pub mod lint;
 pub mod memory;
 pub mod mistaken;
 pub mod operations;
@@ -48,5 +51,6 @@ pub mod run;
 pub mod setup;
 pub mod text;
 pub mod texture;
+pub mod uses;
 pub mod violations;
 pub mod words;

@@ -3,8 +3,6 @@
 //! Sources: CTM guide pp. 28-29 (opcode tables); [`mod@crate::lane`] computes. A row with a code in both columns is one
 //! operation that both units have.
 
-use std::ops::Range;
-
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
 use crate::inst::{Alu, Operand};
@@ -150,52 +148,84 @@ impl Operation {
     }
 }
 
+/// The unit that executes a half of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// The channels red, green and blue.
+    Rgb,
+    /// Alpha.
+    Alpha,
+}
+
+/// Hands `read` each source and channel that a unit's operation reads for the `wanted` ones of its results (red, green
+/// and blue), and whether it is read of the whole quad. What another unit forwards is not among them.
+pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
+    let of_rgb = |number: usize, channel: usize| {
+        let Operand { sel, swiz, .. } = alu.rgb.operands[number];
+        (sel, swiz[channel], false)
+    };
+    let of_alpha = |number: usize| {
+        let Operand { sel, swiz, .. } = alu.alpha.operands[number];
+        (sel, swiz[0], false)
+    };
+    let mut all = |reads: &mut dyn Iterator<Item = (Sel, Swiz, bool)>| {
+        reads.for_each(|(sel, swiz, quad)| read(sel, swiz, quad));
+    };
+    let (rgb, alpha) = (alu.rgb.op.operation(), alu.alpha.op.operation());
+    match (unit, rgb.value) {
+        (Unit::Rgb, Value::Dot(dot)) => {
+            let terms = if dot == Dot::TwoAndAddend { 0..2 } else { 0..3 };
+            all(&mut terms.flat_map(|channel| [of_rgb(0, channel), of_rgb(1, channel)]));
+            match dot {
+                Dot::Three => {}
+                Dot::Four => all(&mut [of_alpha(0), of_alpha(1)].into_iter()),
+                Dot::TwoAndAddend => all(&mut [of_rgb(2, 2)].into_iter()),
+            }
+        }
+        (Unit::Rgb, value) => {
+            for channel in (0..3).filter(|channel| wanted[*channel]) {
+                match value {
+                    Value::Derivative(_) => {
+                        let here = [Swiz::R, Swiz::G, Swiz::B][channel];
+                        all(&mut [of_rgb(1, channel), (Sel::SRC0, here, true)].into_iter());
+                    }
+                    _ => all(&mut (0..rgb.operands).map(|number| of_rgb(number, channel))),
+                }
+            }
+        }
+        (Unit::Alpha, _) => match alpha.value {
+            Value::Derivative(_) => all(&mut [of_alpha(1), (Sel::SRC0, Swiz::A, true)].into_iter()),
+            _ => all(&mut (0..alpha.operands).map(of_alpha)),
+        },
+    }
+}
+
+/// The sources that an operand is made of, and whether by the presubtract: the word that names them (0 RGB, 1 alpha), and
+/// which of src0 to src2. None for the literals.
+pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'static [usize], bool)> {
+    let (word, srcp_op) = match swiz {
+        Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
+        Swiz::A => (1, alu.alpha_sources.srcp_op),
+        Swiz::ZERO | Swiz::HALF | Swiz::ONE => return None,
+    };
+    Some(match (sel, srcp_op) {
+        (Sel::SRC0, _) => (word, &[0], false),
+        (Sel::SRC1, _) => (word, &[1], false),
+        (Sel::SRC2, _) => (word, &[2], false),
+        (Sel::SRCP, SrcpOp::SUB | SrcpOp::ADD) => (word, &[0, 1], true),
+        (Sel::SRCP, SrcpOp::NEG2 | SrcpOp::NEG) => (word, &[0], true),
+    })
+}
+
 /// Which of src0 to src2 an instruction reads, in the RGB and in the alpha address word: only those can trap.
 pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut used = [[false; 3]; 2];
-    let mut mark = |sel: Sel, swiz: Swiz| {
-        let (word, srcp_op) = match swiz {
-            Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
-            Swiz::A => (1, alu.alpha_sources.srcp_op),
-            Swiz::ZERO | Swiz::HALF | Swiz::ONE => return,
-        };
-        match sel {
-            Sel::SRC0 => used[word][0] = true,
-            Sel::SRC1 => used[word][1] = true,
-            Sel::SRC2 => used[word][2] = true,
-            Sel::SRCP => {
-                used[word][0] = true;
-                used[word][1] |= matches!(srcp_op, SrcpOp::SUB | SrcpOp::ADD);
-            }
+    let mut mark = |sel, swiz, _| {
+        if let Some((word, sources, _)) = sources_of(alu, sel, swiz) {
+            sources.iter().for_each(|source| used[word][*source] = true);
         }
     };
-    let (rgb, alpha) = (&alu.rgb.operands, &alu.alpha.operands);
-    let mut mark_rgb = |operand: &Operand, channels: Range<usize>| {
-        operand.swiz[channels].iter().for_each(|swiz| mark(operand.sel, *swiz));
-    };
-    let operation = alu.rgb.op.operation();
-    match operation.value {
-        Value::Derivative(_) => {
-            mark_rgb(&rgb[1], 0..3);
-            mark(Sel::SRC0, Swiz::R);
-        }
-        Value::Dot(Dot::TwoAndAddend) => {
-            rgb[..2].iter().for_each(|operand| mark_rgb(operand, 0..2));
-            mark_rgb(&rgb[2], 2..3);
-        }
-        _ => rgb[..operation.operands].iter().for_each(|operand| mark_rgb(operand, 0..3)),
-    }
-    let operation = alu.alpha.op.operation();
-    let reads = match operation.value {
-        Value::Derivative(_) => {
-            mark(Sel::SRC0, Swiz::A);
-            &alpha[1..2]
-        }
-        _ => &alpha[..operation.operands],
-    };
-    reads.iter().for_each(|operand| mark(operand.sel, operand.swiz[0]));
-    if matches!(alu.rgb.op.operation().value, Value::Dot(Dot::Four)) {
-        alpha[..2].iter().for_each(|operand| mark(operand.sel, operand.swiz[0]));
-    }
+    each_read(alu, Unit::Rgb, [true; 3], &mut mark);
+    each_read(alu, Unit::Alpha, [true; 3], &mut mark);
     used
 }

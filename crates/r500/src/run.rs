@@ -168,6 +168,11 @@ impl Run {
         &self.group
     }
 
+    /// The group that runs, for changing: a debugger's hand on registers.
+    pub fn group_mut(&mut self) -> &mut Group {
+        &mut self.group
+    }
+
     /// The first lane of the group that runs; `None` after the end.
     pub fn first_lane(&self) -> Option<usize> {
         (!self.done).then_some(self.first_lane)

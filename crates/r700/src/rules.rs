@@ -184,7 +184,7 @@ rules! {
     INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP = 31, OneSource,
         "Does a group see what one of its own instructions writes through an index?",
         "The instructions after it do; all other writes are seen by the next group only.",
-        "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array after it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's tells the two readings apart.";
+        "The manual lets every read of a group come before every write and names no exception. LLVM packs an indexed write with a plain read of the same array after it, and 21 of 631 such programs compute what their source says only so. No program of Mesa's separates the two readings.";
     GLOBAL_REGISTERS_ARE_COLUMNS = 32, Recommended,
         "What are the registers that INDEX_MODE GLOBAL and GLOBAL_AR_X reach?",
         "One file for all wavefronts, a column for each lane position; an operand that is indexed reaches it, the others do not. Without it, or beyond it, the rules of a bad index apply.",

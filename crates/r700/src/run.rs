@@ -179,6 +179,11 @@ impl Run {
         &self.wave
     }
 
+    /// The wavefront that runs, for changing: a debugger's hand on registers and shared memory.
+    pub fn wave_mut(&mut self) -> &mut Wave {
+        &mut self.wave
+    }
+
     /// The place in the launch of the first lane of the wavefront that runs; `None` after the end.
     pub fn place(&self) -> Option<usize> {
         (!self.done).then_some(self.wave.place)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{
-    Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow, Statistics,
-    Trap, Why,
+    Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
+    Statistics, Trap, Why,
 };
 
 use crate::cause::Cause;
@@ -281,6 +281,11 @@ impl Wave {
         &self.simd
     }
 
+    /// What all wavefronts share, for changing.
+    pub fn simd_mut(&mut self) -> &mut Simd {
+        &mut self.simd
+    }
+
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
@@ -290,6 +295,13 @@ impl Wave {
     pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
         let row = self.row(register.into(), chan)?;
         Some(self.registers[row].0[lane.index()])
+    }
+
+    /// Changes a register component of one lane; `false` where the program has no such register.
+    pub fn set_register(&mut self, register: u8, chan: usize, lane: Lane, value: u32) -> bool {
+        let row = self.row(register.into(), chan);
+        let place = row.and_then(|row| self.registers[row].0.get_mut(lane.index()));
+        place.map(|place| *place = value).is_some()
     }
 
     /// The counts so far.
@@ -478,5 +490,9 @@ impl FlowView for Wave {
 
     fn stack(&self) -> Vec<StackRow> {
         FlowView::stack(&self.flow)
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        self.flow.depths()
     }
 }

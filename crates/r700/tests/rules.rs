@@ -445,7 +445,7 @@ fn push_else_keeps_the_lanes_that_fail() {
     let outcome = strict(&source, &launch());
     assert_eq!(x_of(&outcome), [0; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::PUSH_ELSE_INVERTS));
-    // Nobody passes, so all are left.
+    // No lane passes, so all are left.
     let source = format!("PUSH_ELSE: ADDR(@on) COND(FALSE)\n{body}{EXPORT}");
     assert_eq!(x_of(&strict(&source, &launch())), [1; 4]);
 }

@@ -40,7 +40,7 @@ pub use engine::{Engine, Options};
 pub use error::{Difference, GroupId, GroupTrap, RunError};
 pub use fidelity::Fidelity;
 pub use level::Level;
-pub use machine::{FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
+pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
 pub use paths::{Path, Shares};

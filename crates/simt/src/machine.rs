@@ -73,6 +73,21 @@ pub enum Why {
     Exited,
 }
 
+impl Why {
+    /// The letter for it where lanes are drawn as characters.
+    pub const fn letter(self) -> char {
+        match self {
+            Why::Active => 'A',
+            Why::Branch { .. } => 'b',
+            Why::Break => 'k',
+            Why::Continue => 'c',
+            Why::Parked { .. } => 'p',
+            Why::Exited => 'x',
+            Why::Uncovered => 'u',
+        }
+    }
+}
+
 /// One row of a machine's own bookkeeping, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRow {
@@ -86,6 +101,17 @@ pub struct StackRow {
     pub count: Option<i64>,
 }
 
+/// How full one of a machine's stacks or counters is, in the unit of its manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// What it is, in the manual's words.
+    pub of: &'static str,
+    /// How much of it is in use.
+    pub used: u32,
+    /// How much the program declares or the machine has, where that is known.
+    pub room: Option<u32>,
+}
+
 /// What every flow machine can show.
 pub trait FlowView {
     /// The next instruction and its lanes; `None` when the group has ended.
@@ -94,6 +120,8 @@ pub trait FlowView {
     fn why(&self, lane: Lane) -> Why;
     /// The machine's own bookkeeping as labelled rows, innermost first.
     fn stack(&self) -> Vec<StackRow>;
+    /// How full its stacks and counters are; [`Observer::depth`] names them by their places here.
+    fn depths(&self) -> Vec<Depth>;
 }
 
 /// Whether a machine has more to do.

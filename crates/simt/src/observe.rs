@@ -94,6 +94,15 @@ pub trait Observer {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
+    /// Whether [`Observer::depth`] is of interest.
+    #[inline(always)]
+    fn wants_depths(&self) -> bool {
+        false
+    }
+    /// Takes how full a stack or counter of the group is, by its place in [`FlowView::depths`](crate::FlowView::depths):
+    /// called where it may be fuller than before, and only when [`Observer::wants_depths`].
+    #[inline(always)]
+    fn depth(&mut self, _number: usize, _used: u32) {}
     /// Takes how many instructions the fast engine has run by a path. Called only when [`Observer::PATHS`].
     #[inline(always)]
     fn path(&mut self, _path: Path, _instructions: u64) {}
@@ -192,6 +201,14 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         (**self).issues(addresses, mask);
+    }
+    #[inline]
+    fn wants_depths(&self) -> bool {
+        (**self).wants_depths()
+    }
+    #[inline]
+    fn depth(&mut self, number: usize, used: u32) {
+        (**self).depth(number, used);
     }
     #[inline]
     fn path(&mut self, path: Path, instructions: u64) {

@@ -61,6 +61,8 @@ pub struct Uses {
     pub writes: Vec<Slot>,
     /// Whether lanes that take part may keep what they had: a predicate, a condition.
     pub conditional: bool,
+    /// Whether what it computes leaves the program by a register that no instruction reads: an output.
+    pub leaves: bool,
     /// Memory that it reads.
     pub loads: Option<Space>,
     /// Memory that it writes.
@@ -76,6 +78,7 @@ impl Uses {
             reads: Vec::new(),
             writes: Vec::new(),
             conditional: false,
+            leaves: false,
             loads: None,
             stores: None,
         }

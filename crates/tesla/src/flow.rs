@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
+use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 
 /// Lanes of a warp. (1.3)
 pub const WARP: usize = 32;
@@ -648,7 +648,7 @@ impl Flow {
 }
 
 /// The bits of the word read by `bra c[]` that are an address: 24-bit byte address, low two bits 0. (9.3)
-const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
+pub(crate) const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 
 /// Every lane of each quad of which a lane is in `lanes`.
 pub fn whole_quads(lanes: Mask) -> Mask {
@@ -724,6 +724,12 @@ impl FlowView for Flow {
             count: None,
         };
         self.stack.iter().rev().map(row).collect()
+    }
+
+    /// [`Observer::depth`] is not called: every entry is pushed and popped with an event, and takes one place.
+    fn depths(&self) -> Vec<Depth> {
+        let room = u32::try_from(self.limits.stack_entries).ok();
+        vec![Depth { of: "token stack", used: self.stack.len() as u32, room }]
     }
 }
 

@@ -10,6 +10,8 @@
 //! | [`mod@reference`], [`access`] | the clear interpreter: one instruction of one warp; its memory operands |
 //! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`run`] | runs launches |
+//! | [`mod@graph`], [`paths`], [`mod@uses`] | where lanes can go on, and what instructions read and write, without a run |
+//! | [`mod@lint`] | what the documents forbid in a program |
 //! | [`trap`], [`fidelity`], [`mod@coverage`], [`open`] | what stops a program; how exact each operation is; the list of all; open questions |
 
 pub mod access;
@@ -24,13 +26,16 @@ pub mod explain;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
+pub mod graph;
 pub mod grid;
 pub mod inst;
 pub mod lane;
 pub mod launch;
+pub mod lint;
 pub mod meaning;
 pub mod open;
 mod parts;
+pub mod paths;
 pub mod reference;
 pub mod run;
 pub mod spaces;
@@ -39,3 +44,4 @@ pub mod table;
 pub mod text;
 pub mod texture;
 pub mod trap;
+pub mod uses;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
+    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
     Statistics, Step, Trap, Why,
 };
 
@@ -181,6 +181,11 @@ impl Run {
         &self.memory
     }
 
+    /// Global memory, for changing.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
     /// Replaces global memory.
     pub fn set_memory(&mut self, memory: Memory) {
         self.memory = memory;
@@ -223,6 +228,9 @@ impl FlowView for Run {
     }
     fn stack(&self) -> Vec<StackRow> {
         self.block.current().flow.stack()
+    }
+    fn depths(&self) -> Vec<Depth> {
+        self.block.current().flow.depths()
     }
 }
 

@@ -11,10 +11,12 @@ const ORDER: &[&str] = &[
     "lane", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
     // What can happen.
     "flow", "barrier", "trap", "code", "open",
+    // What may happen, without a run.
+    "paths", "graph",
     // State.
-    "spaces", "texture", "state", "context", "access",
+    "spaces", "texture", "state", "uses", "context", "access",
     // A launch and its blocks.
-    "launch", "block", "grid",
+    "launch", "lint", "block", "grid",
     // Engines.
     "reference", "fast", "run",
     "text",

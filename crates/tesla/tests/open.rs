@@ -1,4 +1,4 @@
-//! Every open question shown by a case that tells its reading from the others; and the list against docs/tesla.md.
+//! Every open question shown by a case that separates its reading from the others; and the list against docs/tesla.md.
 
 use std::sync::Arc;
 

@@ -106,7 +106,7 @@ fn every_row_is_executed() {
         examples.iter().filter_map(|example| Some((example.id.as_str(), execute(example).err()?))).collect();
     let expected: &[(&str, &str)] = &[
         ("s.trap", "TRAP_INSTRUCTION"),
-        // No document tells what coverage samples are.
+        // No document says what coverage samples are.
         ("l.texcsaa", "texcsaa: not documented"),
         // Their target is their own address, so that they never end.
         ("c.bra", "TIMEOUT"),

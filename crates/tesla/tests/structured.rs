@@ -1,16 +1,20 @@
 //! Generated structured programs, lowered to the token stack (joinat and join, breakaddr and break, calls, returns and exits
 //! of some lanes, predication, ifs that never join), equal a direct evaluation of their tree; the stack is empty at the
-//! end.
+//! end, and every step of a lane is an edge of the program's graph.
 
 use reconverge_isa::Program as Words;
-use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Options, Silent, Step, Why};
+use reconverge_isa::graph::Graph;
+use reconverge_isa::program::ConstantBlock;
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Options, Step, Why};
+use reconverge_tesla::code::Code;
+use reconverge_tesla::graph::graph;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Launch, Setup, Vertex};
 use reconverge_tesla::run::{Run, run};
 use reconverge_tesla::text::assemble;
 use reconverge_testkit::{
-    Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, Program, Random, Returns, STEP_MODULUS,
-    Shape, Statement, VARIABLES, generate,
+    Campaign, Compare, Condition, Lane, LaneSteps, LoweredProgram, MIX_MODULUS, Program, Random, Returns,
+    STEP_MODULUS, Shape, Statement, VARIABLES, generate,
 };
 
 /// Where in c0[] the boolean constants are; before them the addresses of the functions.
@@ -481,6 +485,7 @@ struct Prepared {
     lowered: Lowered,
     words: Words,
     setup: Setup,
+    graph: Graph,
 }
 
 impl Prepared {
@@ -502,7 +507,24 @@ impl Prepared {
         for (offset, value) in functions.chain(booleans) {
             assert!(setup.constants.place(0, offset, &value.to_le_bytes()));
         }
-        Prepared { lowered, words, setup }
+        let table = lowered.functions.iter().flat_map(|address| address.unwrap_or(0).to_le_bytes()).collect();
+        let constants = [ConstantBlock { bank: 0, offset: 0, bytes: table }];
+        let graph = graph(&Code::new(&words.words, 0, Stage::Vertex, chip), &constants);
+        Prepared { lowered, words, setup, graph }
+    }
+
+    /// Every step of a lane is an edge of the graph.
+    fn in_the_graph(&self, steps: &LaneSteps) -> Result<(), String> {
+        let edge = |(from, to): &&(u32, u32)| {
+            self.graph.node(*from).is_some_and(|node| node.next.iter().any(|edge| edge.to == *to))
+        };
+        match steps.steps.iter().find(|step| !edge(step)) {
+            Some((from, to)) => Err(format!(
+                "a lane goes from {from:#x} to {to:#x}, the graph has {:x?}",
+                self.graph.node(*from)
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -527,6 +549,7 @@ impl LoweredProgram for Prepared {
         let options = Options { engine: Engine::Reference, ..options };
         let mut run =
             Run::new(Launch::Vertex(launch), &self.words, &options).map_err(|error| error.to_string())?;
+        let mut steps = LaneSteps::default();
         loop {
             let flow = &run.block().current().flow;
             if flow.pc() == self.lowered.end && !flow.finished() && !self.lowered.unjoined {
@@ -541,10 +564,11 @@ impl LoweredProgram for Prepared {
                     ));
                 }
             }
-            if run.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Done {
+            if run.step(&mut steps).map_err(|trap| trap.to_string())? == Step::Done {
                 break;
             }
         }
+        self.in_the_graph(&steps)?;
         let left = run.block().current().flow.tokens();
         if !left.is_empty() {
             return Err(format!("left on the stack: {left:?}"));

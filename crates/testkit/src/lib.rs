@@ -4,6 +4,7 @@
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
+//! [`LaneSteps`] collects the steps of lanes.
 //! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
 
 mod campaign;
@@ -15,6 +16,7 @@ mod judge;
 mod pages;
 mod shared;
 mod shrink;
+mod steps;
 mod tree;
 
 pub use campaign::{Campaign, Wrong};
@@ -26,6 +28,7 @@ pub use judge::LoweredProgram;
 pub use pages::page_is_current;
 pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
+pub use steps::LaneSteps;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };

@@ -9,7 +9,7 @@ use crate::record::{Kind, Record, What};
 enum Column {
     /// What a record is, a byte each.
     Tag,
-    /// Group, as the difference to the record before.
+    /// Of each row of records with the same group: the group, as the difference to the one before, and how many.
     Group,
     /// Places in the listing and jump targets, as the difference to the one before.
     Place,
@@ -72,75 +72,139 @@ impl Order {
     }
 
     /// The addresses of `count` instructions from a place on, as many as there are.
+    #[inline]
     pub(crate) fn from(&self, place: u32, count: u32) -> &[u32] {
         let rest = self.addresses.get(place as usize..).unwrap_or_default();
         &rest[..rest.len().min(count as usize)]
     }
 }
 
-/// The bytes of a block of records.
-pub(crate) fn pack(records: &[Record], order: &Order) -> Vec<u8> {
-    let mut columns: [Vec<u8>; COLUMNS] = Default::default();
-    let (mut group, mut place, mut number, mut mask) = (0u32, 0u32, 0u32, 0u64);
-    for record in records {
-        delta(&mut columns[Column::Group as usize], &mut group, record.group);
-        let mut differs = |next: Mask| {
-            varint(&mut columns[Column::Mask as usize], next.0 ^ mask);
-            mask = next.0;
-        };
+/// Packs the records of a block as they come.
+#[derive(Debug, Default)]
+pub(crate) struct Packer {
+    columns: [Vec<u8>; COLUMNS],
+    /// How many records.
+    count: u32,
+    /// The step of the first.
+    first_step: u64,
+    /// The last group, and how many records in a row have it.
+    group: u32,
+    with_group: u64,
+    place: u32,
+    number: u32,
+    mask: u64,
+}
+
+impl Packer {
+    /// How many records it has.
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The step of the first record.
+    pub(crate) fn first_step(&self) -> u64 {
+        self.first_step
+    }
+
+    /// Appends a record.
+    #[inline]
+    pub(crate) fn push(&mut self, record: &Record, order: &Order) {
+        if self.count == 0 {
+            self.first_step = record.step;
+        }
+        if self.count == 0 || record.group != self.group {
+            self.close_group();
+            delta(&mut self.columns[Column::Group as usize], &mut self.group, record.group);
+        }
+        self.with_group += 1;
+        self.count += 1;
         let tag = match record.what {
-            What::Ran { mask, .. } => {
-                differs(mask);
+            What::Ran { pc, count, mask } => {
+                self.mask(mask);
+                let start = order.place(pc).unwrap_or(0);
+                delta(&mut self.columns[Column::Place as usize], &mut self.place, start);
+                self.place = self.place.wrapping_add(count);
+                varint(&mut self.columns[Column::Count as usize], count.into());
                 RAN
             }
             What::Diverge { taken, not } => {
-                differs(taken);
-                differs(not);
+                self.mask(taken);
+                self.mask(not);
                 DIVERGE
             }
             What::Reconverge { mask } => {
-                differs(mask);
+                self.mask(mask);
                 RECONVERGE
             }
             What::Trap { mask } => {
-                differs(mask);
+                self.mask(mask);
                 TRAP
             }
-            What::Push { .. } => PUSH,
-            What::Pop { .. } => POP,
-            What::Jump { .. } => JUMP,
-            What::Write { .. } => WRITE,
-            What::Load { .. } => LOAD,
-            What::Store { .. } => STORE,
-        };
-        columns[Column::Tag as usize].push(tag);
-        match record.what {
-            What::Ran { pc, count, .. } => {
-                let start = order.place(pc).unwrap_or(0);
-                delta(&mut columns[Column::Place as usize], &mut place, start);
-                place = place.wrapping_add(count);
-                varint(&mut columns[Column::Count as usize], count.into());
+            What::Push { kind } => {
+                self.byte(kind.0);
+                PUSH
             }
-            What::Jump { to } => varint(&mut columns[Column::Number as usize], to.into()),
-            What::Push { kind } | What::Pop { kind } => columns[Column::Byte as usize].push(kind.0),
-            What::Write { lane, register: at, value } | What::Store { lane, address: at, value } => {
-                columns[Column::Byte as usize].push(lane.0);
-                delta(&mut columns[Column::Number as usize], &mut number, at);
-                columns[Column::Value as usize].extend(value.to_le_bytes());
+            What::Pop { kind } => {
+                self.byte(kind.0);
+                POP
+            }
+            What::Jump { to } => {
+                varint(&mut self.columns[Column::Number as usize], to.into());
+                JUMP
+            }
+            What::Write { lane, register, value } => {
+                self.number(lane, register);
+                self.columns[Column::Value as usize].extend(value.to_le_bytes());
+                WRITE
             }
             What::Load { lane, address } => {
-                columns[Column::Byte as usize].push(lane.0);
-                delta(&mut columns[Column::Number as usize], &mut number, address);
+                self.number(lane, address);
+                LOAD
             }
-            What::Diverge { .. } | What::Reconverge { .. } | What::Trap { .. } => {}
+            What::Store { lane, address, value } => {
+                self.number(lane, address);
+                self.columns[Column::Value as usize].extend(value.to_le_bytes());
+                STORE
+            }
+        };
+        self.columns[Column::Tag as usize].push(tag);
+    }
+
+    #[inline]
+    fn mask(&mut self, next: Mask) {
+        varint(&mut self.columns[Column::Mask as usize], next.0 ^ self.mask);
+        self.mask = next.0;
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.columns[Column::Byte as usize].push(byte);
+    }
+
+    fn number(&mut self, lane: Lane, number: u32) {
+        self.byte(lane.0);
+        delta(&mut self.columns[Column::Number as usize], &mut self.number, number);
+    }
+
+    fn close_group(&mut self) {
+        if self.with_group > 0 {
+            varint(&mut self.columns[Column::Group as usize], self.with_group);
+            self.with_group = 0;
         }
     }
-    let mut bytes = Vec::with_capacity(16 + columns.iter().map(Vec::len).sum::<usize>());
-    varint(&mut bytes, records.len() as u64);
-    varint(&mut bytes, records.first().map_or(0, |record| record.step));
-    columns.iter().for_each(|column| varint(&mut bytes, column.len() as u64));
-    columns.iter().for_each(|column| bytes.extend(column));
-    bytes
+
+    /// Appends the bytes of the block, and begins the next.
+    pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) {
+        self.close_group();
+        varint(bytes, self.count.into());
+        varint(bytes, self.first_step);
+        self.columns.iter().for_each(|column| varint(bytes, column.len() as u64));
+        for column in &mut self.columns {
+            bytes.append(column);
+        }
+        let columns = std::mem::take(&mut self.columns);
+        *self = Packer { columns, ..Packer::default() };
+    }
 }
 
 /// The records of a block; what is wrong with its bytes otherwise.
@@ -165,9 +229,14 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order, most: usize) -> Result<Vec<Rec
         return Err(format!("{} bytes behind the last column", rest.len()));
     }
     let (mut group, mut place, mut number, mut mask) = (0u32, 0u32, 0u32, 0u64);
+    let mut with_group = 0;
     let mut records = Vec::with_capacity(count);
     for _ in 0..count {
-        columns[Column::Group as usize].delta(&mut group)?;
+        if with_group == 0 {
+            columns[Column::Group as usize].delta(&mut group)?;
+            with_group = columns[Column::Group as usize].varint()?;
+        }
+        with_group = with_group.checked_sub(1).ok_or("a group without records")?;
         let mut next_mask = |columns: &mut [Cursor; COLUMNS]| {
             mask ^= columns[Column::Mask as usize].varint()?;
             Ok::<Mask, String>(Mask(mask))
@@ -219,12 +288,14 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order, most: usize) -> Result<Vec<Rec
         }
     }
     match columns.iter().find(|column| column.at < column.bytes.len()) {
+        None if with_group > 0 => Err(format!("a group of {with_group} more records than the block has")),
         None => Ok(records),
         Some(column) => Err(format!("{} bytes of a column without a record", column.bytes.len() - column.at)),
     }
 }
 
 /// Appends a number, seven bits a byte, the lowest first.
+#[inline]
 fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -234,6 +305,7 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends the difference to `last`, its sign in the lowest bit, and moves `last` on.
+#[inline]
 fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     let difference = next.wrapping_sub(*last) as i32;
     varint(bytes, u64::from((difference << 1 ^ difference >> 31) as u32));

@@ -1,5 +1,5 @@
 //! A trace for other programs: Chrome's JSON and Perfetto's protocol buffers. Both show a track a group, an instruction a
-//! microsecond.
+//! microsecond. With the feature `parquet`, a table for data frames as well.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::{Error, Reader, Record, What};
 
 /// Walks the records that a filter takes, each with the address of its instruction.
-fn walk<R: Read + Seek>(
+pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
     mut take: impl FnMut(&Reader<R>, &Record, u32) -> Result<(), Error>,
@@ -38,28 +38,14 @@ fn walk<R: Read + Seek>(
     Ok(())
 }
 
-/// What a record is called, and for how many steps it lasts: 0 is an instant.
-fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, pc: u32) -> (String, u32) {
-    let text = |pc: u32| {
-        let listing = &reader.header().listing;
-        let line = listing.binary_search_by_key(&pc, |line| line.address).ok();
-        line.map_or_else(|| format!("{pc:#x}"), |line| listing[line].text.clone())
-    };
+/// What a record is called on its track, and for how many steps it lasts: 0 is an instant.
+fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record) -> (String, u32) {
     match record.what {
-        What::Ran { count, .. } => (text(pc), count),
+        What::Ran { count, .. } => (reader.described(&record.what), count),
         What::Diverge { .. } => ("diverge".to_owned(), 0),
         What::Reconverge { .. } => ("reconverge".to_owned(), 0),
-        What::Push { kind } => (format!("push {}", reader.kind(kind)), 0),
-        What::Pop { kind } => (format!("pop {}", reader.kind(kind)), 0),
-        What::Jump { to } => (format!("jump to {to:#x}"), 0),
         What::Trap { .. } => ("trap".to_owned(), 0),
-        What::Write { lane, register, value } => {
-            (format!("lane {} writes {register}: {value:#010x}", lane.0), 0)
-        }
-        What::Load { lane, address } => (format!("lane {} loads {address:#x}", lane.0), 0),
-        What::Store { lane, address, value } => {
-            (format!("lane {} stores {address:#x}: {value:#010x}", lane.0), 0)
-        }
+        _ => (reader.described(&record.what), 0),
     }
 }
 
@@ -82,7 +68,7 @@ pub fn chrome<R: Read + Seek>(
     let mut groups = BTreeSet::new();
     let mut first = true;
     walk(reader, filter, |reader, record, pc| {
-        let (name, lasts) = named(reader, record, pc);
+        let (name, lasts) = named(reader, record);
         let mut event = json!({ "name": name, "pid": 0, "tid": record.group, "ts": record.step });
         match record.what {
             What::Ran { mask, .. } => {
@@ -167,14 +153,14 @@ pub fn perfetto<R: Read + Seek>(
         let message = Packets { packet: vec![packet] };
         out.write_all(&message.encode_to_vec()).map_err(Error::from)
     };
-    walk(reader, filter, |reader, record, pc| {
+    walk(reader, filter, |reader, record, _| {
         let track = u64::from(record.group) + 1;
         if groups.insert(record.group) {
             let name = Some(format!("group {}", record.group));
             let descriptor = TrackDescriptor { uuid: Some(track), name };
             put(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
         }
-        let (name, lasts) = named(reader, record, pc);
+        let (name, lasts) = named(reader, record);
         let event = |kind, at: u64, name| Packet {
             timestamp: Some(at * 1000),
             trusted_packet_sequence_id: Some(1),

@@ -25,9 +25,12 @@
 //! ```
 
 mod columns;
+pub mod compare;
 mod error;
 pub mod export;
 pub mod filter;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod read;
 mod record;
 mod write;
@@ -39,7 +42,7 @@ pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
 pub use write::{Limits, Writer};
 
 /// The version of the file format that is written, and the only one that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The first bytes of a file. The line ends show a transfer that changes them.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";

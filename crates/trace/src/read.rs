@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use flate2::read::ZlibDecoder;
 
 use crate::columns::{self, Order};
-use crate::record::{End, Header, Kind, Record};
+use crate::record::{End, Header, Kind, Line, Record, What};
 use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
 
 /// A block of a trace.
@@ -101,6 +101,36 @@ impl<R: Read + Seek> Reader<R> {
     /// The addresses of a run of instructions.
     pub fn addresses(&self, pc: u32, count: u32) -> &[u32] {
         self.order.place(pc).map_or(&[], |place| self.order.from(place, count))
+    }
+
+    /// The instruction of the listing at an address.
+    pub fn line(&self, address: u32) -> Option<&Line> {
+        Some(&self.header.listing[self.order.place(address)? as usize])
+    }
+
+    /// An address as listings write it: those that count bytes are hexadecimal.
+    pub fn spelled(&self, address: u32) -> String {
+        if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
+    }
+
+    /// What happened, in words; of instructions, the text of the first.
+    pub fn described(&self, what: &What) -> String {
+        match *what {
+            What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),
+            What::Diverge { taken, not } => format!("diverge: {taken} first, then {not}"),
+            What::Reconverge { mask } => format!("reconverge: {mask}"),
+            What::Push { kind } => format!("push {}", self.kind(kind)),
+            What::Pop { kind } => format!("pop {}", self.kind(kind)),
+            What::Jump { to } => format!("jump to {}", self.spelled(to)),
+            What::Trap { mask } => format!("trap: {mask}"),
+            What::Write { lane, register, value } => {
+                format!("lane {} writes register {register}: {value:#010x}", lane.0)
+            }
+            What::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
+            What::Store { lane, address, value } => {
+                format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
+            }
+        }
     }
 
     /// The records of a block.

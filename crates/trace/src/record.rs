@@ -1,6 +1,6 @@
 //! What a trace holds, as values.
 
-use reconverge_simt::{Lane, Mask};
+use reconverge_simt::{Event, Lane, Mask};
 use serde::{Deserialize, Serialize};
 
 /// What is known before the first record.
@@ -65,6 +65,9 @@ pub struct Record {
 }
 
 /// What happened. Addresses are in the machine's own unit.
+///
+/// Not [`reconverge_simt::Event`]: a record stands for a run of instructions, and the word of a push or pop comes from the
+/// file. [`What::of`] and [`What::event`] are the two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Instructions that follow each other in the listing ran for the same lanes.
@@ -133,6 +136,41 @@ pub enum What {
         /// The new bits.
         value: u32,
     },
+}
+
+impl What {
+    /// An event; `number` gives the number of a word.
+    #[inline(always)]
+    pub(crate) fn of(event: Event, number: impl FnOnce(&'static str) -> Kind) -> What {
+        match event {
+            Event::Issue { pc, mask } => What::Ran { pc, count: 1, mask },
+            Event::Diverge { taken, not } => What::Diverge { taken, not },
+            Event::Reconverge { mask } => What::Reconverge { mask },
+            Event::Push { kind } => What::Push { kind: number(kind) },
+            Event::Pop { kind } => What::Pop { kind: number(kind) },
+            Event::Jump { to } => What::Jump { to },
+            Event::Trap { mask } => What::Trap { mask },
+            Event::Write { lane, register, value } => What::Write { lane, register, value },
+            Event::Load { lane, address } => What::Load { lane, address },
+            Event::Store { lane, address, value } => What::Store { lane, address, value },
+        }
+    }
+
+    /// The event, of a run of instructions the first; pushes and pops have no word.
+    pub fn event(self) -> Event {
+        match self {
+            What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
+            What::Diverge { taken, not } => Event::Diverge { taken, not },
+            What::Reconverge { mask } => Event::Reconverge { mask },
+            What::Push { .. } => Event::Push { kind: "" },
+            What::Pop { .. } => Event::Pop { kind: "" },
+            What::Jump { to } => Event::Jump { to },
+            What::Trap { mask } => Event::Trap { mask },
+            What::Write { lane, register, value } => Event::Write { lane, register, value },
+            What::Load { lane, address } => Event::Load { lane, address },
+            What::Store { lane, address, value } => Event::Store { lane, address, value },
+        }
+    }
 }
 
 /// How a recorded run ended.

@@ -8,6 +8,8 @@
 //!   machines, each with its own part of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
 //! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
+//! * [`graph`]: the control flow of a program, drawn.
+//! * [`taint`]: how exact the values are that decide.
 //! * [`mod@lint`]: where a program breaks a rule of its machine.
 //! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
@@ -20,6 +22,7 @@ pub mod contents;
 pub mod debugger;
 pub mod edit;
 pub mod formats;
+pub mod graph;
 pub mod kernels;
 pub mod launch;
 pub mod lint;
@@ -34,6 +37,7 @@ pub mod request;
 pub mod result;
 pub mod session;
 pub mod stats;
+pub mod taint;
 pub mod tesla;
 pub mod trace;
 pub mod trapped;

@@ -50,7 +50,42 @@ impl Line {
     }
 }
 
+/// The instructions of a listing, by their addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Lines(Vec<Line>);
+
+impl Lines {
+    /// Those of the lines that have an address.
+    pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
+        let mut lines: Vec<Line> = lines.into_iter().filter(|line| line.address.is_some()).collect();
+        lines.sort_by_key(|line| line.address);
+        lines.dedup_by_key(|line| line.address);
+        Lines(lines)
+    }
+
+    /// The line of the instruction at an address.
+    pub fn at(&self, address: u32) -> Option<&Line> {
+        let at = self.0.binary_search_by_key(&Some(address), |line| line.address).ok()?;
+        self.0.get(at)
+    }
+
+    /// The instruction at an address in one line; empty where there is none.
+    pub fn code(&self, address: u32) -> String {
+        self.at(address).map(Line::code).unwrap_or_default()
+    }
+
+    /// The lines in the order of their addresses, each address once.
+    pub fn iter(&self) -> impl Iterator<Item = &Line> {
+        self.0.iter()
+    }
+}
+
 impl Listing {
+    /// The instructions of the listing of `words`, by their addresses.
+    pub fn instructions(&self, words: &[u32]) -> Lines {
+        Lines::of(self.lines(words))
+    }
+
     /// The lines of the listing of `words`, as data.
     pub fn lines(&self, words: &[u32]) -> Vec<Line> {
         let mut lines = Vec::new();

@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::edit::within;
 use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
+use crate::stats::Conventions;
 use crate::{r500, r700, tesla};
 
 /// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
@@ -144,18 +145,14 @@ pub trait Machine: Sync + fmt::Debug {
     ///
     /// # Errors
     /// A program that cannot be loaded.
-    fn graph(&self, _target: &Target, _program: &Program) -> Result<Graph, TargetError> {
-        Ok(Graph::default())
-    }
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
     /// What each instruction of a program reads and writes, by its address; several where it issues several operations
     /// side by side.
     ///
     /// # Errors
     /// A program that cannot be loaded.
-    fn uses(&self, _target: &Target, _program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
-        Ok(BTreeMap::new())
-    }
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError>;
 
     /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
     /// format.
@@ -168,6 +165,12 @@ pub trait Machine: Sync + fmt::Debug {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
+
+    /// What the machine's tables and manual say about the instructions of a program, for counts.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
     /// The container formats that [`Machine::write`] knows.
     fn containers(&self) -> &'static [&'static str];

@@ -11,7 +11,9 @@ use std::any::Any;
 use std::ops::Range;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why};
+use reconverge_simt::{
+    Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
+};
 
 use crate::array::Array;
 use crate::request::Error;
@@ -112,6 +114,12 @@ pub trait Steps: Send {
     /// the one given.
     fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8>;
 
+    /// Changes a register of one lane of a group that runs; `false` for one that is not there or only follows others.
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
+
+    /// Changes bytes of a space from an address on; `false`, and no change, where not all of them exist or may change.
+    fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool;
+
     /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
     /// lane is that of the one given.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
@@ -123,6 +131,13 @@ pub trait Steps: Send {
 
     /// What is left; complete at the end.
     fn outcome(&self) -> Box<dyn Outcome>;
+}
+
+/// Replaces bytes from a place on; `false`, and no change, where not all of them exist.
+pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
+    let start = address as usize;
+    let place = start.checked_add(bytes.len()).and_then(|end| into.get_mut(start..end));
+    place.map(|place| place.copy_from_slice(bytes)).is_some()
 }
 
 /// Registers of one kind.
@@ -300,6 +315,11 @@ impl Stepping {
         self.view(group).map(FlowView::stack).unwrap_or_default()
     }
 
+    /// How full the stacks and counters of a group that runs are.
+    pub fn depths(&self, group: usize) -> Vec<Depth> {
+        self.view(group).map(FlowView::depths).unwrap_or_default()
+    }
+
     /// The machine's registers.
     pub fn registers(&self) -> Vec<RegisterClass> {
         self.0.registers()
@@ -319,6 +339,16 @@ impl Stepping {
     /// the one given.
     pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
         self.0.memory(space, group, lane, address, count)
+    }
+
+    /// Changes a register of one lane of a group that runs; `false` for one that is not there or only follows others.
+    pub fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        self.0.set(group, register, lane, value)
+    }
+
+    /// Changes bytes of a space from an address on; `false`, and no change, where not all of them exist or may change.
+    pub fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool {
+        self.0.store(space, group, lane, address, bytes)
     }
 
     /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or

@@ -3,12 +3,84 @@
 //! What counts as an instruction, a lane of one and a divergence is each machine's convention, which docs/r500.md,
 //! docs/r700.md and docs/tesla.md state; the sums are those of [`reconverge_simt::Statistics`].
 
+pub mod memory;
+
 use std::collections::BTreeMap;
 
-use reconverge_simt::{Event, Mask};
+use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
 
+use self::memory::{Access, Accesses, Coalescing, MemoryCounts};
 use crate::trace::Sink;
+
+/// What an instruction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Computes.
+    Alu,
+    /// Interpolates an input.
+    Interpolation,
+    /// Samples a texture, or asks about one.
+    Texture,
+    /// Reads or writes memory.
+    Memory,
+    /// Gives a result out of the program: a pixel, a vertex, a parameter.
+    Output,
+    /// Decides which lanes run where.
+    Flow,
+    /// None of these.
+    Other,
+}
+
+impl Class {
+    /// The class in a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Alu => "ALU",
+            Class::Interpolation => "interpolation",
+            Class::Texture => "texture",
+            Class::Memory => "memory",
+            Class::Output => "output",
+            Class::Flow => "flow",
+            Class::Other => "other",
+        }
+    }
+}
+
+/// What the machine's tables and manual say about the instructions of a program, for counts.
+#[derive(Clone, Debug)]
+pub struct Conventions {
+    /// What each instruction is for, by address.
+    pub classes: BTreeMap<u32, Class>,
+    /// The instructions whose accesses come together, by address.
+    pub accesses: BTreeMap<u32, Access>,
+    /// How they do; what the manual leaves undefined otherwise.
+    pub coalescing: Result<Coalescing, &'static str>,
+}
+
+/// How full a stack or counter became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StackCounts {
+    /// What it is, in the manual's words.
+    pub of: &'static str,
+    /// The most of it that a group used at a time, in the manual's unit.
+    pub high_water: u32,
+    /// How much the program declares or the machine has.
+    pub room: Option<u32>,
+}
+
+/// Instructions of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClassCounts {
+    /// The class.
+    pub class: &'static str,
+    /// How often one was issued to a group.
+    pub executed: u64,
+    /// That, summed over the lanes that took part.
+    pub lanes: u64,
+    /// Of all that were issued: 0 to 1.
+    pub share: f64,
+}
 
 /// Counts of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,12 +147,91 @@ pub struct Profile {
     /// The groups that have not run to their end, and those that have.
     groups: BTreeMap<usize, Group>,
     totals: Totals,
+    classes: BTreeMap<u32, Class>,
+    stacks: Vec<StackCounts>,
+    /// Whether the machine announces how full its stacks are; otherwise entries are counted.
+    announced: bool,
+    accesses: Option<Accesses>,
 }
 
 impl Profile {
     /// No counts, for groups of `width` lanes.
     pub fn new(width: u32) -> Profile {
-        Profile { width, counts: Vec::new(), groups: BTreeMap::new(), totals: Totals::default() }
+        Profile {
+            width,
+            counts: Vec::new(),
+            groups: BTreeMap::new(),
+            totals: Totals::default(),
+            classes: BTreeMap::new(),
+            stacks: Vec::new(),
+            announced: false,
+            accesses: None,
+        }
+    }
+
+    /// With classes and accesses of instructions, and the stacks as [`reconverge_simt::FlowView::depths`] has them at the
+    /// start.
+    pub fn by(mut self, conventions: Conventions, stacks: &[Depth]) -> Profile {
+        let Conventions { classes, accesses, coalescing } = conventions;
+        self.classes = classes;
+        self.accesses = coalescing.ok().map(|rule| Accesses::new(rule, accesses));
+        let stack = |depth: &Depth| StackCounts { of: depth.of, high_water: depth.used, room: depth.room };
+        self.stacks = stacks.iter().map(stack).collect();
+        self
+    }
+
+    /// Counts what is not counted before the next instruction: accesses to memory. Called at the end of the run.
+    pub fn end(&mut self) {
+        if let Some(accesses) = &mut self.accesses {
+            accesses.settle_all();
+        }
+    }
+
+    /// How full each stack and counter of the machine became.
+    pub fn stacks(&self) -> Vec<StackCounts> {
+        let counted = |stack: &StackCounts| match self.announced || self.stacks.len() > 1 {
+            true => *stack,
+            false => StackCounts { high_water: self.totals.stack_high_water as u32, ..*stack },
+        };
+        self.stacks.iter().map(counted).collect()
+    }
+
+    /// What the instruction at an address is for.
+    pub fn class(&self, pc: u32) -> Class {
+        self.classes.get(&pc).copied().unwrap_or(Class::Other)
+    }
+
+    /// The instructions that ran, by class.
+    pub fn mix(&self) -> Vec<ClassCounts> {
+        let mut classes: BTreeMap<Class, (u64, u64)> = BTreeMap::new();
+        for (pc, counts) in self.instructions() {
+            let (executed, lanes) = classes.entry(self.class(pc)).or_default();
+            *executed += counts.executed;
+            *lanes += counts.lanes;
+        }
+        let all = self.totals.instructions.max(1) as f64;
+        let class = |(class, (executed, lanes)): (Class, (u64, u64))| ClassCounts {
+            class: class.name(),
+            executed,
+            lanes,
+            share: executed as f64 / all,
+        };
+        classes.into_iter().map(class).collect()
+    }
+
+    /// The accesses of the instruction at an address, where they come together.
+    pub fn memory(&self, pc: u32) -> Option<MemoryCounts> {
+        self.accesses.as_ref()?.counts.get(&pc).copied()
+    }
+
+    /// All accesses that come together.
+    pub fn memory_totals(&self) -> MemoryCounts {
+        let mut totals = MemoryCounts::default();
+        self.accesses
+            .iter()
+            .flat_map(|accesses| accesses.counts.values())
+            .for_each(|counts| totals.add(counts));
+        totals
     }
 
     /// The counts of each instruction that ran, by address.
@@ -121,6 +272,9 @@ impl Sink for Profile {
         }
         self.totals.instructions += issued;
         self.totals.lane_instructions += issued * u64::from(mask.count());
+        if let Some(accesses) = &mut self.accesses {
+            accesses.settle(group);
+        }
         let group = self.groups.entry(group).or_default();
         group.last = last;
         let counts = &mut self.counts;
@@ -142,9 +296,14 @@ impl Sink for Profile {
         });
     }
 
-    fn event(&mut self, group: usize, event: Event) {
-        let group = self.groups.entry(group).or_default();
+    fn event(&mut self, number: usize, event: Event) {
+        let group = self.groups.entry(number).or_default();
         match event {
+            Event::Load { .. } | Event::Store { .. } => {
+                if let Some(accesses) = &mut self.accesses {
+                    accesses.take(number, group.last, event);
+                }
+            }
             Event::Diverge { taken, not } => {
                 group.open.push(Open { pc: group.last, taken, not, distance: 0 });
                 let pc = group.last;
@@ -157,6 +316,17 @@ impl Sink for Profile {
             }
             Event::Pop { .. } => group.depth = group.depth.saturating_sub(1),
             _ => {}
+        }
+    }
+
+    fn wants_depths(&self) -> bool {
+        !self.stacks.is_empty()
+    }
+
+    fn depth(&mut self, _: usize, number: usize, used: u32) {
+        self.announced = true;
+        if let Some(stack) = self.stacks.get_mut(number) {
+            stack.high_water = stack.high_water.max(used);
         }
     }
 }
@@ -212,6 +382,63 @@ mod tests {
         profile.issues(0, &[8], mask(0b1110));
         let branch = profile.at(0);
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
+    }
+
+    /// The machine's conventions for [`profile`]'s program: memory at 8 and 16.
+    fn conventions() -> Conventions {
+        let access = |store| Access { store, bytes: 4 };
+        Conventions {
+            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)].into(),
+            accesses: [(8, access(false)), (16, access(true))].into(),
+            coalescing: Ok(Coalescing::InSequence),
+        }
+    }
+
+    #[test]
+    fn instructions_are_counted_by_what_they_are_for() {
+        let mut profile = Profile::new(4).by(conventions(), &[]);
+        profile.issues(0, &[0, 8, 16, 24, 32], mask(0b0011));
+        profile.issues(0, &[24], mask(0b0001));
+        let mix: Vec<_> = profile.mix().into_iter().map(|of| (of.class, of.executed, of.lanes)).collect();
+        assert_eq!(mix, [("ALU", 2, 3), ("memory", 2, 4), ("flow", 1, 2), ("other", 1, 2)]);
+        assert_eq!(profile.mix().iter().map(|of| of.share).sum::<f64>(), 1.0);
+    }
+
+    #[test]
+    fn a_stack_whose_depth_is_announced_is_not_counted_by_its_entries() {
+        let depth = Depth { of: "STACK_SIZE", used: 0, room: Some(3) };
+        let mut counted = Profile::new(4).by(conventions(), &[depth]);
+        counted.event(0, Event::Push { kind: "PUSH" });
+        counted.event(0, Event::Push { kind: "PUSH" });
+        let of = |high_water| [StackCounts { of: "STACK_SIZE", high_water, room: Some(3) }];
+        assert_eq!(counted.stacks(), of(2));
+        counted.depth(0, 0, 1);
+        assert_eq!(counted.stacks(), of(1));
+        assert!(counted.wants_depths());
+    }
+
+    #[test]
+    fn accesses_of_an_instruction_come_together_in_their_group() {
+        let mut profile = Profile::new(32).by(conventions(), &[]);
+        for group in [0, 1] {
+            profile.issues(group, &[8], mask(0xffff));
+        }
+        // The groups take turns; group 1 accesses every other word.
+        for lane in 0..16u8 {
+            let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
+            profile.event(0, load(0x1000 + 4 * u32::from(lane)));
+            profile.event(1, load(0x1000 + 8 * u32::from(lane)));
+        }
+        assert_eq!(profile.memory(8), None, "the instruction may go on");
+        profile.end();
+        let counts =
+            MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
+        assert_eq!(profile.memory(8), Some(counts));
+        // What the store at 16 loads is an operand, not its access.
+        profile.issues(0, &[16], mask(1));
+        profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
+        profile.end();
+        assert_eq!(profile.memory_totals(), counts);
     }
 
     #[test]

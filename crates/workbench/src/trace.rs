@@ -12,17 +12,26 @@ pub trait Sink {
 
     /// Takes an event that is no issue.
     fn event(&mut self, group: usize, event: Event);
+
+    /// Whether [`Sink::depth`] is of interest.
+    fn wants_depths(&self) -> bool {
+        false
+    }
+
+    /// Takes how full a stack or counter of a group is, by its place in [`reconverge_simt::FlowView::depths`].
+    fn depth(&mut self, _group: usize, _number: usize, _used: u32) {}
 }
 
 /// Hands events to a sink. With `DATA`, writes to registers and accesses to memory are among them.
 pub(crate) struct Recording<'a, const DATA: bool> {
     group: usize,
+    depths: bool,
     sink: &'a mut dyn Sink,
 }
 
 impl<'a, const DATA: bool> Recording<'a, DATA> {
     pub(crate) fn new(sink: &'a mut dyn Sink) -> Self {
-        Recording { group: 0, sink }
+        Recording { group: 0, depths: sink.wants_depths(), sink }
     }
 }
 
@@ -43,6 +52,15 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
 
     fn group(&mut self, number: usize) {
         self.group = number;
+    }
+
+    #[inline]
+    fn wants_depths(&self) -> bool {
+        self.depths
+    }
+
+    fn depth(&mut self, number: usize, used: u32) {
+        self.sink.depth(self.group, number, used);
     }
 }
 
@@ -109,6 +127,13 @@ pub(crate) fn stepped(
             Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
             other => sink.event(group, other),
         })?;
+        if sink.wants_depths()
+            && let Some(view) = steps.view(group)
+        {
+            for (number, depth) in view.depths().into_iter().enumerate() {
+                sink.depth(group, number, depth.used);
+            }
+        }
     }
     Ok(steps.outcome())
 }

@@ -2,7 +2,7 @@
 //!
 //! One rule holds for all machines. Numbers whose type is stated keep it: behind `:` (`0..16:u32`), by `u32[16]`, by a
 //! `.npy` file. Others take the type of the place: `f32` where floats are expected ([`Values::load_float`]), and where
-//! anything may be, `i32`, `u32` or, with a fraction, `f32` ([`Values::load_plain`]). Which type that was is told through
+//! anything may be, `i32`, `u32` or, with a fraction, `f32` ([`Values::load_plain`]). The chosen type is reported through
 //! [`Files::typed`]. Places of one type ([`Values::load_as`]) convert all numbers.
 
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub trait Files {
     /// A message for people, without the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Is told of the type that numbers got of which no type is stated.
+    /// Receives the type that numbers without a stated type got.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
 }
 
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// One file, and the types that were told.
+    /// One file, and the types that numbers without a stated type got.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {
@@ -366,7 +366,7 @@ mod tests {
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
         assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
-        // A stated type is kept, and nothing need be told.
+        // A stated type is kept, and there is nothing to report.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
         assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));

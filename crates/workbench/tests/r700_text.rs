@@ -84,15 +84,15 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     assert_eq!(refused(&words, Some("r600")), "");
     // Words in the other order are seldom a program; where they are none, this is what is said.
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/r700");
-    let mut told = 0;
+    let mut hinted = 0;
     for path in walk(&corpus) {
         let opened = open(&std::fs::read(&path).unwrap(), true, &Known::default()).unwrap();
         let (words, chip) = (&opened.image.programs[0].words, opened.target.chip.as_deref());
         assert_eq!(refused(words, chip), "", "{}", path.display());
         let swapped: Vec<u32> = words.iter().map(|word| word.swap_bytes()).collect();
-        told += usize::from(refused(&swapped, chip).contains("--endian"));
+        hinted += usize::from(refused(&swapped, chip).contains("--endian"));
     }
-    assert!(told > 0);
+    assert!(hinted > 0);
 }
 
 /// Every instruction of the corpus in the repository and of the collection.
@@ -180,7 +180,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     assert_eq!(jump.text, "JUMP: ADDR(3) POP_CNT(1)");
     assert!(jump.flow[0].starts_with("When no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
     assert_eq!(explain(&[0x8000_0000, 0x0000_0c90]).text, "x: MOV R0.x, R0.x");
-    // Words that are legal as both are shown with both readings.
+    // Words with two legal readings are shown with both.
     let nop = explain(&[0, 0]);
     assert_eq!(nop.text, "control flow: NOP: NO_BARRIER\nALU: x: ADD _.x, R0.x, R0.x");
     assert!(nop.meaning.iter().any(|line| line == "control flow: Does nothing."), "{:?}", nop.meaning);

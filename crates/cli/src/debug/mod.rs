@@ -3,32 +3,47 @@
 mod screen;
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use crossterm::event;
+use crossterm::event::{self, KeyCode, KeyModifiers};
 use reconverge_workbench::debugger::dap::Adapter;
-use reconverge_workbench::debugger::{Debugger, command};
-use reedline::{DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Reedline, Signal};
+use reconverge_workbench::debugger::{Debugger, Halt, command};
+use reedline::{
+    ColumnarMenu, DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Emacs, MenuBuilder, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
+};
 use serde_json::Value;
 
 use crate::launch::LaunchArgs;
 use crate::{Answer, files};
 use screen::{Asked, Screen};
 
+/// Stands for FILE where the launch request of a debug client names it.
+const NO_FILE: &str = "-";
+
+/// What stands before a command, typed or echoed.
+const PROMPT: &str = "(debug) ";
+
 /// Step a launch forward and backward, by group or by lane, and ask why each lane runs or does not
 ///
 /// On a terminal this is a screen with a command line; `help` lists the commands. With --batch, or when standard input is no
 /// terminal, commands come from a script, and the answers go to standard output.
 #[derive(clap::Args)]
+#[command(mut_arg("file", |file| {
+    file.required(false).required_unless_present("dap").default_value_if("dap", "true", NO_FILE)
+}))]
 pub(crate) struct Debug {
     #[command(flatten)]
     launch: LaunchArgs,
     /// Carry out the commands of a file, `-` for standard input; a wrong line or an expectation that fails ends it
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["dap", "plain"])]
     batch: Option<PathBuf>,
-    /// Speak the Debug Adapter Protocol on standard input and output
+    /// Speak the Debug Adapter Protocol on standard input and output; FILE may come with the launch request
     #[arg(long, conflicts_with = "plain")]
     dap: bool,
     /// A command line without the screen
@@ -60,15 +75,19 @@ fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
 
 /// Carries out a script. The status is 1 where an expectation fails.
 fn batch(debugger: &mut Debugger, name: &str, script: &[u8]) -> Result<Answer> {
+    debugger.interrupt = Some(on_ctrl_c());
     for (number, line) in script.lines().enumerate() {
         let line = line.with_context(|| format!("{name}: line {}", number + 1))?;
         let shown = line.trim();
         if !shown.is_empty() && !shown.starts_with('#') {
-            say!("> {shown}");
+            say!("{PROMPT}{shown}");
         }
         match command::run(debugger, &line) {
             Ok(answer) => {
                 say_part!("{}", answer.text);
+                if answer.halt == Some(Halt::Interrupted) {
+                    bail!("{name}: line {}: interrupted", number + 1);
+                }
                 if answer.quit {
                     break;
                 }
@@ -86,12 +105,29 @@ fn batch(debugger: &mut Debugger, name: &str, script: &[u8]) -> Result<Answer> {
 /// A command line with history and completion.
 fn plain(debugger: &mut Debugger) -> Result<Answer> {
     let names = command::COMMANDS.iter().flat_map(|(names, ..)| names.iter().map(|name| (*name).to_owned()));
-    let completer = DefaultCompleter::new_with_wordlen(names.collect(), 1);
-    let mut line = Reedline::create().with_completer(Box::new(completer));
-    let prompt =
-        DefaultPrompt::new(DefaultPromptSegment::Basic("reconverge".to_owned()), DefaultPromptSegment::Empty);
+    let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
+    completer.insert(names.collect());
+    let mut keys = default_emacs_keybindings();
+    let complete =
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    let menu = ColumnarMenu::default().with_name(MENU);
+    let mut line = Reedline::create()
+        .with_completer(Box::new(completer))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+        .with_edit_mode(Box::new(Emacs::new(keys)));
+    let prompt = DefaultPrompt::new(
+        DefaultPromptSegment::Basic(PROMPT.trim_end().to_owned()),
+        DefaultPromptSegment::Empty,
+    );
+    debugger.interrupt = Some(on_ctrl_c());
     loop {
-        let Signal::Success(typed) = line.read_line(&prompt)? else { return Ok(Answer::Yes) };
+        let typed = match line.read_line(&prompt)? {
+            Signal::Success(typed) => typed,
+            // Ctrl-C drops the line, or ends a movement; Ctrl-D ends the debugger.
+            Signal::CtrlC => continue,
+            _ => return Ok(Answer::Yes),
+        };
         match command::run(debugger, &typed) {
             Ok(answer) if answer.quit => return Ok(Answer::Yes),
             Ok(answer) => say_part!("{}", answer.text),
@@ -100,10 +136,34 @@ fn plain(debugger: &mut Debugger) -> Result<Answer> {
     }
 }
 
+/// The name of the menu of completions.
+const MENU: &str = "completions";
+
+/// Whether Ctrl-C was pressed since the last question.
+fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
+    let pressed = Arc::new(AtomicBool::new(false));
+    let seen = pressed.clone();
+    // Without a handler Ctrl-C ends the program, which is right as well.
+    let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
+    Box::new(move || pressed.swap(false, Ordering::Relaxed))
+}
+
 /// The screen.
 fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
     let mut screen = Screen::default();
+    // Ctrl-C or Escape ends a movement; other keys that are pressed meanwhile are dropped.
+    debugger.interrupt = Some(Box::new(|| {
+        while event::poll(Duration::ZERO).unwrap_or(false) {
+            if let Ok(event::Event::Key(key)) = event::read()
+                && (key.code == KeyCode::Esc
+                    || key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL)
+            {
+                return true;
+            }
+        }
+        false
+    }));
     let ended = loop {
         if let Err(error) = terminal.draw(|frame| screen.draw(frame, debugger)) {
             break Err(error);
@@ -122,18 +182,62 @@ fn screen(debugger: &mut Debugger) -> Result<Answer> {
     ended.context("the terminal")
 }
 
+/// What a client sends.
+enum Incoming {
+    Message(Value),
+    /// Bytes that are no message: what is wrong with them.
+    Malformed(String),
+}
+
 /// The Debug Adapter Protocol: messages behind `Content-Length` headers.
 fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
-    let mut input = BufReader::new(std::io::stdin());
     let mut output = std::io::stdout();
     let mut adapter = Adapter::default();
-    while let Some(message) = read_message(&mut input)? {
-        let answers = adapter.handle(&message, &mut |arguments| launched(args, matches, arguments));
-        for answer in answers {
-            let text = answer.to_string();
-            write!(output, "Content-Length: {}\r\n\r\n{text}", text.len()).context("standard output")?;
+    // Messages that end a movement, and have been read but not answered yet; the end of the input is one for good.
+    let ending = Arc::new(AtomicUsize::new(0));
+    let ends = |message: &Value| {
+        ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)
+    };
+    let (sender, incoming) = mpsc::channel();
+    let seen = ending.clone();
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(std::io::stdin());
+        while let Some(message) = read_message(&mut input) {
+            if matches!(&message, Incoming::Message(message) if ends(message)) {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+            if sender.send(message).is_err() {
+                return;
+            }
         }
-        output.flush().context("standard output")?;
+        seen.fetch_add(1, Ordering::Relaxed);
+    });
+    for message in incoming {
+        let mut failed = None;
+        let mut send = |message: Value| {
+            let text = message.to_string();
+            let sent =
+                write!(output, "Content-Length: {}\r\n\r\n{text}", text.len()).and_then(|()| output.flush());
+            failed = failed.take().or(sent.err());
+        };
+        match message {
+            Incoming::Malformed(why) => send(adapter.malformed(&why)),
+            Incoming::Message(message) => {
+                if ends(&message) {
+                    ending.fetch_sub(1, Ordering::Relaxed);
+                }
+                let mut open = |arguments: &Value| {
+                    let mut debugger = launched(args, matches, arguments)?;
+                    let ending = ending.clone();
+                    debugger.interrupt = Some(Box::new(move || ending.load(Ordering::Relaxed) > 0));
+                    Ok(debugger)
+                };
+                adapter.handle(&message, &mut open, &mut send);
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error).context("standard output");
+        }
         if adapter.is_ended() {
             break;
         }
@@ -145,6 +249,9 @@ fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
 /// of the command line.
 fn launched(args: &Debug, matches: &ArgMatches, arguments: &Value) -> Result<Debugger, String> {
     let Some(program) = arguments["program"].as_str() else {
+        if args.launch.file() == Path::new(NO_FILE) {
+            return Err("the launch request has no `program`: the file that `run` takes".to_owned());
+        }
         return open(&args.launch, matches).map_err(|error| format!("{error:#}"));
     };
     let options = arguments["args"].as_array().map_or(&[][..], Vec::as_slice);
@@ -160,27 +267,46 @@ fn launched(args: &Debug, matches: &ArgMatches, arguments: &Value) -> Result<Deb
     }
 }
 
+/// The most bytes of a message.
+const MOST_BYTES: usize = 1 << 24;
+
 /// The next message; `None` at the end of the input.
-fn read_message(input: &mut impl BufRead) -> Result<Option<Value>> {
+fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
+    const HEADER: &str = "Content-Length:";
+    let malformed = |why: String| Some(Incoming::Malformed(why));
     let mut length = None;
+    let mut lines = 0;
     loop {
-        let mut line = String::new();
-        if input.read_line(&mut line).context("standard input")? == 0 {
-            return Ok(None);
+        let mut line = Vec::new();
+        if input.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
+            return None;
         }
+        let line = String::from_utf8_lossy(&line);
         let line = line.trim_end();
-        if line.is_empty() {
+        if line.is_empty() && lines > 0 {
             break;
         }
-        if let Some(number) = line.strip_prefix("Content-Length:") {
-            length = number.trim().parse::<usize>().ok();
+        lines += usize::from(!line.is_empty());
+        // Behind a message that was longer than its header said, the next header is not at the start of its line.
+        if let Some(at) = line.find(HEADER) {
+            length = Some(line[at + HEADER.len()..].trim().to_owned());
         }
     }
-    let length = length.ok_or_else(|| anyhow!("a message without Content-Length"))?;
-    if length > 1 << 24 {
-        bail!("a message of {length} bytes; at most 16 MiB fit");
+    let Some(length) = length else {
+        return malformed(format!("a message without `{HEADER} BYTES` before it"));
+    };
+    let Some(length) = length.parse().ok().filter(|length| *length <= MOST_BYTES) else {
+        return malformed(format!("`{HEADER} {length}`: a number of bytes to {MOST_BYTES} fits there"));
+    };
+    let mut bytes = Vec::new();
+    let read = input.take(length as u64).read_to_end(&mut bytes);
+    if read.is_err() || bytes.len() < length {
+        return malformed(format!("a message of {} bytes, but {HEADER} says {length}", bytes.len()));
     }
-    let mut bytes = vec![0; length];
-    input.read_exact(&mut bytes).context("a message that breaks off")?;
-    serde_json::from_slice(&bytes).map(Some).context("a message that is no JSON")
+    match serde_json::from_slice(&bytes) {
+        Ok(message) => Some(Incoming::Message(message)),
+        Err(error) => malformed(format!(
+            "a message that is no JSON ({error}): {HEADER} counts the bytes behind the empty line, here {length}"
+        )),
+    }
 }

@@ -41,6 +41,8 @@ pub(super) struct Screen {
     history: Vec<String>,
     /// Place in the history while it is walked through.
     recalled: Option<usize>,
+    /// What follows the last `memory` command; the first buffer before there is one.
+    memory: Option<String>,
 }
 
 /// What a key asks for.
@@ -119,6 +121,9 @@ impl Screen {
             Ok(answer) if answer.quit => return Asked::Quit,
             Ok(answer) => {
                 self.answer(&answer.text);
+                if let Some(("memory" | "m", place)) = line.trim().split_once(' ') {
+                    self.memory = Some(place.to_owned());
+                }
                 if answer.halt == Some(Halt::End) {
                     self.answer("go back with `back` or `goto`");
                 }
@@ -164,8 +169,21 @@ impl Screen {
         self.draw_lanes(frame, debugger, lanes);
         let rows = ask(debugger, "stack");
         frame.render_widget(Paragraph::new(rows).block(titled("stack, innermost first")), stack);
+        let place = self.memory.clone().or_else(|| first_memory(debugger));
+        let (registers, memory) = match place {
+            None => (registers, None),
+            Some(place) => {
+                let [registers, memory] =
+                    Layout::vertical([Constraint::Min(4), Constraint::Length(6)]).areas(registers);
+                (registers, Some((place, memory)))
+            }
+        };
         let values = ask(debugger, "registers");
         frame.render_widget(Paragraph::new(values).block(titled("registers")), registers);
+        if let Some((place, memory)) = memory {
+            let rows = ask(debugger, &format!("memory {place}"));
+            frame.render_widget(Paragraph::new(rows).block(titled(&format!("memory {place}"))), memory);
+        }
         let room = usize::from(answers.height.saturating_sub(2));
         let shown: Vec<Line<'_>> = self
             .answers
@@ -213,6 +231,17 @@ impl Screen {
 /// What a command answers that only looks.
 fn ask(debugger: &Debugger, line: &str) -> String {
     command::look(debugger, line).unwrap_or_default()
+}
+
+/// The first memory of the launch that has something in it.
+fn first_memory(debugger: &Debugger) -> Option<String> {
+    let (stepping, group, lane) = (debugger.stepping(), debugger.group(), debugger.lane());
+    stepping.spaces().iter().find_map(|space| {
+        let buffers = stepping.buffers(space.name, group, lane);
+        let at = buffers.first().map_or(0, |(_, place)| place.start as u32);
+        let there = !stepping.memory(space.name, group, lane, at, 1).is_empty();
+        there.then(|| format!("{} {at:#x}", space.name))
+    })
 }
 
 fn titled(title: &str) -> Block<'_> {
@@ -268,6 +297,7 @@ mod tests {
             let text = drawn(&screen, &debugger);
             assert!(text.contains("lanes part"), "{text}");
             assert!(text.contains("lanes of group"), "{text}");
+            assert_eq!(text.contains("memory g "), kernel.isa.name() == "tesla", "{text}");
             assert!(text.lines().any(|line| line.contains('A')), "{text}");
             press(&mut screen, &mut debugger, ":why 1\n");
             assert!(drawn(&screen, &debugger).contains("lane 1:"), "{}", drawn(&screen, &debugger));

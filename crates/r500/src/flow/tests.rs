@@ -222,7 +222,7 @@ fn else_wakes_only_the_innermost_lanes() {
 #[test]
 fn lanes_switched_off_by_their_own_else_vote_to_jump() {
     let mut flow = flow();
-    // All lanes enter the then-part: at the ELSE everybody is off and wants to jump, nobody wakes.
+    // All lanes enter the then-part: at the ELSE every lane is off and wants to jump, none wakes.
     run(&mut flow, IF_ELSE, ALL);
     assert!(run(&mut flow, ELSE, ALL));
     assert_eq!(flow.active(), ALL, "the jump decrements: they wake behind the ENDIF");

@@ -80,7 +80,7 @@ impl Idiom {
     /// The idiom of a name, with OMOD disabled or not.
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
-        // A name whose rows do not tell OMOD apart takes any.
+        // A name whose rows do not distinguish OMOD takes any.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 

@@ -79,9 +79,15 @@ impl Before {
         }
         match self {
             Before::Nothing => {}
-            Before::Push => observer.event(Event::Push { kind: kind_on_top(flow) }),
+            Before::Push => {
+                observer.event(Event::Push { kind: kind_on_top(flow) });
+                announce_depth(flow, observer);
+            }
             Before::Masks(before) => announce_masks(*before, flow.active(), observer),
-            Before::All(before) => before.announce(flow, observer),
+            Before::All(before) => {
+                before.announce(flow, observer);
+                announce_depth(flow, observer);
+            }
         }
     }
 }
@@ -114,6 +120,14 @@ impl Snapshot {
         if pc != self.pc && pc != self.pc + 1 {
             observer.event(Event::Jump { to: pc });
         }
+    }
+}
+
+/// How much stack has been needed so far: an instruction that pops and pushes may have needed more in between.
+#[inline(always)]
+fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
+    if observer.wants_depths() {
+        observer.depth(0, flow.stack_needed());
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a debugger sees the divergence machine.
 
-use reconverge_simt::{FlowView, Issue, Lane, StackRow, Why};
+use reconverge_simt::{Depth, FlowView, Issue, Lane, StackRow, Why};
 
 use super::{Entry, Flow, LoopKind, LoopRegisters};
 
@@ -67,5 +67,10 @@ impl FlowView for Flow {
             });
         }
         rows
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        let used = self.stack_use().entries(self.subentries_an_entry());
+        vec![Depth { of: "STACK_SIZE", used, room: self.setup.stack_size }]
     }
 }

@@ -74,8 +74,8 @@ pub(crate) const LTDST: P = Part::Custom(&Custom {
     print: |word, out| print_components(LONG_BASE.get(word), MASK.get(word), 4, out),
     parse: |reader| {
         let (base, mask, count) = parse_components(reader)?;
-        let base = base.map(|base| told(LONG_BASE, base)).unwrap_or(Some(BitPattern::default()))?;
-        (count == 4).then(|| with(base, told(MASK, mask)))?
+        let base = base.map(|base| fixed(LONG_BASE, base)).unwrap_or(Some(BitPattern::default()))?;
+        (count == 4).then(|| with(base, fixed(MASK, mask)))?
     },
     set: |draft, word| {
         draft.tex.base = LONG_BASE.get(word) as u8;
@@ -90,7 +90,7 @@ pub(crate) const STDST: P = Part::Custom(&Custom {
     claims: |_| SHORT_BASE.mask(),
     print: |word, out| print_components(SHORT_BASE.get(word), 15, 4, out),
     parse: |reader| match parse_components(reader)? {
-        (Some(base), 15, 4) => told(SHORT_BASE, base),
+        (Some(base), 15, 4) => fixed(SHORT_BASE, base),
         _ => None,
     },
     set: |draft, word| draft.tex.base = SHORT_BASE.get(word) as u8,
@@ -112,7 +112,7 @@ macro_rules! texture_sources {
                 if mask != (1 << count) - 1 {
                     return None;
                 }
-                with(told($base, base?)?, told(COUNT, count - 1))
+                with(fixed($base, base?)?, fixed(COUNT, count - 1))
             },
             set: |draft, word| {
                 draft.tex.base = $base.get(word) as u8;
@@ -127,9 +127,9 @@ pub(crate) const LTSRC: P = texture_sources!(LONG_BASE);
 /// Sources of the short form.
 pub(crate) const STSRC: P = texture_sources!(SHORT_BASE);
 
-fn told(field: Bits, value: u32) -> Option<BitPattern> {
-    let fixed = field.put(value);
-    (field.get(fixed) == value).then_some(BitPattern { mask: field.mask(), fixed })
+fn fixed(field: Bits, value: u32) -> Option<BitPattern> {
+    let bits = field.put(value);
+    (field.get(bits) == value).then_some(BitPattern { mask: field.mask(), fixed: bits })
 }
 
 fn with(one: BitPattern, other: Option<BitPattern>) -> Option<BitPattern> {

@@ -27,7 +27,7 @@ pub use crate::parts::here;
 /// A row of this machine.
 pub type Row = row::Row<Draft>;
 
-/// Opcode, form, second opcode, and the bits that tell long from immediate.
+/// Opcode, form, second opcode, and the bits that distinguish long from immediate.
 const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
 /// All rows with their index.

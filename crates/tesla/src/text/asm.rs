@@ -466,7 +466,7 @@ impl<'a> Assembler<'a> {
             Some(value) => {
                 // A repeated directive is allowed if it has the same value, so that listings can be concatenated.
                 if set(self, value) && begun {
-                    self.error(span, format!("the {what} must be told before the first instruction"));
+                    self.error(span, format!("the {what} must be stated before the first instruction"));
                 }
                 self.reader = reader(self.chip, self.stage);
             }

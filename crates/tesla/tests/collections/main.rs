@@ -24,7 +24,7 @@ struct Count {
 }
 
 impl Count {
-    /// Words to text and back in two styles; counts lines with bits that nothing tells, and raw words.
+    /// Words to text and back in two styles; counts lines with bits that nothing shows, and raw words.
     fn program(&mut self, words: &[u32], chip: Chip, stage: Stage, name: &str) {
         for listing in [Listing::default(), Listing { hex: true, structure: true, labels: true }] {
             let text = disassemble(words, 0, chip, stage, listing);

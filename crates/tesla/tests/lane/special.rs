@@ -30,7 +30,7 @@ fn the_descriptions_check_values_hold() {
 
 #[test]
 fn the_logarithm_of_what_is_just_below_one_is_not_zero() {
-    // A sum of -1 would be complemented to 0, whose sign nobody states; no source makes one.
+    // A sum of -1 would be complemented to 0, whose sign no document states; no source makes one.
     for x in 0x3f7e_0000..0x3f80_0000 {
         assert!(lg2(x) > 0x8000_0000 && lg2(x) < 0xc000_0000, "{x:#x}: {:#x}", lg2(x));
     }

@@ -6,8 +6,8 @@ use reconverge_isa::source::closest;
 use reconverge_simt::Lane;
 use thiserror::Error;
 
-use super::stop::{Condition, Number, On, Relation};
-use super::{Debugger, Halt};
+use super::stop::{Condition, Hits, Number, On, Only, Relation, Watched};
+use super::{Change, Debugger, Halt};
 use crate::session::{GroupState, Register};
 
 /// Instructions that one command executes at most, unless it says otherwise.
@@ -28,16 +28,16 @@ pub const COMMANDS: &[Command] = &[
     (&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in"),
     (&["back-continue", "bc"], "", "go back to the last stop"),
     (&["goto", "g"], "COUNT", "go to the place after so many instructions of the launch"),
-    (&["break", "br"], "ADDRESS [if CONDITION]", "stop in front of an instruction"),
+    (&["break", "br"], "ADDRESS [ONLY]", "stop in front of an instruction"),
     (
         &["stop", "st"],
-        "diverge|reconverge|lane LANE|if CONDITION",
+        "diverge|reconverge|lane LANE|if CONDITION [ONLY]",
         "stop at what happens to the flow, or when a condition holds",
     ),
     (
         &["watch", "w"],
-        "REGISTER[@LANE] | ADDRESS",
-        "stop when a register, or a byte address in memory, is written",
+        "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]",
+        "stop when a register or memory changes, or when an address is written",
     ),
     (&["stops"], "", "list the stops"),
     (&["delete", "d"], "NUMBER|all", "remove a stop"),
@@ -47,13 +47,20 @@ pub const COMMANDS: &[Command] = &[
     (&["stack", "k"], "", "the machine's own stack, innermost first"),
     (&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes"),
     (&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory"),
+    (&["set"], "REGISTER[@LANE] NUMBER", "change a register of the lane"),
+    (&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory"),
     (&["list", "i"], "[ADDRESS]", "the program around the next instruction, or an address"),
     (&["events", "e"], "", "what the last instruction did"),
     (&["group"], "[NUMBER]", "the group that questions are about"),
     (&["lane"], "[NUMBER]", "the lane that questions are about"),
     (&["groups"], "", "the groups that run"),
     (&["state"], "", "a number that is equal for equal states"),
-    (&["expect"], "CONDITION | at ADDRESS | lane LANE WORD", "end a script with status 1 unless it holds"),
+    (&["mark"], "", "remember this state for `expect marked`"),
+    (
+        &["expect"],
+        "CONDITION | at ADDRESS | lane LANE WORD | marked",
+        "end a script with status 1 unless it holds",
+    ),
     (&["help", "h"], "", "this list"),
     (&["quit", "q"], "", "end"),
 ];
@@ -99,12 +106,18 @@ pub struct Answer {
 pub fn help() -> String {
     let mut text = String::new();
     for (names, takes, what) in COMMANDS {
-        let _ = writeln!(text, "{:<14} {takes:<42} {what}", names.join(", "));
+        let head = format!("{:<16} {takes}", names.join(", "));
+        let _ = match head.len() {
+            ..54 => writeln!(text, "{head:<54} {what}"),
+            _ => writeln!(text, "{head}\n{:<54} {what}", ""),
+        };
     }
-    text +=
-        "\nCONDITION: REGISTER[@LANE] ==|!=|<|<=|>|>= NUMBER, in any active lane where no LANE is given;\n";
-    text += "a number with a point is a float, with a minus sign an integer, otherwise unsigned (0x… too).\n";
-    text
+    text + "
+CONDITION: REGISTER[@LANE] ==|!=|<|<=|>|>= NUMBER, in any active lane where no LANE is given. A number with a point is a
+float, with a minus sign an integer, otherwise unsigned (0x… too).
+ONLY: if CONDITION, group NUMBER, hits 3 (the third time), hits >= 3, hits % 3; several of them fit.
+A trap always stops. A step backward undoes it. What `set` and `write` change stays changed when its place is passed again.
+"
 }
 
 /// The command of a name.
@@ -122,17 +135,23 @@ pub fn completions(line: &str) -> Vec<&'static str> {
     names.filter(|name| name.starts_with(line)).collect()
 }
 
-/// The answer to a command that only looks: `stack`, `registers`.
+/// The answer to a command that only looks: `stack`, `registers`, `where`, `groups`, `memory SPACE ADDRESS`.
 ///
 /// # Errors
-/// A command that changes something, or one with words behind it.
+/// Another command, or a memory that is not there.
 pub fn look(debugger: &Debugger, line: &str) -> Result<String, CommandError> {
-    match line {
-        "stack" => Ok(stack(debugger)),
-        "registers" => Ok(all_registers(debugger)),
-        "where" => Ok(position(debugger)),
-        "groups" => Ok(groups(debugger)),
-        other => Err(CommandError::Unknown(other.to_owned(), String::new())),
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["stack"] => Ok(stack(debugger)),
+        ["registers"] => Ok(all_registers(debugger)),
+        ["where"] => Ok(position(debugger)),
+        ["groups"] => Ok(groups(debugger)),
+        ["memory", ref words @ ..] => memory(debugger, words).map_err(|why| CommandError::Usage {
+            command: "memory",
+            takes: "SPACE ADDRESS [BYTES]",
+            why,
+        }),
+        _ => Err(CommandError::Unknown(line.to_owned(), String::new())),
     }
 }
 
@@ -237,41 +256,57 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
             moved(debugger, halt)
         }
         "break" => {
-            let address = address(debugger, words.first())?;
-            let condition = match rest.split_once(" if ") {
-                Some((_, condition)) => Some(condition_of(debugger, condition).map_err(wrong)?),
-                None if words.len() > 1 => return Err(wrong(format!("`{}` is no condition", words[1]))),
-                None => None,
-            };
-            let number = debugger.stops.add(On::Address(address), None, condition, rest);
+            let (head, only) = only(debugger, &words).map_err(wrong)?;
+            let address = address(debugger, head.first())?;
+            if let Some(more) = head.get(1) {
+                return Err(wrong(format!("`{more}` is no condition")));
+            }
+            let number = debugger.stops.add(On::Address(address), only, rest);
             text(format!("stop {number} at {}\n", debugger.spelled(address)))
         }
         "stop" => {
-            let (on, condition) = match words[..] {
-                ["diverge"] => (On::Diverge, None),
-                ["reconverge"] => (On::Reconverge, None),
-                ["lane", ref word] => (On::Lane(lane(debugger, Some(word))?), None),
-                ["if", ..] => {
-                    let condition = rest.trim_start_matches("if").trim();
-                    (On::Always, Some(condition_of(debugger, condition).map_err(wrong)?))
-                }
+            let (head, only) = only(debugger, &words).map_err(wrong)?;
+            let on = match head[..] {
+                ["diverge"] => On::Diverge,
+                ["reconverge"] => On::Reconverge,
+                ["lane", ref word] => On::Lane(lane(debugger, Some(word))?),
+                [] if only.condition.is_some() => On::Always,
                 _ => return Err(wrong(format!("`{rest}` is none of these"))),
             };
-            let number = debugger.stops.add(on, None, condition, rest);
+            let number = debugger.stops.add(on, only, rest);
             text(format!("stop {number}: {rest}\n"))
         }
         "watch" => {
-            let on = match number(rest) {
-                Some(address) => On::Store(address),
-                None => {
-                    let (name, of) = rest.split_once('@').map_or((rest, None), |(name, of)| (name, Some(of)));
-                    let of = of.map(|of| lane(debugger, Some(&of))).transpose()?;
-                    let register = register(debugger, name).map_err(wrong)?;
-                    On::Write(event_number(debugger, register), of)
+            let (head, only) = only(debugger, &words).map_err(wrong)?;
+            let on = match head[..] {
+                [word] => match number(word) {
+                    Some(address) => On::Store(address),
+                    None => {
+                        let (register, of) = place_of(debugger, word).map_err(wrong)?;
+                        On::Change(Watched::Register(register, of))
+                    }
+                },
+                [space, at, ref bytes @ ..] => {
+                    let space = space_of(debugger, space).map_err(wrong)?;
+                    let address = number(at).ok_or_else(|| wrong(format!("`{at}` is no address")))?;
+                    let bytes = match bytes {
+                        [] => 4,
+                        [word] => number(word).ok_or_else(|| wrong(format!("`{word}` is no number")))?,
+                        [_, more, ..] => return Err(wrong(format!("`{more}` is too much"))),
+                    };
+                    let (lane, bytes) = (debugger.lane(), bytes as usize);
+                    let there =
+                        debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
+                    if bytes == 0 || there < bytes {
+                        return Err(wrong(format!("{space} has {there} of {bytes} bytes from {at}")));
+                    }
+                    On::Change(Watched::Memory { space, lane, address, bytes })
                 }
+                [] => return Err(wrong("a register or an address is missing".to_owned())),
             };
-            let number = debugger.stops.add(on, None, None, rest);
-            text(format!("stop {number} when {rest} is written\n"))
+            let what = if matches!(on, On::Store(_)) { "is written" } else { "changes" };
+            let number = debugger.stops.add(on, only, rest);
+            text(format!("stop {number} when {} {what}\n", head.join(" ")))
         }
         "stops" => {
             let mut lines = String::new();
@@ -321,34 +356,39 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
             }
             text(lines)
         }
-        "memory" => {
-            let [space, at, ref count @ ..] = words[..] else {
+        "memory" => text(memory(debugger, &words).map_err(wrong)?),
+        "set" => {
+            let [place, value] = words[..] else {
+                return Err(wrong("a register and a number are wanted".to_owned()));
+            };
+            let (register, of) = place_of(debugger, place).map_err(wrong)?;
+            let lane = of.unwrap_or(debugger.lane());
+            let value = bits(value).ok_or_else(|| wrong(format!("`{value}` is no number")))?;
+            let group = debugger.group();
+            if !debugger.change(Change::Register { group, register, lane, value }) {
+                return Err(wrong(format!("{place} of lane {} does not take {value:#x} here", lane.0)));
+            }
+            text(format!("{}@{} is {}\n", place.split('@').next().unwrap_or(place), lane.0, shown(value)))
+        }
+        "write" => {
+            let [space, at, ref values @ ..] = words[..] else {
                 return Err(wrong("a space and an address are missing".to_owned()));
             };
-            let spaces: Vec<&str> = debugger.stepping().spaces().iter().map(|space| space.name).collect();
-            if !spaces.contains(&space) {
-                return Err(wrong(format!("there is no space `{space}`; there is {}", spaces.join(", "))));
+            let space = space_of(debugger, space).map_err(wrong)?;
+            let address = number(at).ok_or_else(|| wrong(format!("`{at}` is no address")))?;
+            let mut bytes = Vec::new();
+            for value in values {
+                let value = bits(value).ok_or_else(|| wrong(format!("`{value}` is no number")))?;
+                bytes.extend(value.to_le_bytes());
             }
-            let at = number(at).ok_or_else(|| wrong(format!("`{at}` is no address")))?;
-            let count = match count.first() {
-                None => 64,
-                Some(word) => number(word).ok_or_else(|| wrong(format!("`{word}` is no number")))?,
-            };
-            let bytes =
-                debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);
-            let mut lines = String::new();
-            for (row, bytes) in bytes.chunks(16).enumerate() {
-                let _ = write!(lines, "{:08x} ", at as usize + 16 * row);
-                for word in bytes.chunks(4) {
-                    let digits = word.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
-                    let _ = write!(lines, " {digits:>8}");
-                }
-                lines.push('\n');
+            if bytes.is_empty() {
+                return Err(wrong("a number is missing".to_owned()));
             }
-            if bytes.len() < count as usize {
-                let _ = writeln!(lines, "{} has {} of {count} bytes from there", space, bytes.len());
+            let (group, lane, many) = (debugger.group(), debugger.lane(), bytes.len());
+            if !debugger.change(Change::Memory { space, group, lane, address, bytes }) {
+                return Err(wrong(format!("{space} does not take {many} bytes at {at}")));
             }
-            text(lines)
+            text(format!("{many} bytes of {space} from {at} on are changed\n"))
         }
         "list" => {
             let around = match words.first() {
@@ -382,6 +422,10 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
         }
         "groups" => text(groups(debugger)),
         "state" => text(format!("{:016x}\n", debugger.digest())),
+        "mark" => {
+            debugger.marked = Some(debugger.digest());
+            text(String::new())
+        }
         "expect" => expect(debugger, rest, &words).map(|()| Answer::default()).map_err(|error| match error {
             Expect::Usage(why) => wrong(why),
             Expect::Fails(found) => CommandError::Expectation { wanted: rest.to_owned(), found },
@@ -414,6 +458,14 @@ fn expect(debugger: &Debugger, rest: &str, words: &[&str]) -> Result<(), Expect>
             let why = debugger.why(Lane(number));
             if why.contains(&wanted) { Ok(()) } else { Err(Expect::Fails(format!("lane {lane}: {why}"))) }
         }
+        ["marked"] => match debugger.marked {
+            None => Err(Expect::Usage("`mark` has remembered no state".to_owned())),
+            Some(marked) if marked == debugger.digest() => Ok(()),
+            Some(_) => Err(Expect::Fails(format!(
+                "the state after {} is another",
+                counted(debugger.position(), "instruction")
+            ))),
+        },
         _ => {
             let condition = condition_of(debugger, rest).map_err(Expect::Usage)?;
             if condition.holds(debugger.stepping(), debugger.group()).is_some() {
@@ -470,12 +522,55 @@ pub(super) fn register(debugger: &Debugger, word: &str) -> Result<Register, Stri
     Ok(Register { class: class.name, number, channel })
 }
 
-/// The number that events have for a register of the first class.
-pub(super) fn event_number(debugger: &Debugger, register: Register) -> u32 {
-    let classes = debugger.stepping().registers();
-    let channels =
-        classes.iter().find(|class| class.name == register.class).map_or(1, |class| class.channels.len());
-    (register.number * channels.max(1) + register.channel) as u32
+/// A register, and a lane behind `@`.
+pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
+    let (name, lane) =
+        word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
+    let lane = match lane {
+        None | Some("any") => None,
+        Some(lane) => {
+            let number = lane.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
+            Some(Lane(number.ok_or_else(|| format!("`{lane}` is no lane of 0 to {}", debugger.width() - 1))?))
+        }
+    };
+    Ok((register(debugger, name)?, lane))
+}
+
+/// A memory by its name.
+pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, String> {
+    let spaces: Vec<&'static str> = debugger.stepping().spaces().iter().map(|space| space.name).collect();
+    let found = spaces.iter().find(|space| **space == name).copied();
+    found.ok_or_else(|| match spaces[..] {
+        [] => "the launch has no memory that programs write".to_owned(),
+        _ => format!("there is no space `{name}`; there is {}", spaces.join(", ")),
+    })
+}
+
+/// The words before what narrows a stop down, and that.
+fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Only), String> {
+    const BEGINS: [&str; 3] = ["if", "hits", "group"];
+    let first = words.iter().position(|word| BEGINS.contains(word)).unwrap_or(words.len());
+    let (head, mut rest) = words.split_at(first);
+    let mut only = Only::default();
+    while let [what, after @ ..] = rest {
+        let end = after.iter().position(|word| BEGINS.contains(word)).unwrap_or(after.len());
+        let text = after[..end].join(" ");
+        match *what {
+            "if" => only.condition = Some(condition_of(debugger, &text)?),
+            "hits" => only.hits = Some(Hits::parse(&text).ok_or_else(|| no_hits(&text))?),
+            _ => {
+                let group = text.parse().ok().filter(|group| *group < debugger.stepping().groups());
+                only.group = Some(group.ok_or_else(|| format!("`{text}` is no group"))?);
+            }
+        }
+        rest = &after[end..];
+    }
+    Ok((head.to_vec(), only))
+}
+
+/// What is said of a text that does not say which hits count.
+pub(super) fn no_hits(text: &str) -> String {
+    format!("`{text}` does not say which times count: 3, >= 3 or % 3 does")
 }
 
 /// A condition as it is written.
@@ -488,24 +583,29 @@ pub(super) fn condition_of(debugger: &Debugger, text: &str) -> Result<Condition,
         return Err(format!("`{text}` has none of ==, !=, <, <=, >, >="));
     };
     let (left, right) = (text[..at].trim(), text[at + spelling.len()..].trim());
-    let (name, lane) =
-        left.split_once('@').map_or((left, None), |(name, lane)| (name.trim(), Some(lane.trim())));
-    let lane = match lane {
-        None | Some("any") => None,
-        Some(lane) => {
-            let number = lane.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
-            Some(Lane(number.ok_or_else(|| format!("`{lane}` is no lane of 0 to {}", debugger.width() - 1))?))
-        }
-    };
-    let number = if right.contains('.') && !right.starts_with("0x") {
-        right.parse().map(Number::Float).ok()
-    } else if right.starts_with('-') {
-        right.parse().map(Number::Signed).ok()
+    let number = written(right).ok_or_else(|| format!("`{right}` is no number"))?;
+    let (register, lane) = place_of(debugger, left)?;
+    Ok(Condition { register, lane, relation, number })
+}
+
+/// A number as it is written: with a point a float, with a minus sign an integer, otherwise unsigned.
+fn written(word: &str) -> Option<Number> {
+    if word.contains('.') && !word.starts_with("0x") {
+        word.parse().map(Number::Float).ok()
+    } else if word.starts_with('-') {
+        word.parse().map(Number::Signed).ok()
     } else {
-        number(right).map(Number::Bits)
-    };
-    let number = number.ok_or_else(|| format!("`{right}` is no number"))?;
-    Ok(Condition { register: register(debugger, name)?, lane, relation, number })
+        number(word).map(Number::Bits)
+    }
+}
+
+/// The bits of a number as it is written.
+pub(super) fn bits(word: &str) -> Option<u32> {
+    Some(match written(word)? {
+        Number::Bits(bits) => bits,
+        Number::Signed(number) => number as u32,
+        Number::Float(number) => number.to_bits(),
+    })
 }
 
 /// A value in the three ways of reading it.
@@ -521,7 +621,8 @@ fn describe(debugger: &Debugger, halt: &Halt) -> String {
         Halt::End => "the launch has ended, or the group has\n".to_owned(),
         Halt::Start => "at the start of the launch\n".to_owned(),
         Halt::Trap(message) => format!("{message}\n"),
-        Halt::Budget => format!("stopped after {BUDGET} instructions without a stop\n"),
+        Halt::Budget => format!("{BUDGET} instructions without a stop: `continue` goes on\n"),
+        Halt::Interrupted => "interrupted\n".to_owned(),
     };
     what + &position(debugger)
 }
@@ -566,6 +667,34 @@ fn stack(debugger: &Debugger) -> String {
         lines.push_str("the stack is empty\n");
     }
     lines
+}
+
+/// Bytes of a memory as words, four in a row.
+fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
+    let [space, at, ref count @ ..] = *words else {
+        return Err("a space and an address are missing".to_owned());
+    };
+    let space = space_of(debugger, space)?;
+    let at = number(at).ok_or_else(|| format!("`{at}` is no address"))?;
+    let count = match *count {
+        [] => 64,
+        [word] => number(word).ok_or_else(|| format!("`{word}` is no number"))?,
+        [_, more, ..] => return Err(format!("`{more}` is too much")),
+    };
+    let bytes = debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);
+    let mut lines = String::new();
+    for (row, bytes) in bytes.chunks(16).enumerate() {
+        let _ = write!(lines, "{:08x} ", at as usize + 16 * row);
+        for word in bytes.chunks(4) {
+            let digits = word.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let _ = write!(lines, " {digits:>8}");
+        }
+        lines.push('\n');
+    }
+    if bytes.len() < count as usize {
+        let _ = writeln!(lines, "{space} has {} of {count} bytes from there", bytes.len());
+    }
+    Ok(lines)
 }
 
 /// The groups that run, and where each is.

@@ -11,12 +11,12 @@ pub mod stop;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use reconverge_isa::Program;
-use reconverge_simt::{Event, Issue, Lane, Options, Why};
+use reconverge_simt::{Event, Issue, Lane, Options, StackRow, Why};
 
 use crate::listing::{Line, Style};
-use crate::machine::Target;
+use crate::machine::{Machine, Target};
 use crate::request::Error;
-use crate::session::{GroupState, Register, Session, Snapshot, Stepping, Stride};
+use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
 use stop::{Stops, Why as Reason};
 
 /// Instructions between two snapshots.
@@ -24,6 +24,12 @@ const INTERVAL: u64 = 2048;
 
 /// Snapshots that are kept; the interval doubles when there are more.
 const MOST_SNAPSHOTS: usize = 256;
+
+/// Instructions between two looks at [`Debugger::interrupt`].
+const BETWEEN_QUESTIONS: u64 = 1024;
+
+/// What machines call the rows of their stacks that hold return addresses.
+const CALLS: [&str; 4] = ["return address", "CALL", "CALLLIM", "RETURN"];
 
 /// Where a movement ended, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +46,37 @@ pub enum Halt {
     Trap(String),
     /// As many instructions as allowed were executed.
     Budget,
+    /// [`Debugger::interrupt`] asked for it.
+    Interrupted,
+}
+
+/// A change by hand. It belongs to its place in the launch: going back before that and forward again meets it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Of a register.
+    Register {
+        /// The group, which runs.
+        group: usize,
+        /// The register.
+        register: Register,
+        /// The lane.
+        lane: Lane,
+        /// Its new bits.
+        value: u32,
+    },
+    /// Of memory.
+    Memory {
+        /// The space.
+        space: &'static str,
+        /// The group, for spaces of a group or lane.
+        group: usize,
+        /// The lane, for spaces of a lane.
+        lane: Lane,
+        /// The first byte.
+        address: u32,
+        /// The new bytes.
+        bytes: Vec<u8>,
+    },
 }
 
 /// A launch that is debugged.
@@ -51,8 +88,7 @@ pub struct Debugger {
     interval: u64,
     /// The program's instructions by address.
     lines: Vec<Line>,
-    /// What the unit of addresses is.
-    unit: &'static str,
+    machine: &'static dyn Machine,
     /// Stops, by number.
     pub stops: Stops,
     /// The group that questions are about.
@@ -62,6 +98,15 @@ pub struct Debugger {
     trap: Option<String>,
     /// The events of the last instruction, with their groups.
     events: Vec<(usize, Event)>,
+    /// What watched places held before the last instruction, by the number of the stop; and its group.
+    before: Vec<(usize, Vec<u32>)>,
+    last: usize,
+    /// Changes by hand, with the number of instructions before each.
+    changes: Vec<(u64, Change)>,
+    /// The state that `mark` has remembered.
+    marked: Option<u64>,
+    /// Whether a movement should end where it is; asked now and then on the way.
+    pub interrupt: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
 impl Debugger {
@@ -89,12 +134,17 @@ impl Debugger {
             position: 0,
             interval: INTERVAL,
             lines,
-            unit: machine.unit(),
+            machine,
             stops: Stops::default(),
             group: 0,
             lane: Lane(0),
             trap: None,
             events: Vec::new(),
+            before: Vec::new(),
+            last: 0,
+            changes: Vec::new(),
+            marked: None,
+            interrupt: None,
         };
         debugger.group = debugger.stepping.current().unwrap_or(0);
         Ok(debugger)
@@ -174,10 +224,10 @@ impl Debugger {
 
     /// An address as the machine's manual spells it.
     pub fn spelled(&self, address: u32) -> String {
-        if self.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
+        self.machine.spelled(address)
     }
 
-    /// A number that is equal for equal states: of all groups that run, registers, flow and stacks.
+    /// A number that is equal for equal states: of all groups that run, registers, flow and stacks; memory; outputs so far.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -196,7 +246,41 @@ impl Debugger {
                 self.stepping.read(group, register).hash(&mut hasher);
             }
         }
+        for space in self.stepping.spaces() {
+            for (group, lane) in self.owners(space.of) {
+                self.contents(space.name, group, lane).hash(&mut hasher);
+            }
+        }
+        for (name, array) in self.stepping.outcome().outputs() {
+            (name, array.bytes).hash(&mut hasher);
+        }
         hasher.finish()
+    }
+
+    /// A group and lane for each memory of a kind.
+    fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
+        let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
+        let groups = (0..self.stepping.groups()).filter(running);
+        match of {
+            SpaceOf::Launch => vec![(self.group, Lane(0))],
+            SpaceOf::Group => groups.map(|group| (group, Lane(0))).collect(),
+            SpaceOf::Lane => {
+                let lanes = |group| (0..self.stepping.lanes(group).len()).map(move |lane| (group, lane));
+                groups.flat_map(lanes).map(|(group, lane)| (group, Lane(lane as u8))).collect()
+            }
+        }
+    }
+
+    /// All bytes of a memory: of its buffers where it has some.
+    fn contents(&self, space: &str, group: usize, lane: Lane) -> Vec<u8> {
+        let buffers = self.stepping.buffers(space, group, lane);
+        let read = |address: u64, count: usize| {
+            self.stepping.memory(space, group, lane, u32::try_from(address).unwrap_or(u32::MAX), count)
+        };
+        match &buffers[..] {
+            [] => read(0, usize::MAX),
+            some => some.iter().flat_map(|(_, at)| read(at.start, (at.end - at.start) as usize)).collect(),
+        }
     }
 
     /// Every register of the machine with its name: `R1.x`, `$r5`.
@@ -224,6 +308,13 @@ impl Debugger {
             return Some(Halt::Trap(trap.clone()));
         }
         let Some(group) = self.stepping.current() else { return Some(Halt::End) };
+        if self.position.is_multiple_of(BETWEEN_QUESTIONS)
+            && self.interrupt.as_mut().is_some_and(|interrupt| interrupt())
+        {
+            return Some(Halt::Interrupted);
+        }
+        self.last = group;
+        self.before = self.stops.watched(&self.stepping, group);
         let events = &mut self.events;
         events.clear();
         let result =
@@ -234,6 +325,7 @@ impl Debugger {
         }
         self.position += 1;
         self.keep();
+        self.change_again();
         None
     }
 
@@ -261,7 +353,7 @@ impl Debugger {
                 self.follow_current();
                 return halt;
             }
-            if let Some(reason) = self.stops.reached(&self.stepping, &self.events, self) {
+            if let Some(reason) = self.reached() {
                 self.follow_current();
                 return Halt::Stop(reason);
             }
@@ -273,6 +365,14 @@ impl Debugger {
             }
         }
         Halt::Budget
+    }
+
+    /// The first stop that is reached here.
+    fn reached(&mut self) -> Option<Reason> {
+        let mut stops = std::mem::take(&mut self.stops);
+        let reason = stops.reached(self);
+        self.stops = stops;
+        reason
     }
 
     /// Turns questions to the group that runs.
@@ -310,11 +410,21 @@ impl Debugger {
     /// Executes instructions of the group until the next is one that a lane takes part in.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
         let group = self.group;
-        self.run(budget, &mut |debugger| {
+        let halt = self.run(budget, &mut |debugger| {
             debugger.stepping.current() == Some(group)
                 && debugger.stepping.issue(group).is_some_and(|issue| issue.mask.has(lane))
                 || debugger.stepping.state(group) == GroupState::Ended
-        })
+        });
+        self.unless_ended(group, halt)
+    }
+
+    /// The end of the group, if that is where a movement ended.
+    fn unless_ended(&mut self, group: usize, halt: Halt) -> Halt {
+        if halt != Halt::There || self.stepping.state(group) != GroupState::Ended {
+            return halt;
+        }
+        self.group = group;
+        Halt::End
     }
 
     /// Executes the next instruction of the group, and what it calls.
@@ -322,37 +432,78 @@ impl Debugger {
         let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
         let depth = self.calls(group);
         let lanes = issue.mask;
-        self.run(budget, &mut |debugger| {
+        let halt = self.run(budget, &mut |debugger| {
             debugger.stepping.current() == Some(group)
                 && debugger.calls(group) <= depth
                 && debugger.stepping.issue(group).is_some_and(|issue| (issue.mask & lanes).any())
                 || debugger.stepping.state(group) == GroupState::Ended
-        })
+        });
+        self.unless_ended(group, halt)
     }
 
     /// Executes instructions of the group until its stack has fewer entries.
     pub fn out(&mut self, budget: u64) -> Halt {
         let group = self.group;
         let depth = self.stepping.stack(group).len();
-        self.run(budget, &mut |debugger| {
+        let halt = self.run(budget, &mut |debugger| {
             debugger.stepping.current() == Some(group) && debugger.stepping.stack(group).len() < depth
                 || debugger.stepping.state(group) == GroupState::Ended
-        })
+        });
+        self.unless_ended(group, halt)
     }
 
     /// Executes instructions until the group is in front of the one at an address.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
         let group = self.group;
-        self.run(budget, &mut |debugger| {
+        let halt = self.run(budget, &mut |debugger| {
             debugger.stepping.current() == Some(group)
                 && debugger.stepping.issue(group).is_some_and(|issue| issue.pc == address)
-        })
+                || debugger.stepping.state(group) == GroupState::Ended
+        });
+        self.unless_ended(group, halt)
     }
 
     /// Return addresses on the stack of a group.
     fn calls(&self, group: usize) -> usize {
-        const CALLS: [&str; 4] = ["return address", "CALL", "CALLLIM", "RETURN"];
         self.stepping.stack(group).iter().filter(|row| CALLS.contains(&row.kind)).count()
+    }
+
+    // ---- Changes by hand
+
+    /// Changes a register or memory here; `false` where that is not there or cannot be changed. Changes that were made later
+    /// in the launch are forgotten, and so is a trap.
+    pub fn change(&mut self, change: Change) -> bool {
+        let changed = self.apply(&change);
+        if changed {
+            let now = self.position;
+            self.snapshots.retain(|(at, _)| *at <= now);
+            self.changes.retain(|(at, _)| *at <= now);
+            self.stops.forget_after(now);
+            self.changes.push((now, change));
+            self.trap = None;
+        }
+        changed
+    }
+
+    fn apply(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Register { group, register, lane, value } => {
+                self.stepping.set(*group, *register, *lane, *value)
+            }
+            Change::Memory { space, group, lane, address, bytes } => {
+                self.stepping.store(space, *group, *lane, *address, bytes)
+            }
+        }
+    }
+
+    /// Makes the changes of this place, coming by again.
+    fn change_again(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        let now = self.position;
+        for (_, change) in changes.iter().filter(|(at, _)| *at == now) {
+            self.apply(change);
+        }
+        self.changes = changes;
     }
 
     // ---- Backward
@@ -377,6 +528,8 @@ impl Debugger {
         self.position = *position;
         self.trap = None;
         self.events.clear();
+        self.before.clear();
+        self.change_again();
     }
 
     /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
@@ -393,12 +546,19 @@ impl Debugger {
                 if there(self) {
                     found = Some((self.position, Halt::There));
                 } else if self.position > start
-                    && let Some(reason) = self.stops.reached(&self.stepping, &self.events, self)
+                    && let Some(reason) = self.reached()
                 {
                     found = Some((self.position, Halt::Stop(reason)));
                 }
-                if self.execute().is_some() {
-                    break;
+                match self.execute() {
+                    Some(Halt::Interrupted) => {
+                        let interrupt = self.interrupt.take();
+                        self.go_to(now);
+                        self.interrupt = interrupt;
+                        return Halt::Interrupted;
+                    }
+                    Some(_) => break,
+                    None => {}
                 }
             }
             if let Some((position, halt)) = found {
@@ -431,6 +591,40 @@ impl Debugger {
         Halt::There
     }
 
+    /// Why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
+    pub fn why_short(&self, lane: Lane) -> String {
+        match self.stepping.state(self.group) {
+            GroupState::Waiting => return "not started".to_owned(),
+            GroupState::Ended => return "ended".to_owned(),
+            GroupState::Running => {}
+        }
+        match self.stepping.why(self.group, lane) {
+            Some(Why::Uncovered) if self.takes_part(lane) => "active, not covered".to_owned(),
+            None | Some(Why::Uncovered) => "not covered".to_owned(),
+            Some(Why::Active) => "active".to_owned(),
+            Some(Why::Branch { depth: 0 }) => "off: branch".to_owned(),
+            Some(Why::Branch { depth }) => format!("off: branch {depth} out"),
+            Some(Why::Break) => "off: left the loop".to_owned(),
+            Some(Why::Continue) => "off: next round".to_owned(),
+            Some(Why::Parked { pc }) => {
+                let holder = self.holder(lane, pc).map(|row| format!(": {}", row.kind.to_lowercase()));
+                format!("parked at {}{}", self.spelled(pc), holder.unwrap_or_default())
+            }
+            Some(Why::Exited) => "exited".to_owned(),
+        }
+    }
+
+    /// Whether a lane of the group takes part in its next instruction.
+    fn takes_part(&self, lane: Lane) -> bool {
+        self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
+    }
+
+    /// The innermost row of the group's stack that holds a lane for an address.
+    fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
+        let rows = self.stepping.stack(self.group);
+        rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))
+    }
+
     /// Why a lane of the group runs or does not, in words.
     pub fn why(&self, lane: Lane) -> String {
         match self.stepping.state(self.group) {
@@ -439,6 +633,10 @@ impl Debugger {
             GroupState::Running => {}
         }
         match self.stepping.why(self.group, lane) {
+            Some(Why::Uncovered) if self.takes_part(lane) => {
+                "active, but not covered or discarded: it helps its quad, and its results go nowhere"
+                    .to_owned()
+            }
             None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
             Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
             Some(Why::Branch { depth: 0 }) => "switched off by the innermost branch".to_owned(),
@@ -448,7 +646,10 @@ impl Debugger {
             Some(Why::Branch { depth }) => format!("switched off by the branch {depth} constructs out"),
             Some(Why::Break) => "it has left the loop, and waits for its end".to_owned(),
             Some(Why::Continue) => "it waits for the loop's next round".to_owned(),
-            Some(Why::Parked { pc }) => format!("parked: it goes on at {}", self.spelled(pc)),
+            Some(Why::Parked { pc }) => {
+                let holder = self.holder(lane, pc).map(|row| format!(" ({} on the stack)", row.kind));
+                format!("parked: it goes on at {}{}", self.spelled(pc), holder.unwrap_or_default())
+            }
             Some(Why::Exited) => "exited".to_owned(),
         }
     }

@@ -1,5 +1,6 @@
 //! Where a debugger stops.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use reconverge_simt::{Event, Lane};
@@ -102,12 +103,102 @@ pub enum On {
     Reconverge,
     /// A lane starts to take part.
     Lane(Lane),
-    /// A register is written: its number in events, and one lane or any.
-    Write(u32, Option<Lane>),
-    /// Memory at a byte address is written.
+    /// What a place holds changes.
+    Change(Watched),
+    /// A byte address is written, whatever to and in whichever space.
     Store(u32),
     /// Nothing but the condition.
     Always,
+}
+
+/// A place that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// A register, of one lane or all, in the group that runs.
+    Register(Register, Option<Lane>),
+    /// Bytes of memory.
+    Memory {
+        /// The space.
+        space: &'static str,
+        /// The lane, for spaces of a lane.
+        lane: Lane,
+        /// The first byte.
+        address: u32,
+        /// How many.
+        bytes: usize,
+    },
+}
+
+impl Watched {
+    /// What it holds, a number a lane or a byte.
+    fn value(self, stepping: &Stepping, group: usize) -> Vec<u32> {
+        match self {
+            Watched::Register(register, _) => stepping.read(group, register).unwrap_or_default(),
+            Watched::Memory { space, lane, address, bytes } => {
+                stepping.memory(space, group, lane, address, bytes).into_iter().map(u32::from).collect()
+            }
+        }
+    }
+
+    /// What has changed, in words.
+    fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
+        let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
+        match self {
+            Watched::Register(_, only) => {
+                let lane = places.find(|lane| only.is_none_or(|only| only.index() == *lane))?;
+                Some(format!("lane {lane}: {:#010x} becomes {:#010x}", before[lane], after[lane]))
+            }
+            Watched::Memory { space, address, .. } => {
+                places.next()?;
+                let bytes = |values: &[u32]| {
+                    values.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+                };
+                Some(format!("{space} {address:#x}: {} becomes {}", bytes(before), bytes(after)))
+            }
+        }
+    }
+}
+
+/// Which of the times that a stop is reached count, from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hits {
+    /// Those whose number compares so.
+    Compare(Relation, u64),
+    /// Every so many.
+    Every(u64),
+}
+
+impl Hits {
+    /// `3` or `== 3`, `>= 3` and the other relations, `% 3`.
+    pub fn parse(text: &str) -> Option<Hits> {
+        let text = text.trim();
+        if let Some(every) = text.strip_prefix('%') {
+            return every.trim().parse().ok().filter(|every| *every > 0).map(Hits::Every);
+        }
+        let found = Relation::ALL
+            .iter()
+            .find_map(|(spelling, relation)| text.strip_prefix(spelling).map(|rest| (*relation, rest)));
+        let (relation, rest) = found.unwrap_or((Relation::Equal, text));
+        rest.trim().parse().ok().map(|count| Hits::Compare(relation, count))
+    }
+
+    fn holds(self, number: u64) -> bool {
+        match self {
+            Hits::Compare(relation, count) => relation.holds(number, count),
+            Hits::Every(every) => number.is_multiple_of(every),
+        }
+    }
+}
+
+/// What narrows a stop down.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Only {
+    /// Only in this group.
+    pub group: Option<usize>,
+    /// Only when this holds.
+    pub condition: Option<Condition>,
+    /// Only these times.
+    pub hits: Option<Hits>,
 }
 
 /// A stop.
@@ -117,12 +208,13 @@ pub struct Stop {
     pub number: usize,
     /// What it waits for.
     pub on: On,
-    /// Only in this group.
-    pub group: Option<usize>,
-    /// Only when this holds.
-    pub condition: Option<Condition>,
+    /// What narrows it down.
+    pub only: Only,
     /// How it was written.
     pub text: String,
+    /// Where it was reached so far, hits that do not count included: instructions before each. Kept for [`Only::hits`], so that
+    /// the number of a hit is the same coming by again.
+    reached: BTreeSet<u64>,
 }
 
 /// Why a stop was reached.
@@ -151,10 +243,27 @@ pub struct Stops {
 
 impl Stops {
     /// Adds a stop; gives its number, from 1.
-    pub fn add(&mut self, on: On, group: Option<usize>, condition: Option<Condition>, text: &str) -> usize {
+    pub fn add(&mut self, on: On, only: Only, text: &str) -> usize {
         self.last += 1;
-        self.stops.push(Stop { number: self.last, on, group, condition, text: text.to_owned() });
+        let (text, reached) = (text.to_owned(), BTreeSet::new());
+        self.stops.push(Stop { number: self.last, on, only, text, reached });
         self.last
+    }
+
+    /// Forgets that stops were reached after so many instructions.
+    pub(super) fn forget_after(&mut self, position: u64) {
+        for stop in &mut self.stops {
+            stop.reached.retain(|at| *at <= position);
+        }
+    }
+
+    /// What the watched places hold, by the numbers of their stops.
+    pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
+        let watched = self.stops.iter().filter_map(|stop| match stop.on {
+            On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
+            _ => None,
+        });
+        watched.collect()
     }
 
     /// Removes a stop; `false` if there is none of this number.
@@ -174,45 +283,60 @@ impl Stops {
         self.stops.iter()
     }
 
-    /// The first stop that is reached, after an instruction with these events.
-    pub(super) fn reached(
-        &self,
-        stepping: &Stepping,
-        events: &[(usize, Event)],
-        debugger: &Debugger,
-    ) -> Option<Why> {
-        if self.stops.is_empty() {
-            return None;
-        }
-        let next = stepping.current();
-        self.stops.iter().find_map(|stop| {
-            let (group, seen) = match stop.on {
-                On::Address(address) => {
-                    let group = next.filter(|group| {
-                        stepping.issue(*group).is_some_and(|issue| issue.pc == address && issue.mask.any())
-                    })?;
-                    (group, format!("at {}", debugger.spelled(address)))
-                }
-                On::Lane(lane) => {
-                    let takes_part =
-                        |group: usize| stepping.issue(group).is_some_and(|issue| issue.mask.has(lane));
-                    (next.filter(|group| takes_part(*group))?, format!("lane {} runs", lane.0))
-                }
-                On::Always => (next?, "the condition holds".to_owned()),
-                ref on => events.iter().find_map(|(group, event)| Some((*group, seen(on, event)?)))?,
-            };
-            if stop.group.is_some_and(|only| only != group) {
-                return None;
+    /// The first stop that is reached where a debugger is.
+    pub(super) fn reached(&mut self, debugger: &Debugger) -> Option<Why> {
+        self.stops.iter_mut().find_map(|stop| {
+            let (group, seen) = stop.seen(debugger)?;
+            if let Some(hits) = stop.only.hits {
+                stop.reached.insert(debugger.position);
+                let number = stop.reached.range(..=debugger.position).count() as u64;
+                return hits.holds(number).then(|| Why {
+                    stop: stop.number,
+                    group,
+                    seen: format!("{seen}, time {number}"),
+                });
             }
-            let seen = match &stop.condition {
-                None => seen,
-                Some(condition) => {
-                    let lane = condition.holds(stepping, group)?;
-                    format!("{seen}, in lane {}", lane.0)
-                }
-            };
             Some(Why { stop: stop.number, group, seen })
         })
+    }
+}
+
+impl Stop {
+    /// The group and what is seen, where it is reached.
+    fn seen(&self, debugger: &Debugger) -> Option<(usize, String)> {
+        let stepping = &debugger.stepping;
+        let next = stepping.current();
+        let issue = next.and_then(|group| stepping.issue(group));
+        let (group, seen) = match self.on {
+            On::Address(address) => {
+                issue.filter(|issue| issue.pc == address)?;
+                (next?, format!("at {}", debugger.spelled(address)))
+            }
+            On::Lane(lane) => {
+                issue.filter(|issue| issue.mask.has(lane))?;
+                (next?, format!("lane {} runs", lane.0))
+            }
+            On::Always => (next?, "the condition holds".to_owned()),
+            On::Change(watched) => {
+                let (_, before) = debugger.before.iter().find(|(number, _)| *number == self.number)?;
+                let after = watched.value(stepping, debugger.last);
+                (debugger.last, watched.change(before, &after)?)
+            }
+            On::Diverge | On::Reconverge | On::Store(_) => {
+                let events = debugger.events.iter();
+                events.filter_map(|(group, event)| Some((*group, seen(&self.on, event)?))).next()?
+            }
+        };
+        if self.only.group.is_some_and(|only| only != group) {
+            return None;
+        }
+        match &self.only.condition {
+            None => Some((group, seen)),
+            Some(condition) => {
+                let lane = condition.holds(stepping, group)?;
+                Some((group, format!("{seen}, in lane {}", lane.0)))
+            }
+        }
     }
 }
 
@@ -223,11 +347,6 @@ fn seen(on: &On, event: &Event) -> Option<String> {
             Some(format!("lanes part: {taken} first, then {not}"))
         }
         (On::Reconverge, Event::Reconverge { mask }) => Some(format!("lanes run together: {mask}")),
-        (On::Write(wanted, lane), Event::Write { lane: of, register, value })
-            if wanted == register && lane.is_none_or(|lane| lane == *of) =>
-        {
-            Some(format!("lane {} is written {value:#010x}", of.0))
-        }
         (On::Store(wanted), Event::Store { lane, address, value }) if address == wanted => {
             Some(format!("lane {} stores {value:#010x} at {address:#x}", lane.0))
         }

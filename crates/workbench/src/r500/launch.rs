@@ -32,7 +32,7 @@ use serde::Deserialize;
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
-use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace};
 use crate::trace::{Recorded, Sink, observed, stepped};
 use crate::trapped;
 use crate::values::{Files, Loaded, Values};
@@ -524,6 +524,16 @@ impl Steps for PixelSteps {
         Vec::new()
     }
 
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        self.current() == Some(group)
+            && lane.index() < self.lanes(group).len()
+            && set(self.0.group_mut(), register, lane, value)
+    }
+
+    fn store(&mut self, _: &str, _: usize, _: Lane, _: u32, _: &[u8]) -> bool {
+        false
+    }
+
     fn statistics(&self) -> Statistics {
         self.0.statistics()
     }
@@ -554,6 +564,11 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
         }
         _ => return None,
     })
+}
+
+/// Changes a temporary of a lane. Outputs are what instructions have written, and stay.
+fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
+    class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }
 
 /// What a run over a domain leaves, with the buffers that are outputs.
@@ -660,6 +675,16 @@ impl Steps for PairSteps {
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let bytes = if space == "memory" { self.run.memory() } else { &[] };
         bytes.iter().skip(address as usize).take(count).copied().collect()
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let fits = lane.index() < self.run.width();
+        let running = self.run.group_mut().filter(|(number, _)| *number == group && fits);
+        running.is_some_and(|(_, state)| set(state, register, lane, value))
+    }
+
+    fn store(&mut self, space: &str, _: usize, _: Lane, address: u32, bytes: &[u8]) -> bool {
+        space == "memory" && replace(self.run.memory_mut(), address, bytes)
     }
 
     fn statistics(&self) -> Statistics {

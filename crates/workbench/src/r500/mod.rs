@@ -1,36 +1,34 @@
 //! ATI R500 behind the workbench's interface: text here, launches in [`mod@launch`].
 
 pub mod launch;
+mod stats;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::Written;
-use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
+use reconverge_isa::graph::Graph;
+use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
+use reconverge_r500::graph::graph;
+use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::mistaken::{Mistaken, mistaken};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
-use reconverge_r500::violations::Violation;
+use reconverge_r500::uses::uses;
+use reconverge_simt::uses::Uses;
 
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target, TargetError,
 };
+use crate::stats::Conventions;
 
 pub use launch::Launch;
-
-/// Words that the documents forbid.
-const FORBIDDEN: Rule = Rule {
-    name: "forbidden",
-    severity: Severity::Error,
-    demands: "An instruction has only what the documents allow.",
-    source: "CTM guide, REG",
-    fix: "",
-};
 
 /// The R500 fragment processor.
 #[derive(Clone, Copy, Debug)]
@@ -120,20 +118,19 @@ impl Machine for R500 {
     }
 
     fn lint(&self, _: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let setup = Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
-        let findings = setup.slots().flat_map(|(slot, loaded)| {
-            let finding = move |what: &Violation| Finding {
-                rule: &FORBIDDEN,
-                pc: slot.into(),
-                message: what.to_string(),
-            };
-            loaded.violations.iter().map(finding)
-        });
-        Ok(findings.collect())
+        Ok(lint(&load(program)?))
+    }
+
+    fn graph(&self, _: &Target, program: &Program) -> Result<Graph, TargetError> {
+        Ok(graph(&load(program)?))
+    }
+
+    fn uses(&self, _: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        Ok(uses(&load(program)?))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        vec![&MALFORMED, &FORBIDDEN]
+        std::iter::once(&MALFORMED).chain(RULES).collect()
     }
 
     fn write(
@@ -146,6 +143,10 @@ impl Machine for R500 {
         Some(reconverge_container::ctm_elf::write(program))
     }
 
+    fn conventions(&self, _: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        stats::conventions(program)
+    }
+
     fn containers(&self) -> &'static [&'static str] {
         &["elf"]
     }
@@ -153,4 +154,8 @@ impl Machine for R500 {
     fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
         Ok(Arc::new(table.try_into::<Launch>()?))
     }
+}
+
+fn load(program: &Program) -> Result<Setup, TargetError> {
+    Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }

@@ -448,6 +448,14 @@ impl WaveSteps {
     fn wave(&self, group: usize) -> Option<&Wave> {
         (self.current() == Some(group)).then(|| self.run.wave())
     }
+
+    /// The number of a register that the launch has.
+    fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        // The topmost register numbers are the clause temporaries.
+        let first = if class == "T" { 128 - known.count } else { 0 };
+        u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)
+    }
 }
 
 impl Steps for WaveSteps {
@@ -490,12 +498,9 @@ impl Steps for WaveSteps {
         ]
     }
 
-    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
         let wave = self.wave(group)?;
-        let known = self.registers().into_iter().find(|known| known.name == class)?;
-        // The topmost register numbers are the clause temporaries.
-        let first = if class == "T" { 128 - known.count } else { 0 };
-        let register = u8::try_from(first + number).ok().filter(|_| number < known.count && channel < 4)?;
+        let (register, channel) = (self.number(register)?, register.channel);
         let lanes = 0..self.lanes(group).len() as u8;
         lanes.map(|lane| wave.register(register, channel, Lane(lane))).collect()
     }
@@ -508,13 +513,41 @@ impl Steps for WaveSteps {
     /// Addresses count bytes. The global registers follow each other by number, component and lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
-        let words: Vec<u32> = match space {
-            "scatter" => simd.scatter.clone(),
-            "global" => simd.global.iter().flatten().flatten().copied().collect(),
-            _ => Vec::new(),
+        let words: &[u32] = match space {
+            "scatter" => &simd.scatter,
+            "global" => simd.global.as_flattened().as_flattened(),
+            _ => &[],
         };
-        let bytes = words.into_iter().flat_map(u32::to_le_bytes);
-        bytes.skip(address as usize).take(count).collect()
+        let (word, byte) = (address as usize / 4, address as usize % 4);
+        let bytes = words.get(word..).unwrap_or_default().iter().flat_map(|word| word.to_le_bytes());
+        bytes.skip(byte).take(count).collect()
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let Some(number) = self.number(register).filter(|_| self.current() == Some(group)) else {
+            return false;
+        };
+        lane.index() < self.lanes(group).len()
+            && self.run.wave_mut().set_register(number, register.channel, lane, value)
+    }
+
+    fn store(&mut self, space: &str, _: usize, _: Lane, address: u32, bytes: &[u8]) -> bool {
+        let simd = self.run.wave_mut().simd_mut();
+        let words: &mut [u32] = match space {
+            "scatter" => &mut simd.scatter,
+            "global" => simd.global.as_flattened_mut().as_flattened_mut(),
+            _ => return false,
+        };
+        let places = address as usize..(address as usize).saturating_add(bytes.len());
+        if places.end > 4 * words.len() {
+            return false;
+        }
+        for (place, byte) in places.zip(bytes) {
+            let mut word = words[place / 4].to_le_bytes();
+            word[place % 4] = *byte;
+            words[place / 4] = u32::from_le_bytes(word);
+        }
+        true
     }
 
     fn statistics(&self) -> Statistics {

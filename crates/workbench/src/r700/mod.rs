@@ -1,6 +1,7 @@
 //! AMD R700 and R600 behind the workbench's interface: text here, launches in [`mod@launch`].
 
 pub mod launch;
+mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target,
     TargetError, alone, line_at, swapped,
 };
+use crate::stats::Conventions;
 
 pub use launch::Launch;
 
@@ -240,6 +242,10 @@ impl Machine for R700 {
             }),
             None => reconverge_container::gsh::write(image),
         })
+    }
+
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        stats::conventions(chip(target), program)
     }
 
     fn containers(&self) -> &'static [&'static str] {

@@ -2,14 +2,19 @@
 
 pub mod launch;
 pub mod names;
+mod stats;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::{Written, cubin_elf, cubin_text};
+use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
+use reconverge_simt::uses::Uses;
+use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::{self, About, Member, NamedParam};
@@ -19,6 +24,7 @@ use crate::listing::{Listing, Style};
 use crate::machine::{
     Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, Target, TargetError,
 };
+use crate::stats::Conventions;
 
 pub use launch::Launch;
 
@@ -36,6 +42,11 @@ fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     let stage = program.stage.or(target.stage).unwrap_or(Any::Compute);
     let known = "compute, vertex, geometry and fragment";
     Stage::of(stage).ok_or(TargetError::Stage { stage, isa: Isa::Tesla, known })
+}
+
+/// The instructions of a program.
+fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
+    Ok(Code::new(&program.words, program.base, stage(target, program)?, chip(target)))
 }
 
 /// The first field in which a program is not what its text gives back. A text always has a program type.
@@ -284,13 +295,22 @@ impl Machine for Tesla {
         Ok(found)
     }
 
-    /// None yet: what Tesla forbids traps in strict mode.
-    fn lint(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
-        Ok(Vec::new())
+    fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, chip(target)))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        vec![&MALFORMED]
+        std::iter::once(&MALFORMED).chain(reconverge_tesla::lint::RULES).collect()
+    }
+
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
+        Ok(reconverge_tesla::graph::graph(&code(target, program)?, &program.constants))
+    }
+
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        let code = code(target, program)?;
+        let graph = reconverge_tesla::graph::graph(&code, &program.constants);
+        Ok(reconverge_tesla::uses::uses(&code, stage(target, program)?, &graph))
     }
 
     fn write(
@@ -321,6 +341,10 @@ impl Machine for Tesla {
             "cubin-elf64" => cubin_elf::write(&image, true),
             _ => return None,
         })
+    }
+
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        stats::conventions(chip(target), stage(target, program)?, program)
     }
 
     fn containers(&self) -> &'static [&'static str] {

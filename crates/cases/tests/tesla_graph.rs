@@ -1,0 +1,178 @@
+//! Every step that a lane takes is an edge of its program's graph, in every launch of the built-in corpus and of the
+//! collections beside the repository; what an instruction is seen to write is among its uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reconverge_cases::{Folder, read};
+use reconverge_isa::Isa;
+use reconverge_simt::{Event, Mask, Mode, Observer, Options};
+use reconverge_testkit::{LaneSteps, shared};
+use reconverge_workbench::launch::choose_program;
+use reconverge_workbench::manifest::Manifest;
+use reconverge_workbench::open::open;
+use reconverge_workbench::session::Session;
+use reconverge_workbench::trace::{Recorded, Sink};
+use reconverge_workbench::values::Files;
+use reconverge_workbench::{Known, Target};
+
+#[derive(Debug)]
+struct Disk(PathBuf);
+
+impl Folder for Disk {
+    fn read(&self, relative: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(self.0.join(relative)).map_err(|error| error.to_string())
+    }
+
+    fn above(&self, _: &str) -> Option<(String, Vec<u8>)> {
+        None
+    }
+}
+
+impl Files for Disk {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        Folder::read(self, name)
+    }
+}
+
+#[derive(Default)]
+struct Groups {
+    steps: BTreeMap<usize, LaneSteps>,
+    /// The instruction that runs.
+    pc: u32,
+    /// By instruction: the registers that it wrote.
+    writes: BTreeMap<u32, BTreeSet<u32>>,
+    loads: BTreeSet<u32>,
+    stores: BTreeSet<u32>,
+}
+
+impl Sink for Groups {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        self.steps.entry(group).or_default().issues(addresses, mask);
+        self.pc = addresses.last().copied().unwrap_or(self.pc);
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        self.steps.entry(group).or_default().event(event);
+        match event {
+            Event::Write { register, .. } => {
+                self.writes.entry(self.pc).or_default().insert(register);
+            }
+            Event::Load { .. } => drop(self.loads.insert(self.pc)),
+            Event::Store { .. } => drop(self.stores.insert(self.pc)),
+            _ => {}
+        }
+    }
+}
+
+/// What was seen is among the uses.
+fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups: &Groups) {
+    let uses = target.machine().uses(target, program).unwrap();
+    for (pc, registers) in &groups.writes {
+        let listed: BTreeSet<u32> =
+            uses[pc].iter().flat_map(|uses| &uses.writes).filter_map(|slot| slot.number).collect();
+        assert!(
+            registers.is_subset(&listed),
+            "{name}: {pc:#x} writes {registers:x?}, listed are {listed:x?}"
+        );
+    }
+    for pc in &groups.loads {
+        assert!(uses[pc].iter().any(|uses| uses.loads.is_some()), "{name}: {pc:#x} loads");
+    }
+    for pc in &groups.stores {
+        assert!(uses[pc].iter().any(|uses| uses.stores.is_some()), "{name}: {pc:#x} stores");
+    }
+}
+
+/// Runs a launch and compares; gives the edges that were taken.
+fn compare(
+    name: &str,
+    target: &Target,
+    program: &reconverge_isa::Program,
+    session: Session,
+    recorded: Recorded,
+) -> BTreeSet<(u32, u32)> {
+    let graph = target.machine().graph(target, program).unwrap();
+    let mut groups = Groups::default();
+    let options = Options { mode: Mode::Lenient, ..Options::default() };
+    // What ran before a trap counts as well.
+    let _ = session.run_traced(&options, recorded, &mut groups);
+    listed(name, target, program, &groups);
+    let mut taken = BTreeSet::new();
+    for steps in groups.steps.into_values() {
+        for start in steps.starts {
+            assert_eq!(start, program.base, "{name}: a lane starts at {start:#x}");
+            assert!(graph.entries.contains(&start), "{name}: {start:#x} is no entry: {:x?}", graph.entries);
+        }
+        taken.extend(steps.steps);
+    }
+    for (from, to) in &taken {
+        let node = graph.node(*from).unwrap_or_else(|| panic!("{name}: no node at {from:#x}"));
+        assert!(
+            node.next.iter().any(|edge| edge.to == *to),
+            "{name}: a lane goes from {from:#x} to {to:#x}, the graph has {:x?}",
+            node.next
+        );
+    }
+    taken
+}
+
+/// The launches of a file; gives how many there are.
+fn file(path: &Path) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    let disk = || Disk(path.parent().unwrap().to_owned());
+    let name = path.display().to_string();
+    if let Some(Ok(manifest)) = Manifest::parse(&bytes) {
+        let disk = Disk(path.parent().unwrap().join(".."));
+        let known = Known { isa: Some(Isa::Tesla), chip: Some(manifest.arch.clone()), ..Known::default() };
+        let binary = std::fs::read(disk.0.join(&manifest.binary));
+        let opened = open(&binary.unwrap(), false, &known).unwrap();
+        let data = Disk(path.parent().unwrap().to_owned());
+        let (session, program) = manifest.prepare(&opened.image, &data).unwrap();
+        assert!(!compare(&name, &opened.target, &program, session, Recorded::Flow).is_empty());
+        return 1;
+    }
+    let folder: Arc<dyn Folder> = Arc::new(disk());
+    let Ok(cases) = read(&name, &bytes, &folder, None) else { return 0 };
+    let mut compared = 0;
+    for case in cases {
+        let Ok(opened) = case.open() else { continue };
+        let (target, image) = (&opened.opened.target, &opened.opened.image);
+        if target.isa != Isa::Tesla {
+            return 0;
+        }
+        for launch in &opened.launches {
+            let program = choose_program(image, launch.common.kernel.as_deref()).unwrap();
+            let Ok(session) = launch.prepare(image, program, &disk()) else { continue };
+            // The reference interpreter is slow.
+            let recorded = if compared % 16 == 0 { Recorded::Data } else { Recorded::Flow };
+            compare(&format!("{name} {}", case.name), target, program, session, recorded);
+            compared += 1;
+        }
+    }
+    compared
+}
+
+fn folder(path: &Path) -> usize {
+    let mut files: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let cases = files.iter().filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        path.is_file() && !name.contains("disasm") && name != "index.json" && !name.ends_with(".s")
+    });
+    cases.map(|path| file(path)).sum()
+}
+
+#[test]
+fn every_step_of_a_lane_is_an_edge() {
+    let compared = folder(Path::new("../../corpus/tesla"));
+    println!("corpus: {compared} launches");
+    assert!(compared >= 8, "{compared} launches");
+    for collection in ["corpus/tesla", "binaries/runs", "binaries/flow-runs"] {
+        let Some(path) = shared(collection) else { continue };
+        let compared = folder(&path);
+        println!("{collection}: {compared} launches");
+        assert!(compared > 20, "{collection}: {compared} launches");
+    }
+}

@@ -1,0 +1,83 @@
+//! `reconverge cfg`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::ArgMatches;
+use reconverge_workbench::graph::{Drawing, Passages};
+use reconverge_workbench::launch::choose_program;
+use reconverge_workbench::request::Error;
+use reconverge_workbench::trace::Recorded;
+
+use crate::launch::LaunchArgs;
+use crate::{Answer, files, messages};
+
+/// Draw the control flow of a program: basic blocks, the ways between them, where lanes part and come together
+///
+/// The words on the ways are next, jump, loop, break, continue, call and return. With --counts the program runs, as `run`
+/// runs it: a block says how often its first instruction was issued, for how many lanes, and how often lanes parted in it;
+/// a way says how many lanes executed both its ends one after the other.
+#[derive(clap::Args)]
+pub(crate) struct Cfg {
+    #[command(flatten)]
+    launch: LaunchArgs,
+    /// Where the graph goes: .dot or .gv for Graphviz, .svg for a picture; DOT on standard output when absent or `-`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Run the launch, and add counts
+    #[arg(long)]
+    counts: bool,
+}
+
+pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let picture = match output.map(|path| path.extension().and_then(|extension| extension.to_str())) {
+        None | Some(Some("dot" | "gv")) => false,
+        Some(Some("svg")) => true,
+        Some(_) => {
+            bail!("{}: the name must end in .dot, .gv or .svg", output.unwrap_or(Path::new("-")).display())
+        }
+    };
+    let (drawing, trap) = match args.counts {
+        true => counted(args, matches)?,
+        false => (plain(args)?, None),
+    };
+    let text = if picture { drawing.svg() } else { drawing.dot() };
+    files::write(output.unwrap_or(Path::new("-")), text.as_bytes())?;
+    match trap {
+        None => Ok(Answer::Yes),
+        Some(trap) => {
+            tell!("{trap}");
+            Ok(Answer::No)
+        }
+    }
+}
+
+fn plain(args: &Cfg) -> Result<Drawing> {
+    let programs = args.launch.programs()?;
+    let place = || args.launch.file().display().to_string();
+    let kernel = args.launch.kernel.as_deref().or(programs.kernel.as_deref());
+    let program = choose_program(&programs.opened.image, kernel).with_context(place)?;
+    let title = program.name.clone().unwrap_or_else(place);
+    Drawing::of(&title, &programs.opened.target, program, None).with_context(place)
+}
+
+/// The drawing with what a run counts, and the trap that ended it.
+fn counted(args: &Cfg, matches: &ArgMatches) -> Result<(Drawing, Option<String>)> {
+    let ready = args.launch.ready(matches)?;
+    let stepping = ready.session.start(&ready.options).ok();
+    let width = stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1));
+    let mut counts = Passages::new(width as u32);
+    let progress = messages::spinner("running");
+    let ended = ready.session.copy().run_traced(&ready.options, Recorded::Flow, &mut counts);
+    progress.finish_and_clear();
+    let trap = match ended {
+        Ok(_) => None,
+        Err(Error::Trap(trap)) => Some(format!("{}: {trap}", ready.title)),
+        Err(error) => return Err(anyhow!("{}: {error}", ready.title)),
+    };
+    let program = ready.program();
+    let title = program.name.clone().unwrap_or_else(|| ready.title.clone());
+    let drawing = Drawing::of(&title, &ready.opened.target, program, Some(&counts));
+    Ok((drawing.with_context(|| ready.title.clone())?, trap))
+}

@@ -1,0 +1,143 @@
+//! The part of a run's report that says how exact the values were that decided something.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail};
+use reconverge_isa::Program;
+use reconverge_simt::uses::Role;
+use reconverge_simt::{Fidelity, Options};
+use reconverge_workbench::request::Error;
+use reconverge_workbench::session::GroupState;
+use reconverge_workbench::taint::{Exactness, ROLES, Reached, Taint};
+use reconverge_workbench::trace::Recorded;
+use reconverge_workbench::{Machine, Opened, Session, Style};
+use serde_json::{Value, json};
+
+/// How exact the values were, and what it takes to say where.
+pub(crate) struct Followed {
+    exactness: Exactness,
+    machine: &'static dyn Machine,
+    /// The instructions, by address.
+    texts: BTreeMap<u32, String>,
+    /// The first lane of each group, in the launch.
+    first: Vec<usize>,
+}
+
+impl Followed {
+    /// Runs a launch and follows its values.
+    pub(crate) fn of(
+        opened: &Opened,
+        program: &Program,
+        session: &Session,
+        options: &Options,
+    ) -> Result<Followed> {
+        let target = &opened.target;
+        let machine = target.machine();
+        let uses = machine.uses(target, program)?;
+        if uses.is_empty() {
+            bail!(
+                "what the instructions of this program read and write is not known: its values cannot be followed"
+            );
+        }
+        let stepping = session.start(options)?;
+        let groups = stepping.groups();
+        let of_block = (0..groups).take_while(|group| stepping.state(*group) != GroupState::Waiting).count();
+        let first = (0..groups).map(|group| stepping.lanes(group).start).collect();
+        drop(stepping);
+        let mut taint = Taint::new(uses, of_block);
+        match session.copy().run_traced(options, Recorded::Data, &mut taint) {
+            // What a program must trap with is judged elsewhere.
+            Ok(_) | Err(Error::Trap(_)) => {}
+            Err(error) => return Err(anyhow!("{error}")),
+        }
+        let lines = machine.disassemble(target, program, Style::default())?.lines(&program.words);
+        let texts = lines.iter().filter_map(|line| Some((line.address?, line.code()))).collect();
+        Ok(Followed { exactness: taint.finish(), machine, texts, first })
+    }
+
+    /// `0x48 (bra L60)`
+    fn place(&self, pc: u32) -> String {
+        let text = self.texts.get(&pc).map(|text| format!(" ({text})")).unwrap_or_default();
+        format!("{}{text}", self.machine.spelled(pc))
+    }
+
+    fn lane(&self, reached: &Reached) -> usize {
+        self.first.get(reached.group).copied().unwrap_or_default() + reached.lane.index()
+    }
+
+    fn from(&self, reached: &Reached) -> String {
+        match reached.grade.fidelity {
+            Fidelity::Exact => String::new(),
+            _ => format!("{} at {}", reached.grade.operation, self.place(reached.grade.pc)),
+        }
+    }
+
+    /// A line a role, and one for what could not be followed.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = ROLES
+            .iter()
+            .map(|(role, name)| match self.exactness.worst(*role) {
+                None => format!("reaches {name}: nothing"),
+                Some(reached) if reached.grade.fidelity == Fidelity::Exact => {
+                    format!("reaches {name}: exact")
+                }
+                Some(reached) => format!(
+                    "reaches {name}: {}, first in lane {} at {}, from {}",
+                    reached.grade.fidelity,
+                    self.lane(reached),
+                    self.place(reached.pc),
+                    self.from(reached)
+                ),
+            })
+            .collect();
+        let unknown: Vec<String> = self.exactness.unknown().map(|pc| self.place(pc)).collect();
+        if !unknown.is_empty() {
+            lines.push(format!("not followed through: {}", unknown.join(", ")));
+        }
+        lines
+    }
+
+    /// What is less exact than required, in words.
+    pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
+        let reached = self.exactness.worse_than(required)?;
+        Some(format!(
+            "--require {required}: {} is only {} at {}, lane {}; it comes from {}",
+            match reached.role {
+                Role::Flow => "what decides the flow",
+                Role::Address => "what chooses an address",
+                Role::Output | Role::Value => "what leaves the program",
+            },
+            reached.grade.fidelity,
+            self.place(reached.pc),
+            self.lane(reached),
+            self.from(reached)
+        ))
+    }
+
+    /// The same as an object.
+    pub(crate) fn to_json(&self) -> Value {
+        let of = |role: Role| {
+            let reached = self.exactness.worst(role)?;
+            let from = (reached.grade.fidelity != Fidelity::Exact).then(|| {
+                json!({
+                    "operation": reached.grade.operation,
+                    "pc": reached.grade.pc,
+                    "text": self.texts.get(&reached.grade.pc),
+                })
+            });
+            Some(json!({
+                "grade": reached.grade.fidelity.name(),
+                "pc": reached.pc,
+                "text": self.texts.get(&reached.pc),
+                "lane": self.lane(reached),
+                "from": from,
+            }))
+        };
+        json!({
+            "flow": of(Role::Flow),
+            "address": of(Role::Address),
+            "output": of(Role::Output),
+            "not_followed": self.exactness.unknown().collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Ctrl-C in a run that is observed: the run stops, and what was recorded of it is kept.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, anyhow};
+use reconverge_simt::{Event, Mask};
+use reconverge_workbench::Session;
+use reconverge_workbench::request::Error;
+use reconverge_workbench::trace::{Recorded, Sink};
+
+use crate::launch::Ready;
+
+/// The exit status after Ctrl-C, as shells have it.
+const STATUS: i32 = 130;
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// How an observed run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// At its end.
+    Well,
+    /// With a trap.
+    Trap(String),
+    /// By Ctrl-C.
+    Interrupted,
+}
+
+impl Ended {
+    /// The trap, if it was one.
+    pub(crate) fn trap(&self) -> Option<&str> {
+        match self {
+            Ended::Trap(trap) => Some(trap),
+            Ended::Well | Ended::Interrupted => None,
+        }
+    }
+
+    /// Leaves the program if Ctrl-C has ended the run.
+    pub(crate) fn leave_if_interrupted(&self) {
+        if *self == Ended::Interrupted {
+            std::process::exit(STATUS);
+        }
+    }
+}
+
+/// What unwinds a run that is interrupted.
+struct Interrupted;
+
+/// Hands everything on until Ctrl-C.
+struct Watched<'a, S>(&'a mut S);
+
+impl<S> Watched<'_, S> {
+    #[inline]
+    fn watch(&self) {
+        if ASKED.load(Ordering::Relaxed) {
+            // Not a panic: nothing is reported. A sink has no other way to end a run.
+            resume_unwind(Box::new(Interrupted));
+        }
+    }
+}
+
+impl<S: Sink> Sink for Watched<'_, S> {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        self.watch();
+        self.0.issues(group, addresses, mask);
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        self.0.event(group, event);
+    }
+
+    fn wants_depths(&self) -> bool {
+        self.0.wants_depths()
+    }
+
+    fn depth(&mut self, group: usize, number: usize, used: u32) {
+        self.0.depth(group, number, used);
+    }
+}
+
+/// Runs a launch and hands what happens to a sink, until its end or Ctrl-C; a second Ctrl-C ends the program at once.
+pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        // Where there can be no handler, Ctrl-C ends the program as ever.
+        let _ = ctrlc::set_handler(|| {
+            if ASKED.swap(true, Ordering::Relaxed) {
+                std::process::exit(STATUS);
+            }
+        });
+    });
+    let session: Session = ready.session.copy();
+    let mut sink = Watched(sink);
+    let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
+    match catch_unwind(run) {
+        Ok(Ok(())) => Ok(Ended::Well),
+        Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),
+        Ok(Err(error)) => Err(anyhow!("{}: {error}", ready.title)),
+        Err(payload) if payload.is::<Interrupted>() => Ok(Ended::Interrupted),
+        Err(payload) => resume_unwind(payload),
+    }
+}

@@ -1,0 +1,133 @@
+//! `reconverge debug`: scripts, and the screen on a real terminal.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples")
+}
+
+/// Runs a script for a launch of the samples.
+fn debug(launch: &str, script: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    command.arg("debug").arg(samples().join(launch)).args(["--batch", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_scripted_session_of_each_machine_passes_a_divergence_and_comes_back_to_the_same_state() {
+    for name in ["tutorial-r500", "tutorial-r700", "tutorial-tesla"] {
+        let script = std::fs::read_to_string(samples().join(format!("{name}.debug"))).unwrap();
+        for line in ["stop diverge", "mark", "follow ", "goto ", "expect marked"] {
+            assert!(script.contains(line), "{name}: {line}");
+        }
+        let (status, stdout, stderr) = debug(&format!("{name}.toml"), &script);
+        assert_eq!(status, 0, "{name}: {stdout}{stderr}");
+        // One instruction further the state is another.
+        let further = script.replace("expect marked", "step\nexpect marked");
+        let (status, stdout, _) = debug(&format!("{name}.toml"), &further);
+        assert_eq!(status, 1, "{name}: {stdout}");
+        assert!(stdout.contains("expected marked, but the state after"), "{name}: {stdout}");
+    }
+}
+
+#[test]
+fn a_wrong_line_of_a_script_is_named_and_what_was_printed_stays() {
+    let (status, stdout, stderr) = debug("tutorial-tesla.toml", "step 2\nwhere\nstpe\nstep\n");
+    assert_eq!(status, 2, "{stderr}");
+    assert!(stdout.starts_with("(debug) step 2\ngroup 0, after 2 instructions: 0x10"), "{stdout}");
+    assert!(stdout.ends_with("(debug) stpe\n"), "{stdout}");
+    assert!(stderr.contains("line 3: there is no command `stpe`, did you mean `step`?"), "{stderr}");
+}
+
+#[test]
+fn a_launch_names_a_file_unless_a_debug_client_does() {
+    let output = Command::new(env!("CARGO_BIN_EXE_reconverge")).arg("debug").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("<FILE>"), "{output:?}");
+}
+
+/// A terminal of tmux with a command on it.
+struct Terminal(String);
+
+impl Terminal {
+    fn tmux(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux").args(["-L", &self.0]).args(args).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The screen, as soon as it has a text.
+    fn with(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.tmux(&["capture-pane", "-p"]);
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "no `{text}` in:\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A debugger in a terminal; `None` where tmux is not there.
+fn terminal(name: &str, options: &str) -> Option<Terminal> {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        eprintln!("skipped: tmux is not here");
+        return None;
+    }
+    let terminal = Terminal(format!("reconverge-{name}-{}", std::process::id()));
+    let launch = samples().join("tutorial-tesla.toml");
+    let command = format!("'{}' debug '{}' {options}", env!("CARGO_BIN_EXE_reconverge"), launch.display());
+    terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "132", "-y", "40", &command]);
+    Some(terminal)
+}
+
+#[test]
+fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
+    let Some(terminal) = terminal("screen", "") else { return };
+    terminal.with("lanes of group 0, after 0 instructions");
+    terminal.tmux(&["send-keys", "d"]);
+    terminal.tmux(&["send-keys", "c"]);
+    terminal.with("lanes part");
+    terminal.tmux(&["send-keys", "y"]);
+    terminal.with("lane 0: parked: it goes on at 0x28 (BRANCH on the stack)");
+    terminal.tmux(&["send-keys", "-l", ":mem"]);
+    terminal.tmux(&["send-keys", "Tab"]);
+    terminal.with(": memory _");
+    terminal.tmux(&["send-keys", "-l", "s 0x0"]);
+    terminal.tmux(&["send-keys", "Enter"]);
+    terminal.with("memory s 0x0");
+    terminal.tmux(&["send-keys", "q"]);
+}
+
+#[test]
+fn the_command_line_completes_and_remembers() {
+    let Some(terminal) = terminal("plain", "--plain") else { return };
+    terminal.with("(debug)");
+    terminal.tmux(&["send-keys", "-l", "until 0x38"]);
+    terminal.tmux(&["send-keys", "Enter"]);
+    terminal.with("after 5 instructions: 0x38");
+    terminal.tmux(&["send-keys", "-l", "reg"]);
+    terminal.tmux(&["send-keys", "Tab"]);
+    terminal.with("registers");
+    terminal.tmux(&["send-keys", "C-c"]);
+    // Ctrl-C drops the line; the one before is there again.
+    terminal.tmux(&["send-keys", "Up"]);
+    terminal.tmux(&["send-keys", "Enter"]);
+    terminal.with("ended");
+    terminal.tmux(&["send-keys", "C-d"]);
+}

@@ -1,0 +1,319 @@
+//! Traces and counts of runs that end otherwise than well: by Ctrl-C, a trap, a bound; and files that are not whole.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use reconverge_trace::{Reader, What};
+use serde_json::Value;
+
+/// A loop that only a watchdog ends.
+const ENDLESS: &str = "
+.isa tesla
+.chip sm_10
+.kernel endless
+.reg 2
+    mov b32 $r0 0x1
+again:
+    add b32 $r1 $r1 $r0
+    bra again
+";
+
+/// A warp that parts, and of which a side traps.
+const TRAPS: &str = "
+.isa tesla
+.chip sm_10
+.kernel traps
+.reg 2
+    and b32 $r0 $r0 0xffff
+    mov b32 $r1 0x1
+    and b32 $c0 # $r0 $r1
+    joinat behind
+    (lg $c0) bra odd
+    mov b32 $r1 0x2
+    bra behind
+odd:
+    trap
+behind:
+    join nop
+    exit nop
+";
+
+const COLLATZ: [&str; 5] = ["../../docs/samples/collatz.s", "--block", "12", "--buf", "steps=u32[12]"];
+
+fn reconverge() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_reconverge"))
+}
+
+fn ran(args: &[&str]) -> Output {
+    reconverge().args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A folder of one test, with a program in it.
+fn folder(test: &str, program: &str) -> (PathBuf, String) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("program.s");
+    std::fs::write(&source, program).unwrap();
+    (folder, source.display().to_string())
+}
+
+fn reader(file: &Path) -> Reader<Cursor<Vec<u8>>> {
+    Reader::new(Cursor::new(std::fs::read(file).unwrap())).unwrap()
+}
+
+/// Sends Ctrl-C to a program and waits for its end; `ready` says when.
+fn interrupted(mut child: Child, ready: impl Fn() -> bool) -> Output {
+    let start = Instant::now();
+    while !ready() && start.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(50));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success() && child.try_wait().unwrap().is_none(), "it ran until then");
+    child.wait_with_output().unwrap()
+}
+
+fn started(args: &[&str]) -> Child {
+    reconverge().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_that_ctrl_c_ends_is_complete_as_far_as_it_goes() {
+    let (folder, source) = folder("interrupted-trace", ENDLESS);
+    let file = folder.join("endless.rtrace");
+    let name = file.display().to_string();
+    let unbounded = u64::MAX.to_string();
+    let child = started(&["trace", &source, "--block", "8", "--watchdog", &unbounded, "-o", &name]);
+    let long = || std::fs::metadata(&file).is_ok_and(|file| file.len() > 20_000);
+    let output = interrupted(child, long);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("interrupted"), "{}", text(&output.stderr));
+    let mut reader = reader(&file);
+    assert!(reader.problem().is_none());
+    let end = reader.end().unwrap().clone();
+    assert!(end.outcome.interrupted && end.totals.instructions > 10_000, "{end:?}");
+    let ran = reader.records().map(|record| match record.unwrap().what {
+        What::Ran { count, .. } => u64::from(count),
+        _ => 0,
+    });
+    assert_eq!(ran.sum::<u64>(), end.totals.instructions);
+}
+
+#[cfg(unix)]
+#[test]
+fn counts_that_ctrl_c_ends_are_printed_as_far_as_they_go() {
+    let (_, source) = folder("interrupted-stats", ENDLESS);
+    let unbounded = u64::MAX.to_string();
+    let child = started(&["stats", &source, "--block", "8", "--watchdog", &unbounded, "--json"]);
+    let start = Instant::now();
+    let output = interrupted(child, || start.elapsed() > Duration::from_secs(3));
+    assert_eq!(output.status.code(), Some(130));
+    let counts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(counts["interrupted"], true);
+    assert!(counts["totals"]["instructions"].as_u64().unwrap() > 100);
+}
+
+#[test]
+fn a_trap_is_in_the_counts_and_in_the_trace_with_what_ran_before_it() {
+    let (folder, source) = folder("trap", TRAPS);
+    let output = ran(&["stats", &source, "--block", "8", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let counts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(counts["trap"].as_str().unwrap().contains("TRAP"), "{}", counts["trap"]);
+    let listed = counts["instructions"].as_array().unwrap();
+    assert!(listed.iter().any(|counts| counts["diverged"] == 1 && counts["class"] == "flow"), "{listed:?}");
+    assert_eq!(counts["stacks"][0]["high_water"], 2, "JOINAT and BRANCH");
+    assert_eq!(counts["stacks"][0]["of"], "token stack");
+    let file = folder.join("traps.rtrace");
+    let name = file.display().to_string();
+    let output = ran(&["trace", &source, "--block", "8", "-o", &name]);
+    assert_eq!(output.status.code(), Some(1));
+    let mut reader = reader(&file);
+    assert!(reader.end().unwrap().outcome.trap.is_some());
+    let executed: u64 = listed.iter().map(|counts| counts["executed"].as_u64().unwrap()).sum();
+    assert_eq!(reader.end().unwrap().totals.instructions, executed);
+    assert!(reader.records().all(|record| record.is_ok()));
+}
+
+#[test]
+fn a_bound_leaves_a_file_that_can_be_read_and_says_from_where_records_are_missing() {
+    let (folder, source) = folder("bound", ENDLESS);
+    let name = folder.join("bound.rtrace").display().to_string();
+    let launch = ["trace", &source, "--block", "8", "--watchdog", "400000"];
+    let output = reconverge().args(launch).args(["-o", &name, "--limit", "1000"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "the watchdog");
+    assert!(text(&output.stderr).contains("has reached 1000 bytes"), "{}", text(&output.stderr));
+    let output = ran(&["trace", &name, "--print", "--events", "trap"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("records are missing from step"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn of_a_damaged_file_the_blocks_that_are_whole_are_printed() {
+    let (folder, source) = folder("damaged", ENDLESS);
+    let file = folder.join("damaged.rtrace");
+    let name = file.display().to_string();
+    ran(&["trace", &source, "--block", "8", "--watchdog", "400000", "-o", &name]);
+    let blocks = reader(&file).blocks().to_vec();
+    assert!(blocks.len() > 2, "{}", blocks.len());
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[blocks[1].offset as usize + 20] ^= 0x55;
+    std::fs::write(&file, bytes).unwrap();
+    let output = ran(&["trace", &name, "--print", "--events", "jump"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains(&format!("damaged at byte {}", blocks[1].offset)), "{said}");
+    let first = |line: &str| line.split_whitespace().next().and_then(|step| step.parse::<u64>().ok());
+    let steps: Vec<u64> = text(&output.stdout).lines().filter_map(first).collect();
+    assert!(steps.iter().any(|step| *step < blocks[1].first_step));
+    assert!(steps.iter().any(|step| *step >= blocks[2].first_step), "what is behind the damage");
+    assert!(!steps.iter().any(|step| (blocks[1].first_step + 1..blocks[2].first_step).contains(step)));
+}
+
+#[test]
+fn the_engines_have_no_difference() {
+    let output =
+        reconverge().arg("stats").args(COLLATZ).args(["--compare-engine", "reference"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("no step differs"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn two_programs_and_two_traces_have_their_first_difference_side_by_side() {
+    let other = std::fs::read_to_string(COLLATZ[0]).unwrap().replace("(lg $c0) bra odd", "(e $c0) bra odd");
+    let (folder, source) = folder("compared", &other);
+    let args = ["stats", COLLATZ[0], "--block", "12", "--buf", "steps=u32[12]", "--watchdog", "100000"];
+    let output = reconverge().args(args).args(["--compare", &source, "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["equal"], false);
+    let first = &found["first_difference"];
+    assert_eq!((&first["a"]["pc"], &first["b"]["pc"]), (&0x48.into(), &0x48.into()));
+    assert_eq!(first["a"]["text"], "(lg $c0) bra L60");
+    assert_eq!(first["b"]["text"], "(e $c0) bra L60");
+    assert!(!found["counts"].as_array().unwrap().is_empty());
+    let traces = [COLLATZ[0], &source].map(|program| {
+        let file = folder.join(if program == source { "b.rtrace" } else { "a.rtrace" }).display().to_string();
+        let launch = ["trace", program, "--block", "12", "--buf", "steps=u32[12]", "--watchdog", "100000"];
+        reconverge().args(launch).args(["-o", &file]).output().unwrap();
+        file
+    });
+    let output = ran(&["stats", &traces[0], "--compare", &traces[1], "--json"]);
+    let same: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &same["first_difference"]), (Some(1), first));
+    let output = ran(&["stats", &traces[0], "--compare", &traces[0]]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+}
+
+#[test]
+fn lanes_that_do_not_take_part_have_the_letter_of_why() {
+    let output = reconverge().arg("trace").args(COLLATZ).arg("--print").output().unwrap();
+    let printed = text(&output.stdout);
+    assert!(!printed.contains('\x1b'), "no colours where none are shown");
+    let lanes = |step: &str| {
+        let line = printed.lines().find(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(step) && words.nth(1).is_some_and(|lanes| lanes.len() == 12)
+        });
+        line.unwrap().split_whitespace().nth(2).unwrap().to_owned()
+    };
+    // Of the lanes that part at the if, those of the other side are parked; lane 0 has left the loop.
+    assert_eq!(lanes("17"), "kAAAAAAAAAAA");
+    assert_eq!(lanes("10"), "kpApApApApAp");
+}
+
+#[test]
+fn accesses_to_memory_come_together_as_the_chip_has_it() {
+    let transactions = |chip: &str| {
+        let source =
+            std::fs::read_to_string(COLLATZ[0]).unwrap().replace(".chip sm_10", &format!(".chip {chip}"));
+        let (_, source) = folder(&format!("memory-{chip}"), &source);
+        let output = ran(&["stats", &source, "--block", "32", "--buf", "steps=u32[33]", "--json"]);
+        let counts: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let memory = &counts["memory"];
+        (memory["requests"].as_u64().unwrap(), memory["transactions"].as_u64().unwrap())
+    };
+    assert_eq!(transactions("sm_10"), (2, 2));
+    assert_eq!(transactions("sm_12"), (2, 2));
+}
+
+#[test]
+fn stacks_are_counted_in_the_manual_s_unit_against_what_is_there() {
+    let stacks = |args: &[&str]| {
+        let output = reconverge().arg("stats").args(args).arg("--json").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let counts: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stack = |stack: &Value| {
+            let of = stack["of"].as_str().unwrap().to_owned();
+            (of, stack["high_water"].as_u64().unwrap(), stack["room"].as_u64().unwrap())
+        };
+        counts["stacks"].as_array().unwrap().iter().map(stack).collect::<Vec<_>>()
+    };
+    let of = |rows: &[(&str, u64, u64)]| {
+        rows.iter().map(|(of, used, room)| ((*of).to_owned(), *used, *room)).collect::<Vec<_>>()
+    };
+    // A push takes a subentry, and two more are added: with four or eight to an entry, that is one entry.
+    let clamp = ["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"];
+    assert_eq!(stacks(&clamp), of(&[("STACK_SIZE", 1, 1)]));
+    let count = ["../../docs/samples/count.s", "--input", "temp0=0..4"];
+    assert_eq!(
+        stacks(&count),
+        of(&[("branch counter", 1, 32), ("loop stack", 1, 4), ("address stack", 0, 4)])
+    );
+    // BREAK, JOINAT and BRANCH.
+    assert_eq!(stacks(&COLLATZ)[0].1, 3);
+}
+
+#[test]
+fn every_machine_says_why_a_lane_does_not_run() {
+    let letters = |args: &[&str]| {
+        let output = reconverge().arg("trace").args(args).arg("--print").output().unwrap();
+        let printed = text(&output.stdout).to_owned();
+        let lanes = printed.lines().filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned));
+        let lanes = lanes.filter(|lanes| lanes.chars().all(|letter| "Abkcpxu.".contains(letter)));
+        lanes.collect::<Vec<_>>().concat()
+    };
+    let clamp = letters(&["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"]);
+    assert!(clamp.contains('b') && !clamp.contains('.'), "{clamp}");
+    let count = letters(&["../../docs/samples/count.s", "--input", "temp0=0..4"]);
+    assert!(count.contains('k') && count.contains('b') && !count.contains('.'), "{count}");
+    let collatz = letters(&COLLATZ);
+    assert!(collatz.contains('k') && collatz.contains('p') && !collatz.contains('.'), "{collatz}");
+}
+
+#[test]
+fn programs_of_different_machines_have_their_counts_compared() {
+    let (folder, _) = folder("machines", ENDLESS);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (a, b) = (file("a.rtrace"), file("b.rtrace"));
+    let record = |args: &[&str], to: &str| {
+        reconverge().arg("trace").args(args).args(["-o", to]).output().unwrap();
+    };
+    record(&["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"], &a);
+    record(&["../../docs/samples/count.s", "--input", "temp0=0..4"], &b);
+    let output = ran(&["stats", &a, "--compare", &b]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stdout).contains("cannot be compared, only their counts"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_table_without_its_feature_says_how_to_get_it() {
+    let (folder, _) = folder("parquet", ENDLESS);
+    let file = folder.join("collatz.parquet").display().to_string();
+    let output = reconverge().arg("trace").args(COLLATZ).args(["-o", &file]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--features parquet"), "{}", text(&output.stderr));
+}

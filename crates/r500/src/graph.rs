@@ -1,0 +1,219 @@
+//! The control flow of a program as a graph of its slots.
+//!
+//! A group has one program counter: an edge is a way that the counter may go, and lanes that disagree wait until the
+//! counter comes to them. Constants of the launch decide nothing here, since they may change: a LOOP may be entered or
+//! skipped, a static branch goes both ways. Returns go to what follows the calls of the subroutine they are in.
+//!
+//! Left out: edges to slots that hold no instruction, where the group traps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+
+use crate::flow::Role;
+use crate::inst::{Body, Fc, Inst};
+use crate::setup::Setup;
+use crate::words::{AOp, BOp, CmnInst, FcInst, PredSel};
+
+/// Where an FC instruction may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// To the next slot.
+    pub stays: bool,
+    /// To its target.
+    pub jumps: bool,
+}
+
+/// The wishes that active lanes can have at an FC instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// Some may want to jump.
+    pub(crate) jump: bool,
+    /// Some may not.
+    pub(crate) stay: bool,
+    /// Lanes of one group may differ: what decides is not a boolean constant alone.
+    pub(crate) differ: bool,
+}
+
+/// What all lanes want where a boolean constant alone decides.
+pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
+    let predicate = if common.rgb_pred_sel == PredSel::NONE { 2 } else { 0 };
+    fc.jump_func >> (predicate + u8::from(boolean)) & 1 != 0
+}
+
+pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
+    // JUMP_FUNC: bit index = ALU result * 4 + predicate * 2 + boolean. Without a predicate, that is true.
+    let predicates: &[u8] = if common.rgb_pred_sel == PredSel::NONE { &[2] } else { &[0, 2] };
+    let mut all = Wishes { jump: false, stay: false, differ: false };
+    for boolean in [0, 1] {
+        let (mut jump, mut stay) = (false, false);
+        for index in [0, 4].iter().flat_map(|alu| predicates.iter().map(move |pred| alu + pred + boolean)) {
+            let wants = fc.jump_func >> index & 1 != 0;
+            (jump, stay) = (jump | wants, stay | !wants);
+        }
+        all = Wishes { jump: all.jump | jump, stay: all.stay | stay, differ: all.differ | (jump && stay) };
+    }
+    all
+}
+
+/// Where an FC instruction may go, whatever its lanes and the constants.
+///
+/// With no voters ALL jumps and ANY stays; so both can happen but to votes that are sure. (CTM guide p. 37)
+pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
+    let wishes = wishes(common, fc);
+    let voted = match fc.jump_any {
+        true => Ways { stays: true, jumps: wishes.jump || fc.b_else },
+        false => Ways { stays: wishes.stay, jumps: true },
+    };
+    match fc.op.role() {
+        Role::Jump => voted,
+        // A count of 0 jumps.
+        Role::Begin { .. } => Ways { jumps: true, ..voted },
+        // The last round stays, and so does a break that lanes of the loop inhibit.
+        Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
+    }
+}
+
+/// The slot that an FC instruction names, absolute.
+pub fn target(setup: &Setup, fc: &Fc) -> u16 {
+    fc.addr.jump_addr + if fc.addr.jump_global { 0 } else { setup.offset }
+}
+
+/// What brings lanes together at an FC instruction of a structured program: the construct that it is, or else the
+/// operation of the branch counters.
+fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
+    let decrements = |taken: bool, op: BOp| taken && op == BOp::DECR && fc.b_pop_cnt > 0;
+    match fc.op.role() {
+        // Lanes that continued wake here; behind the last round also those that broke.
+        Role::End { .. } => Some(fc.op.name()),
+        // When the last lanes leave, the frame is popped, and those that left before wake.
+        Role::Break { .. } if ways.jumps => Some(fc.op.name()),
+        // It jumps when no lane of the loop is off by a branch: the counters it lowers are those of lanes outside.
+        Role::Break { .. } | Role::Continue => None,
+        Role::Jump | Role::Begin { .. } if decrements(ways.stays, fc.b_op0) => {
+            Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
+        }
+        Role::Jump | Role::Begin { .. } if decrements(ways.jumps, fc.b_op1) => match fc.a_op {
+            AOp::POP => Some("RETURN"),
+            // An else jumps when it wakes no lane: those that it switched off are as they were.
+            _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
+            _ if fc.b_else => Some("ELSE"),
+            _ => Some("DECR"),
+        },
+        Role::Jump | Role::Begin { .. } => None,
+    }
+}
+
+/// What a program reaches from its start, or a subroutine from its first slot: up to its returns, over its calls.
+struct Routine {
+    /// `None` for the program itself, which runs with an empty address stack.
+    entry: Option<u16>,
+    reached: BTreeSet<u16>,
+    returns: BTreeSet<u16>,
+}
+
+/// The program and its subroutines, and for the first slot of each subroutine those behind its calls.
+fn routines(setup: &Setup) -> (Vec<Routine>, BTreeMap<u16, BTreeSet<u16>>) {
+    let mut routines = Vec::new();
+    let mut behind_calls: BTreeMap<u16, BTreeSet<u16>> = BTreeMap::new();
+    let mut pending = vec![None];
+    while let Some(entry) = pending.pop() {
+        let (mut reached, mut returns) = (BTreeSet::new(), BTreeSet::new());
+        let mut to_visit = vec![entry.unwrap_or(setup.start)];
+        while let Some(pc) = to_visit.pop() {
+            let Some(Ok(inst)) = setup.slot(pc).filter(|_| reached.insert(pc)).map(|slot| &slot.inst) else {
+                continue;
+            };
+            for Way { to, kind } in ways_on(setup, pc, inst) {
+                match kind {
+                    EdgeKind::Call => {
+                        let known = behind_calls.contains_key(&to);
+                        behind_calls.entry(to).or_default().insert(pc + 1);
+                        pending.extend((!known).then_some(Some(to)));
+                        to_visit.push(pc + 1);
+                    }
+                    EdgeKind::Return if entry.is_some() => {
+                        returns.insert(pc);
+                    }
+                    _ => to_visit.push(to),
+                }
+            }
+        }
+        routines.push(Routine { entry, reached, returns });
+    }
+    (routines, behind_calls)
+}
+
+/// The control flow of a program: the instructions that may be reached from its start, in order of their slots.
+pub fn graph(setup: &Setup) -> Graph {
+    let (routines, behind_calls) = routines(setup);
+    let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
+    for Routine { entry, reached, .. } in &routines {
+        for pc in reached {
+            nodes.entry(*pc).or_insert_with(|| node(setup, *pc, entry.is_none()));
+        }
+    }
+    let exists = |pc: &&u16| setup.slot(**pc).is_some();
+    for Routine { entry, returns, .. } in &routines {
+        let sites = entry.and_then(|entry| behind_calls.get(&entry)).into_iter().flatten();
+        for to in sites.filter(exists) {
+            for from in returns {
+                let edge = Edge { to: u32::from(*to), kind: EdgeKind::Return };
+                nodes.entry(*from).and_modify(|node| node.next.push(edge));
+            }
+        }
+    }
+    let mut nodes: Vec<Node> = nodes.into_values().collect();
+    for node in &mut nodes {
+        node.next.sort_by_key(|edge| (edge.kind, edge.to));
+        node.next.dedup();
+    }
+    let mut entries = vec![u32::from(setup.start)];
+    entries.extend(
+        behind_calls.keys().filter(exists).filter(|entry| **entry != setup.start).map(|pc| u32::from(*pc)),
+    );
+    Graph { entries, nodes }
+}
+
+/// A way on from an instruction. That of a return leads where it goes with an empty address stack in lenient mode.
+struct Way {
+    to: u16,
+    kind: EdgeKind,
+}
+
+fn ways_on(setup: &Setup, pc: u16, inst: &Inst) -> Vec<Way> {
+    if pc == setup.end {
+        return Vec::new();
+    }
+    let Body::Fc(fc) = &inst.body else { return vec![Way { to: pc + 1, kind: EdgeKind::Next }] };
+    let Ways { stays, jumps } = ways(&inst.common, &fc.inst);
+    let kind = match (fc.inst.a_op, fc.inst.op.role()) {
+        (AOp::PUSH, _) => EdgeKind::Call,
+        (AOp::POP, _) => EdgeKind::Return,
+        (AOp::NONE, Role::Jump | Role::Begin { .. }) => EdgeKind::Jump,
+        (AOp::NONE, Role::End { .. }) => EdgeKind::Loop,
+        (AOp::NONE, Role::Break { .. }) => EdgeKind::Break,
+        (AOp::NONE, Role::Continue) => EdgeKind::Continue,
+    };
+    let next = stays.then_some(Way { to: pc + 1, kind: EdgeKind::Next });
+    let jump = jumps.then(|| Way { to: target(setup, fc), kind });
+    next.into_iter().chain(jump).collect()
+}
+
+/// An instruction without its returns to callers.
+fn node(setup: &Setup, pc: u16, without_caller: bool) -> Node {
+    let mut node = Node { pc: u32::from(pc), ..Node::default() };
+    let Some(Ok(inst)) = setup.slot(pc).map(|slot| &slot.inst) else { return node };
+    if let Body::Fc(fc) = &inst.body {
+        node.diverges = wishes(&inst.common, &fc.inst).differ;
+        node.reconverges = reconverges(&fc.inst, ways(&inst.common, &fc.inst));
+    }
+    let exists = |way: &Way| setup.slot(way.to).is_some();
+    let edge = |Way { to, kind }: Way| match kind {
+        EdgeKind::Return if without_caller => Some(Edge { to: u32::from(to), kind: EdgeKind::Jump }),
+        EdgeKind::Return => None,
+        kind => Some(Edge { to: u32::from(to), kind }),
+    };
+    node.next = ways_on(setup, pc, inst).into_iter().filter(exists).filter_map(edge).collect();
+    node
+}

@@ -1,0 +1,295 @@
+//! What each instruction reads and writes, as data.
+//!
+//! Files are named as the text names them. Numbers: of `temp`, `const` and `out` four times the register plus the channel
+//! (the depth output is 16), of `pred` the channel, of `int` and `bool` the constant; `alu` is the ALU result and `aL` the
+//! loop register, which the lanes of a group share.
+//!
+//! Both units of an arithmetic instruction have an entry when they compute something that is kept. Only what reaches a
+//! channel that is written counts as read. Left out: that an uncached OUT stores to the memory of a launch of the CTM
+//! model, which the instruction does not show.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+
+use crate::fidelity::{self, computes};
+use crate::flow;
+use crate::inst::{Alu, Body, Fc, Inst, Source, Tex};
+use crate::operations::{Unit, Value, each_read, sources_of};
+use crate::setup::Setup;
+use crate::words::*;
+
+/// Temporaries.
+pub const TEMP: &str = "temp";
+/// Float constants.
+pub const CONST: &str = "const";
+/// Predicate bits.
+pub const PRED: &str = "pred";
+/// The ALU result.
+pub const ALU_RESULT: &str = "alu";
+/// The loop register.
+pub const AL: &str = "aL";
+/// Output registers.
+pub const OUT: &str = "out";
+/// Integer constants.
+pub const INT: &str = "int";
+/// Boolean constants.
+pub const BOOL: &str = "bool";
+/// The number of the depth output.
+pub const DEPTH: u32 = 16;
+
+const fn slot(file: &'static str, number: u32) -> Slot {
+    Slot { file, number: Some(number) }
+}
+
+/// What every instruction of a program reads and writes, by its slot. Words without a meaning have no entry.
+pub fn uses(setup: &Setup) -> BTreeMap<u32, Vec<Uses>> {
+    let of_slot = |(pc, slot): (u16, &crate::setup::Slot)| {
+        Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
+    };
+    setup.slots().filter_map(of_slot).collect()
+}
+
+/// What an instruction reads and writes.
+pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
+    match &inst.body {
+        Body::Alu(alu) => {
+            let [rgb, alpha] = computes(inst, alu);
+            let halves = [(rgb, Unit::Rgb, 0..3), (alpha, Unit::Alpha, 3..4)];
+            let kept = halves.into_iter().filter(|(kept, ..)| *kept);
+            kept.map(|(_, unit, channels)| half(&inst.common, alu, unit, channels)).collect()
+        }
+        Body::Tex(tex) => texture(&inst.common, tex),
+        Body::Fc(fc) => vec![flow_control(&inst.common, fc)],
+    }
+}
+
+/// As [`of_instruction`], with an entry for each channel that arithmetic computes.
+pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
+    let Body::Alu(alu) = &inst.body else { return of_instruction(inst) };
+    let channel = |channel: usize| {
+        let unit = if channel == 3 { Unit::Alpha } else { Unit::Rgb };
+        half(&inst.common, alu, unit, channel..channel + 1)
+    };
+    (0..4).map(channel).filter(|uses| !uses.writes.is_empty()).collect()
+}
+
+/// Collects reads and writes of one operation, each once.
+struct Collect(Uses);
+
+impl Collect {
+    fn read(&mut self, slot: Slot, role: Role, quad: bool) {
+        match self.0.reads.iter_mut().find(|read| read.slot == slot && read.role == role) {
+            Some(read) => read.quad |= quad,
+            None => self.0.reads.push(Read { slot, role, quad }),
+        }
+    }
+
+    fn write(&mut self, slot: Slot) {
+        if !self.0.writes.contains(&slot) {
+            self.0.writes.push(slot);
+        }
+    }
+
+    /// A register, where aL may choose which.
+    fn register(&mut self, file: &'static str, addr: u8, rel: bool, channel: usize) -> Slot {
+        if rel {
+            self.read(slot(AL, 0), Role::Address, false);
+            return Slot { file, number: None };
+        }
+        slot(file, u32::from(addr) * 4 + channel as u32)
+    }
+
+    fn write_temp(&mut self, addr: u8, rel: bool, channel: usize) {
+        let place = self.register(TEMP, addr, rel, channel);
+        self.write(place);
+    }
+
+    fn read_temp(&mut self, addr: u8, rel: bool, channel: TexSwiz, role: Role, quad: bool) {
+        let place = self.register(TEMP, addr, rel, channel as usize);
+        self.read(place, role, quad);
+    }
+
+    /// The predicate that gates a channel.
+    fn gate(&mut self, common: &CmnInst, channel: usize) {
+        if let Some((bit, _)) = common.predicate(channel) {
+            self.read(slot(PRED, bit as u32), Role::Flow, false);
+            self.0.conditional = true;
+        }
+    }
+}
+
+// ---- Arithmetic
+
+/// What a unit reads and writes for these channels of its own.
+fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
+    let operation = match unit {
+        Unit::Rgb => alu.rgb.op.name(),
+        Unit::Alpha => alu.alpha.op.name(),
+    };
+    let mut uses = Collect(Uses::new(operation, fidelity::unit(alu, unit)));
+    let mut wanted = [false; 3];
+    for channel in channels {
+        let before = uses.0.writes.len();
+        if common.writes_temp(channel) {
+            let (addr, rel) = alu.destination(channel);
+            uses.write_temp(addr, rel, channel);
+        }
+        let target = alu.target(channel) as u32;
+        match common.r#type {
+            InstType::OUT => {
+                if common.writes_output(channel) {
+                    uses.write(slot(OUT, target * 4 + channel as u32));
+                    uses.0.leaves = true;
+                }
+                if alu.w_omask && channel == 3 {
+                    uses.write(slot(OUT, DEPTH));
+                    uses.0.leaves = true;
+                }
+            }
+            _ => {
+                if common.writes_output(channel) {
+                    uses.write(slot(PRED, channel as u32));
+                }
+                if alu.alu_wmask && common.alu_result_channel() == channel {
+                    uses.write(slot(ALU_RESULT, 0));
+                }
+            }
+        }
+        if uses.0.writes.len() > before {
+            uses.gate(common, channel);
+            wanted[channel % 3] = true;
+        }
+    }
+    operands(&mut uses, alu, unit, wanted);
+    // Without a dot product DP passes the first operand's red; without a transcendental SOP passes the alpha operand.
+    let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
+    match unit {
+        Unit::Rgb if forwarded(alu.rgb.op.operation().value) => {
+            let first = alu.alpha.operands[0];
+            operand(&mut uses, alu, first.sel, first.swiz[0], false);
+        }
+        Unit::Alpha if forwarded(alu.alpha.op.operation().value) && alu.rgb.op.is_dot_product() => {
+            operands(&mut uses, alu, Unit::Rgb, [true; 3]);
+        }
+        Unit::Alpha if forwarded(alu.alpha.op.operation().value) => {
+            let first = alu.rgb.operands[0];
+            operand(&mut uses, alu, first.sel, first.swiz[0], false);
+        }
+        Unit::Rgb | Unit::Alpha => {}
+    }
+    uses.0
+}
+
+fn operands(uses: &mut Collect, alu: &Alu, unit: Unit, wanted: [bool; 3]) {
+    each_read(alu, unit, wanted, &mut |sel, swiz, quad| operand(uses, alu, sel, swiz, quad));
+}
+
+fn operand(uses: &mut Collect, alu: &Alu, sel: Sel, swiz: Swiz, quad: bool) {
+    let Some((word, sources, _)) = sources_of(alu, sel, swiz) else { return };
+    for source in sources {
+        let place = match [&alu.rgb_sources, &alu.alpha_sources][word].src[*source] {
+            Source::Temp { addr, rel } => uses.register(TEMP, addr, rel, swiz as usize),
+            Source::Const { addr, rel } => uses.register(CONST, addr, rel, swiz as usize),
+            Source::Inline { .. } => continue,
+        };
+        uses.read(place, Role::Value, quad);
+    }
+}
+
+// ---- Texture
+
+fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
+    let (op, addr) = (tex.inst.inst, &tex.addr);
+    let mut uses = Collect(Uses::new(op.name(), fidelity::tex(op)));
+    let source = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
+    let coordinates = match op {
+        TexOp::NOP => return Vec::new(),
+        TexOp::LD | TexOp::DXDY => 3,
+        TexOp::TEXKILL | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => 4,
+    };
+    // The level of detail of these comes from the coordinates of the quad.
+    let quad = matches!(op, TexOp::LD | TexOp::PROJ | TexOp::LODBIAS);
+    if op == TexOp::TEXKILL {
+        for (channel, from) in source.into_iter().enumerate() {
+            // A killed lane goes on, but neither votes under IGNORE_UNCOVERED nor leaves a result.
+            for role in [Role::Flow, Role::Output] {
+                uses.read_temp(addr.src_addr, addr.src_addr_rel, from, role, false);
+            }
+            uses.gate(common, channel);
+        }
+        return vec![uses.0];
+    }
+    let result = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
+    for channel in (0..result.len()).filter(|channel| common.writes_temp(*channel)) {
+        uses.write_temp(addr.dst_addr, addr.dst_addr_rel, channel);
+        uses.gate(common, channel);
+    }
+    if uses.0.writes.is_empty() {
+        return Vec::new();
+    }
+    for from in &source[..coordinates] {
+        uses.read_temp(addr.src_addr, addr.src_addr_rel, *from, Role::Address, quad);
+    }
+    if op == TexOp::DXDY {
+        let word = &tex.dxdy;
+        for from in [word.dx_s_swiz, word.dx_t_swiz, word.dx_r_swiz] {
+            uses.read_temp(word.dx_addr, word.dx_addr_rel, from, Role::Address, false);
+        }
+        for from in [word.dy_s_swiz, word.dy_t_swiz, word.dy_r_swiz] {
+            uses.read_temp(word.dy_addr, word.dy_addr_rel, from, Role::Address, false);
+        }
+    }
+    uses.0.conditional |= tex.inst.ignore_uncovered;
+    uses.0.loads = Some(Space { name: "texture", number: u32::from(tex.inst.tex_id), private: false });
+    vec![uses.0]
+}
+
+// ---- Flow control
+
+fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
+    let mut uses = Collect(Uses::new(fc.inst.op.name(), reconverge_simt::Fidelity::Specified));
+    let func = fc.inst.jump_func;
+    if flow::reads_alu_result(func) {
+        uses.read(slot(ALU_RESULT, 0), Role::Flow, false);
+    }
+    // An FC instruction has one predicate: of RGBA it is red.
+    if let Some((bit, _)) = common.predicate(0).filter(|_| flow::reads_predicate(func)) {
+        uses.read(slot(PRED, bit as u32), Role::Flow, false);
+    }
+    if flow::reads_boolean(func) {
+        uses.read(slot(BOOL, u32::from(fc.addr.bool_addr)), Role::Flow, false);
+    }
+    let int = slot(INT, u32::from(fc.addr.int_addr));
+    let al = slot(AL, 0);
+    match fc.inst.op.role() {
+        flow::Role::Jump | flow::Role::Continue => {}
+        flow::Role::Begin { al: counts } => {
+            uses.read(int, Role::Flow, false);
+            if counts {
+                uses.read(int, Role::Value, false);
+                uses.write(al);
+            }
+        }
+        flow::Role::End { al: counts } => {
+            if counts {
+                uses.read(int, Role::Value, false);
+                uses.read(al, Role::Value, false);
+                uses.write(al);
+            }
+        }
+        // The frame of the loop around it has another.
+        flow::Role::Break { al: counts } => {
+            if counts {
+                uses.write(al);
+            }
+        }
+    }
+    // Every FC instruction destroys the ALU result. (CTM guide p. 35)
+    uses.write(slot(ALU_RESULT, 0));
+    uses.0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! The control flow of a program as a graph: where each lane can go on behind each instruction, by the token stack.
+//!
+//! A lane sees of the stack the tokens that were pushed while it was active: JOINAT, BREAK and CALL. BRANCH tokens are of
+//! others. So `break` goes where the innermost `breakaddr` says, `ret` behind the call that is on the stack, and a
+//! `join` that sends the warp away holds the lane until it goes on behind that join.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+use reconverge_isa::program::ConstantBlock;
+
+use crate::code::Code;
+use crate::decode::length;
+use crate::flow::INDIRECT_TARGET_BITS;
+use crate::inst::{Base, Condition, Control, End, Guard, Inst, Op, Operand, Space};
+use crate::paths::{Move, Paths};
+
+/// What a lane does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum At {
+    /// It is before an instruction and its join.
+    Before(u32),
+    /// Its join is done.
+    Joined(u32),
+    /// It left by `break` at an address.
+    Broken(u32),
+    /// It left by `ret` at an address.
+    Returned(u32),
+}
+
+/// A token, by the address of the instruction that pushes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Token {
+    Joinat { by: u32, at: u32 },
+    Break { by: u32, at: u32 },
+    Call { by: u32, at: u32 },
+}
+
+/// Which lanes a guard lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passes {
+    /// None, whatever the flags.
+    None,
+    /// All, whatever the flags.
+    All,
+    /// It depends on the flags.
+    Some,
+}
+
+impl Passes {
+    /// What a guard does.
+    pub(crate) fn of(guard: Guard) -> Passes {
+        match guard.condition {
+            condition if condition.table() == Condition::NEVER.table() => Passes::None,
+            condition if condition.table() == Condition::ALWAYS.table() => Passes::All,
+            _ => Passes::Some,
+        }
+    }
+
+    /// Whether some lanes may pass.
+    pub(crate) fn any(self) -> bool {
+        self != Passes::None
+    }
+
+    /// Whether some lanes may not.
+    pub(crate) fn but_some(self) -> bool {
+        self != Passes::All
+    }
+}
+
+/// The graph of a program that starts at the first word of `code`. `constants` are what its container gives: a `bra c[]`
+/// goes to every address of the code that stands in its bank (where no `$a` chooses, in its word). Where there is none,
+/// because a launch gives it, it goes to every instruction that a call names, and to those behind an exit or a return: that is
+/// how subroutines begin.
+pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
+    let mut walk = Walk { code, constants, edges: BTreeMap::new(), joins: BTreeMap::new() };
+    let paths = Paths::from(At::Before(code.base()), |at, top, next| walk.lane(at, top, next));
+    walk.edges_of_waiting();
+    let reached: BTreeSet<u32> = paths
+        .states
+        .iter()
+        .filter_map(|(at, _)| match at {
+            At::Before(pc) | At::Joined(pc) | At::Broken(pc) | At::Returned(pc) => Some(*pc),
+        })
+        .collect();
+    let broken: BTreeSet<u32> = paths
+        .below
+        .keys()
+        .filter_map(|token| match token {
+            Token::Break { at, .. } => Some(*at),
+            Token::Joinat { .. } | Token::Call { .. } => None,
+        })
+        .collect();
+    let mut entries = BTreeSet::from([code.base()]);
+    let node = |pc: &u32| {
+        let inst = code.at(*pc).ok()?;
+        let next = walk.edges.remove(pc).unwrap_or_default();
+        entries.extend(next.iter().filter(|(_, kind)| *kind == EdgeKind::Call).map(|(to, _)| *to));
+        Some(Node {
+            pc: *pc,
+            next: next.into_iter().map(|(to, kind)| Edge { to, kind }).collect(),
+            diverges: predicated_flow(inst) && Passes::of(inst.guard) == Passes::Some,
+            reconverges: match inst.end {
+                End::Join => Some("join"),
+                End::None | End::Exit => broken.contains(pc).then_some("breakaddr"),
+            },
+        })
+    };
+    let nodes = reached.iter().filter_map(node).collect();
+    Graph { entries: entries.into_iter().collect(), nodes }
+}
+
+/// Whether lanes go on by their predicate. (9.2)
+fn predicated_flow(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Control(Control::Bra { .. } | Control::Break | Control::Ret))
+}
+
+struct Walk<'a> {
+    code: &'a Code,
+    constants: &'a [ConstantBlock],
+    edges: BTreeMap<u32, BTreeSet<(u32, EdgeKind)>>,
+    /// By JOINAT token: where the lanes that wait for it go on.
+    joins: BTreeMap<Token, BTreeSet<u32>>,
+}
+
+impl Walk<'_> {
+    fn edge(&mut self, from: u32, to: u32, kind: EdgeKind) {
+        self.edges.entry(from).or_default().insert((to, kind));
+    }
+
+    fn lane(&mut self, at: At, top: Option<Token>, next: &mut Vec<Move<At, Token>>) {
+        match at {
+            At::Before(pc) => self.join(pc, top, next),
+            At::Joined(pc) => self.instruction(pc, next),
+            At::Broken(pc) => match top {
+                // 13.5: without a BREAK token it is lost.
+                None => {}
+                Some(Token::Break { at, .. }) => {
+                    self.edge(pc, at, EdgeKind::Break);
+                    next.push(Move::Pop(At::Before(at)));
+                }
+                // 9.5: lenient mode unwinds through a call.
+                Some(Token::Joinat { .. } | Token::Call { .. }) => next.push(Move::Pop(At::Broken(pc))),
+            },
+            At::Returned(pc) => match top {
+                None => {}
+                Some(Token::Call { at, .. }) => {
+                    self.edge(pc, at, EdgeKind::Return);
+                    next.push(Move::Pop(At::Before(at)));
+                }
+                Some(Token::Joinat { .. } | Token::Break { .. }) => next.push(Move::Pop(At::Returned(pc))),
+            },
+        }
+    }
+
+    fn join(&mut self, pc: u32, top: Option<Token>, next: &mut Vec<Move<At, Token>>) {
+        let joins = self.code.at(pc).is_ok_and(|inst| inst.end == End::Join);
+        match top {
+            _ if !joins => next.push(Move::Go(At::Joined(pc))),
+            // 13.4: lenient mode goes on.
+            None => next.push(Move::Go(At::Joined(pc))),
+            Some(token @ Token::Joinat { at, .. }) => {
+                self.joins.entry(token).or_default().extend([pc, at]);
+                next.push(Move::Pop(At::Joined(pc)));
+                // 13.3: when the paths of the others end elsewhere, those that wait go on where the token says.
+                if at != pc {
+                    next.push(Move::Go(At::Before(at)));
+                }
+            }
+            // STACK_MISMATCH
+            Some(Token::Break { .. } | Token::Call { .. }) => {}
+        }
+    }
+
+    fn instruction(&mut self, pc: u32, next: &mut Vec<Move<At, Token>>) {
+        let Ok(inst) = self.code.at(pc) else { return };
+        let behind = pc + inst.form.bytes();
+        if inst.end == End::Exit {
+            return;
+        }
+        let mut go = |walk: &mut Self, to, kind| {
+            walk.edge(pc, to, kind);
+            next.push(Move::Go(At::Before(to)));
+        };
+        let passes = Passes::of(inst.guard);
+        let Op::Control(control) = inst.op else { return go(self, behind, EdgeKind::Next) };
+        match control {
+            Control::Bra { target } => {
+                if passes.but_some() {
+                    go(self, behind, EdgeKind::Next);
+                }
+                if passes.any() {
+                    go(self, target, jump(pc, target));
+                }
+            }
+            Control::BraIndirect { .. } => {
+                for target in self.indirect_targets(inst) {
+                    go(self, target, jump(pc, target));
+                }
+            }
+            Control::Break | Control::Ret => {
+                if passes.but_some() {
+                    go(self, behind, EdgeKind::Next);
+                }
+                let left = if control == Control::Break { At::Broken(pc) } else { At::Returned(pc) };
+                next.extend(passes.any().then_some(Move::Go(left)));
+            }
+            Control::Call { target, lim } => {
+                if lim {
+                    go(self, behind, EdgeKind::Next);
+                }
+                self.edge(pc, target, EdgeKind::Call);
+                next.push(Move::Push(At::Before(target), Token::Call { by: pc, at: behind }));
+            }
+            // A limited one may push nothing.
+            Control::Preret { target, lim } => {
+                self.edge(pc, behind, EdgeKind::Next);
+                next.push(Move::Push(At::Before(behind), Token::Call { by: pc, at: target }));
+                next.extend(lim.then_some(Move::Go(At::Before(behind))));
+            }
+            Control::Breakaddr { target } => {
+                self.edge(pc, behind, EdgeKind::Next);
+                next.push(Move::Push(At::Before(behind), Token::Break { by: pc, at: target }));
+            }
+            Control::Joinat { target } => {
+                self.edge(pc, behind, EdgeKind::Next);
+                next.push(Move::Push(At::Before(behind), Token::Joinat { by: pc, at: target }));
+            }
+            Control::Discard | Control::Quadon | Control::Quadpop | Control::Bar { .. } => {
+                go(self, behind, EdgeKind::Next);
+            }
+            Control::Trap => {}
+        }
+    }
+
+    /// The addresses that `bra c[]` can find in the constants.
+    fn indirect_targets(&self, inst: &Inst) -> BTreeSet<u32> {
+        let Operand::Mem(mem) = inst.src[0] else { return BTreeSet::new() };
+        let Space::Const(bank) = mem.space else { return BTreeSet::new() };
+        let blocks = self.constants.iter().filter(|block| block.bank == u32::from(bank));
+        let words = blocks.flat_map(|block| {
+            let words = block.bytes.chunks_exact(4).zip((block.offset..).step_by(4));
+            words.map(|(bytes, at)| (at, u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
+        });
+        let fixed = mem.base == Base::A(0);
+        let known: BTreeSet<u32> = words
+            .filter(|(at, _)| !fixed || *at == mem.offset as u32)
+            .map(|(_, word)| word & INDIRECT_TARGET_BITS)
+            .filter(|target| self.code.at(*target).is_ok())
+            .collect();
+        if known.is_empty() { subroutines(self.code) } else { known }
+    }
+
+    /// A lane that waits at a join goes on where the token is popped, or at the token's address: usually that same
+    /// join. If not, it does not pass the instruction that it waited at.
+    fn edges_of_waiting(&mut self) {
+        for places in self.joins.values().filter(|places| places.len() > 1) {
+            for next in self.edges.values_mut() {
+                let waits: Vec<EdgeKind> =
+                    next.iter().filter(|(to, _)| places.contains(to)).map(|(_, kind)| *kind).collect();
+                next.extend(waits.iter().flat_map(|kind| places.iter().map(|place| (*place, *kind))));
+            }
+        }
+    }
+}
+
+/// The addresses of a program's listing and what stands there.
+pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> {
+    let words = code.words();
+    let mut place = 0;
+    std::iter::from_fn(move || {
+        let pc = code.base() + 4 * place as u32;
+        place += length(*words.get(place)?) as usize;
+        Some((pc, code.at(pc).ok()))
+    })
+}
+
+/// The instructions that calls name, and those behind what ends a program or a subroutine.
+fn subroutines(code: &Code) -> BTreeSet<u32> {
+    let (mut called, mut named) = (BTreeSet::new(), BTreeSet::new());
+    for (_, inst) in listed(code) {
+        match inst.map(|inst| inst.op) {
+            Some(Op::Control(Control::Call { target, .. })) => drop(called.insert(target)),
+            Some(Op::Control(control)) => named.extend(control.target()),
+            Some(Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_)) | None => {}
+        }
+    }
+    let pairs = listed(code).zip(listed(code).skip(1));
+    let begins = |inst: &Inst, next: &u32| {
+        let always = !Passes::of(inst.guard).but_some();
+        match inst.op {
+            Op::Control(Control::Ret) => always,
+            Op::Control(Control::BraIndirect { .. } | Control::Trap) => true,
+            // The other side of an `if` may be there.
+            Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(next),
+            Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {
+                inst.end == End::Exit
+            }
+        }
+    };
+    let behind = pairs.filter_map(|((_, inst), (next, found))| {
+        let begins = begins(inst?, &next) && found.is_some();
+        begins.then_some(next)
+    });
+    called.extend(behind);
+    called
+}
+
+/// A jump backwards begins another round of a loop.
+fn jump(pc: u32, target: u32) -> EdgeKind {
+    if target <= pc { EdgeKind::Loop } else { EdgeKind::Jump }
+}

@@ -1,0 +1,294 @@
+//! What the documents forbid or leave undefined in a program, found without running it.
+//!
+//! Every rule has a name, a source and a remedy. [`stack`] follows the token stack of a warp, [`values`] what registers hold;
+//! here are the rules that one instruction breaks by itself, and those about places in the code.
+//!
+//! No rule is about what a launch decides: inputs, the sizes of arrays, values of constants.
+
+mod stack;
+mod values;
+
+use std::collections::BTreeSet;
+
+use reconverge_isa::Program;
+use reconverge_isa::graph::{EdgeKind, Graph};
+use reconverge_isa::lint::{Finding, Rule, Severity};
+
+use crate::code::Code;
+use crate::decode::{joined, row};
+use crate::graph::{graph, listed};
+use crate::inst::{
+    Arith, Base, Chip, Control, Dst, Group, Idle, Inst, Op, Operand, Space, Special, Stage, TexOp,
+};
+use crate::lane::Rounding;
+use crate::launch::MOST_SHARED;
+use crate::trap::Cause;
+use crate::uses::accesses;
+
+pub use stack::Need;
+
+macro_rules! rules {
+    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
+        $(
+            #[doc = $demands]
+            pub const $Name: Rule = Rule {
+                name: $name,
+                severity: Severity::$severity,
+                demands: $demands,
+                source: $source,
+                fix: $fix,
+            };
+        )*
+        /// Every rule.
+        pub const RULES: &[Rule] = &[$($Name),*];
+    };
+}
+
+rules! {
+    // Places in the code
+    OUTSIDE = "outside", Error, "Lanes go on at an address of the code.", "tesla.md 9.3", "end every path with an exit or a ret, and jump to a label";
+    UNALIGNED = "unaligned", Error, "An instruction of two words starts at an even word.", "tesla.md 2.1, rnndb (UNALIGNED_LONG_INSTRUCTION)", "put two short instructions, or none, before it";
+    INSIDE = "inside", Warning, "Lanes go on at the start of an instruction, not at its second word.", "tesla.md 2.1", "jump to a label before an instruction";
+    UNREACHABLE = "unreachable", Note, "Every instruction but padding can be reached.", "tesla.md 9", "remove the instructions, or jump to them";
+
+    // The token stack
+    JOIN_EMPTY = "join-empty", Error, "A joinat has pushed what a join pops.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
+    JOIN_MISMATCH = "join-mismatch", Error, "A join finds a BRANCH or JOINAT token on top of the stack.", "tesla.md 9.4, rnndb (STACK_MISMATCH)", "join what the subroutine or loop has pushed before the join, and nothing else";
+    JOINAT_UNANSWERED = "joinat-unanswered", Note, "Some join pops what a joinat pushes.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
+    JOINAT_ADDRESS = "joinat-address", Warning, "The address in a joinat is that of an instruction with the join modifier.", "tesla.md 9.4, 13.3", "name the instruction that joins";
+    BREAK_EMPTY = "break-empty", Error, "A breakaddr has pushed where a break goes.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
+    BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
+    BREAKADDR_UNANSWERED = "breakaddr-unanswered", Warning, "Some break goes where a breakaddr says.", "tesla.md 9.5", "remove the breakaddr, or leave the loop by break";
+    RET_MIXED = "ret-mixed", Warning, "A ret either returns or ends lanes.", "tesla.md 9.6", "end the program before its subroutines with exit";
+    QUADPOP = "quadpop", Error, "A quadpop follows its quadon.", "tesla.md 9.8, rnndb (STACK_MISMATCH)", "put a quadon before it";
+    QUADON_FLOW = "quadon-flow", Error, "Between quadon and quadpop is no control flow, join or exit.", "tesla.md 9.8, rnndb (QUADON_ACTIVE)", "put the quadpop before it";
+    STACK_DIFFERS = "stack-differs", Warning, "All paths to an instruction have pushed the same tokens, subroutines aside.", "tesla.md 9.1, 9.5", "pop on each path what that path has pushed";
+    STACK_GROWS = "stack-grows", Warning, "A loop pops what each of its rounds pushes.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "put the joinat or breakaddr before the loop, or the join inside it";
+    STACK_NEED = "stack-need", Error, "The token stack has room for every path.", "tesla.md 9.1, rnndb (STACK_LIMIT)", "nest less, or declare a larger stack";
+    RECURSION = "recursion", Note, "Calls have a bound.", "tesla.md 9.1", "bound the recursion by `call lim`, and set the call limit";
+
+    // Barriers
+    BAR_DIVERGENT = "bar-divergent", Warning, "A barrier is reached by all lanes of a warp that have not ended, at once.", "tesla.md 9.7: it counts once a warp for each path that executes it", "join before the barrier, or make the condition the same for all lanes";
+    BARRIER = "barrier", Error, "A barrier has a number below the declared count, where one is declared.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
+
+    // Values
+    UNWRITTEN = "unwritten", Warning, "What is read is an input, or written before on some path.", "tesla.md 1.6: other registers are undefined at the start", "write it first";
+
+    // Operands
+    ODD_PAIR = "odd-pair", Warning, "Pairs of registers start at an even one, fours at a multiple of four.", "tesla.md 1.4", "choose another register";
+    MISALIGNED = "misaligned", Warning, "An address is a multiple of the size of its access.", "tesla.md 3.3, 13.18", "choose another offset, or a narrower access";
+    LOCAL_RANGE = "local-range", Error, "An access to l[] lies in the declared bytes.", "tesla.md 1.7, rnndb (local limit)", "declare more bytes of l[]";
+    SHARED_RANGE = "shared-range", Error, "An access to s[] lies in the 16384 bytes that a block can have.", "tesla.md 1.6, 1.7", "choose another offset";
+    POSTINCR = "postincr", Error, "Only `$a1` to `$a4` and `$a7` are incremented.", "tesla.md 3.3, rnndb (ILLEGAL_POSTINCR)", "choose another address register";
+    ADDRESS_REGISTER = "address-register", Warning, "Address registers are `$a0` to `$a4`, of which `$a0` is not written.", "tesla.md 1.4, 13.9", "choose another address register";
+    CONDITION = "condition", Warning, "Conditions have the codes 0x0 to 0x13 and 0x1c to 0x1f.", "tesla.md 2.3, 13.1", "use `never`, which the others seem to mean";
+    ROUNDING = "rounding", Warning, "f32 add and mul round to nearest or toward zero.", "tesla.md 6.2, 13.16", "use rn or rz";
+    SPECIAL_REGISTER = "special-register", Warning, "Special registers have the numbers 0 to 8.", "tesla.md 1.5", "read another register";
+    UNDOCUMENTED = "undocumented", Warning, "What an instruction does is documented.", "tesla.md 6.9", "use another texture instruction";
+    SPARE_BITS = "spare-bits", Note, "Bits without a meaning are 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
+}
+
+/// A program, taken apart for its rules.
+struct Subject<'a> {
+    program: &'a Program,
+    code: &'a Code,
+    graph: &'a Graph,
+    stage: Stage,
+    chip: Chip,
+    found: Vec<Finding>,
+}
+
+/// The findings in a program, in order of address. Words that are no instruction are not among them.
+pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
+    let code = Code::new(&program.words, program.base, stage, chip);
+    let graph = graph(&code, &program.constants);
+    let mut subject = Subject { program, code: &code, graph: &graph, stage, chip, found: Vec::new() };
+    subject.places();
+    subject.instructions();
+    values::unwritten(&mut subject);
+    stack::follow(&mut subject);
+    let mut found = subject.found;
+    found.sort_by(|a, b| (a.pc, a.rule.name, &a.message).cmp(&(b.pc, b.rule.name, &b.message)));
+    found.dedup();
+    found
+}
+
+/// What the token stack of a program needs at most.
+pub fn stack_need(program: &Program, stage: Stage, chip: Chip) -> Need {
+    let code = Code::new(&program.words, program.base, stage, chip);
+    let graph = graph(&code, &program.constants);
+    let subject = Subject { program, code: &code, graph: &graph, stage, chip, found: Vec::new() };
+    stack::need(&subject)
+}
+
+impl Subject<'_> {
+    fn find(&mut self, rule: &'static Rule, pc: u32, message: impl Into<String>) {
+        self.found.push(Finding { rule, pc, message: message.into() });
+    }
+
+    /// Rules about where lanes go on.
+    fn places(&mut self) {
+        let starts: BTreeSet<u32> = listed(self.code).map(|(pc, _)| pc).collect();
+        for node in &self.graph.nodes {
+            for edge in &node.next {
+                let to = edge.to;
+                let how = if edge.kind == EdgeKind::Next { "runs on" } else { "goes" };
+                match self.code.at(to) {
+                    Err(Cause::OutsideCode) => {
+                        self.find(&OUTSIDE, node.pc, format!("control {how} to {to:#x}, where no code is"));
+                    }
+                    Err(Cause::UnalignedLongInstruction) => {
+                        self.find(&UNALIGNED, to, "two words at an odd word");
+                    }
+                    _ if !starts.contains(&to) => {
+                        self.find(&INSIDE, node.pc, format!("{to:#x} is inside an instruction"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.unreachable();
+    }
+
+    /// One finding a run of instructions, unless all of it is padding: `nop`, or zeros.
+    fn unreachable(&mut self) {
+        let mut run: Vec<(u32, bool)> = Vec::new();
+        let code = self.code;
+        for (pc, inst) in listed(code).chain([(u32::MAX, None)]) {
+            let reached = pc == u32::MAX || self.graph.node(pc).is_some();
+            if !reached {
+                let padding = inst
+                    .is_none_or(|inst| matches!(inst.op, Op::Idle(Idle::Nop)) || code.words_at(pc)[0] == 0);
+                run.push((pc, padding));
+                continue;
+            }
+            if let Some((first, _)) = run.first().filter(|_| run.iter().any(|(_, padding)| !padding)) {
+                let message = match run.len() {
+                    1 => "no path leads here".to_owned(),
+                    count => format!("no path leads to these {count} instructions"),
+                };
+                self.find(&UNREACHABLE, *first, message);
+            }
+            run.clear();
+        }
+    }
+
+    /// Rules about one instruction, for those that can be reached.
+    fn instructions(&mut self) {
+        for node in &self.graph.nodes {
+            if let Ok(inst) = self.code.at(node.pc) {
+                self.instruction(node.pc, inst);
+                self.bits(node.pc);
+            }
+        }
+    }
+
+    fn bits(&mut self, pc: u32) {
+        let words = self.code.words_at(pc);
+        let Ok(row) = row(words, self.chip, self.stage) else { return };
+        let bits = joined(words) & row.unclaimed();
+        if bits != 0 {
+            let (first, second) = (bits as u32, (bits >> 32) as u32);
+            let which = [("first", first), ("second", second)].into_iter().filter(|(_, bits)| *bits != 0);
+            let which: Vec<String> =
+                which.map(|(word, bits)| format!("{bits:08x} of the {word} word")).collect();
+            self.find(&SPARE_BITS, pc, which.join(" and "));
+        }
+    }
+
+    fn instruction(&mut self, pc: u32, inst: &Inst) {
+        for (operand, width) in widths(inst) {
+            if operand % width != 0 {
+                let what = if width == 2 { "a pair" } else { "four registers" };
+                self.find(&ODD_PAIR, pc, format!("{what} from $r{operand} on"));
+            }
+        }
+        for (mem, written) in &accesses(inst, self.stage).memory {
+            let bytes = mem.access.bytes();
+            if let Base::A(register) = mem.base {
+                if mem.increment && !matches!(register, 1..=4 | 7) {
+                    self.find(&POSTINCR, pc, format!("$a{register} is incremented"));
+                } else if register > 4 {
+                    self.find(&ADDRESS_REGISTER, pc, format!("$a{register}"));
+                }
+            }
+            if mem.base != Base::A(0) || mem.increment {
+                continue;
+            }
+            let address = mem.offset as u16 as u32;
+            let (end, does) = (address + bytes, if *written { "written" } else { "read" });
+            if !address.is_multiple_of(bytes) {
+                self.find(&MISALIGNED, pc, format!("{bytes} bytes at {address:#x} are {does}"));
+            }
+            let most = match mem.space {
+                Space::Local => {
+                    self.program.resources.local_bytes.map(|bytes| (&LOCAL_RANGE, local_size(bytes)))
+                }
+                Space::Shared => Some((&SHARED_RANGE, MOST_SHARED)),
+                _ => None,
+            };
+            if let Some((rule, most)) = most.filter(|(_, most)| end > *most) {
+                self.find(rule, pc, format!("{bytes} bytes at {address:#x} are {does}, of {most}"));
+            }
+        }
+        for operand in &inst.src {
+            match *operand {
+                Operand::A(register) if register > 4 => {
+                    self.find(&ADDRESS_REGISTER, pc, format!("$a{register}"));
+                }
+                Operand::Special(Special::Unknown(number)) => {
+                    self.find(&SPECIAL_REGISTER, pc, format!("$sr{number}"));
+                }
+                _ => {}
+            }
+        }
+        if let Dst::A(register @ (0 | 5..)) = inst.dst {
+            self.find(&ADDRESS_REGISTER, pc, format!("$a{register} is written"));
+        }
+        let code = inst.guard.condition.code();
+        if (0x14..0x1c).contains(&code) {
+            self.find(&CONDITION, pc, format!("condition {code:#x}"));
+        }
+        match &inst.op {
+            Op::Arith(Arith::FAdd { rounding, .. } | Arith::FMul { rounding, .. })
+                if matches!(rounding, Rounding::Down | Rounding::Up) =>
+            {
+                self.find(&ROUNDING, pc, "it rounds up or down");
+            }
+            Op::Group(Group::Tex(tex)) if tex.op == TexOp::Csaa => {
+                self.find(&UNDOCUMENTED, pc, "texcsaa");
+            }
+            Op::Control(Control::Bar { barrier, .. }) => {
+                let declared = self.program.resources.barriers;
+                // The oldest compilers declare none and use one.
+                if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
+                    self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first register and the number of each operand of several registers.
+fn widths(inst: &Inst) -> Vec<(u8, u8)> {
+    let source = |operand: &Operand| match *operand {
+        Operand::R64(register) => Some((register, 2)),
+        Operand::R128(register) => Some((register, 4)),
+        _ => None,
+    };
+    let result = match inst.dst {
+        Dst::R64(register) => Some((register, 2)),
+        Dst::R128(register) => Some((register, 4)),
+        _ => None,
+    };
+    inst.src.iter().filter_map(source).chain(result).collect()
+}
+
+/// Bytes of l[] a thread, as they are allocated. (1.6)
+fn local_size(declared: u32) -> u32 {
+    match declared {
+        0 => 0,
+        bytes => bytes.next_power_of_two().max(0x10),
+    }
+}

@@ -1,0 +1,502 @@
+//! Rules about the token stack of a warp and about barriers: every stack that can be there before each instruction.
+//!
+//! A `bra` divides the lanes only where its flags may differ between them ([`values::varying`](super::values)). Tokens stand for all that
+//! their instruction pushes, so that loops and recursion need no bound; what is said about lanes that wait is a summary:
+//! *apart* where others wait at a join or on the other side of a branch, *away* where others have left by `break` or `ret`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_isa::lint::Rule;
+
+use super::values::{self, Places};
+use super::{
+    BAR_DIVERGENT, BREAK_EMPTY, BREAK_MISMATCH, BREAKADDR_UNANSWERED, JOIN_EMPTY, JOIN_MISMATCH,
+    JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS,
+    STACK_GROWS, STACK_NEED, Subject,
+};
+use crate::flow::{DEFAULT_STACK_ENTRIES, WARP};
+use crate::graph::Passes;
+use crate::inst::{Control, End, Inst, Op};
+use crate::paths::{Move, Paths};
+use crate::uses::Place;
+
+/// What the warp does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum At {
+    /// It is before an instruction and its join.
+    Before(u32),
+    /// Its join is done.
+    Joined(u32),
+    /// All lanes of the path have left at an address, and the stack is unwound.
+    Left(Leave, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Leave {
+    Exit,
+    Ret,
+    Break,
+}
+
+/// Which lanes wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    /// Some wait at a join, or on the other side of a branch.
+    apart: bool,
+    /// Some have left by `break` or `ret` and go on later.
+    away: bool,
+    /// A CALL token is on the stack.
+    called: bool,
+}
+
+/// What the warp does, and which lanes wait.
+type State = (At, Waiting);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Branch,
+    Joinat,
+    Break,
+    Call,
+    Quadon,
+}
+
+/// What an instruction pushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Token {
+    kind: Kind,
+    /// Address of the instruction.
+    by: u32,
+    /// Its address, see [`crate::flow::Token`].
+    to: u32,
+    /// Which lanes waited at the push.
+    then: Waiting,
+}
+
+type Moves = Vec<Move<State, Token>>;
+
+/// Entries that the token stack of a program needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// The most that can be there at once, as far as there is a bound: of BRANCH tokens never more than 31, because each
+    /// has lanes of its own.
+    pub entries: usize,
+    /// Whether calls within calls push without a bound.
+    pub recursive: bool,
+    /// Whether a loop pushes more than it pops.
+    pub grows: bool,
+}
+
+struct Walk<'a, 'b> {
+    subject: &'a Subject<'b>,
+    varying: BTreeMap<u32, Places>,
+    broken: BTreeSet<(u32, &'static str, String)>,
+    rules: BTreeMap<&'static str, &'static Rule>,
+    /// Instructions whose JOINAT or BREAK token is popped by what it is for.
+    answered: BTreeSet<u32>,
+}
+
+/// The token stacks of the program.
+fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>) {
+    let mut apart = BTreeSet::new();
+    loop {
+        let mut walk = Walk {
+            subject,
+            varying: values::varying(subject, &apart),
+            broken: BTreeSet::new(),
+            rules: BTreeMap::new(),
+            answered: BTreeSet::new(),
+        };
+        let start = (At::Before(subject.code.base()), Waiting::default());
+        let found = Paths::from(start, |state, top, next| walk.warp(state, top, next));
+        let before = apart.len();
+        apart.extend(found.states.iter().filter_map(|((at, waiting), _)| match at {
+            At::Joined(pc) if waiting.apart || waiting.away => Some(*pc),
+            At::Joined(_) | At::Before(_) | At::Left(..) => None,
+        }));
+        if apart.len() == before {
+            return (walk, found);
+        }
+    }
+}
+
+/// What the stack needs.
+pub(super) fn need(subject: &Subject<'_>) -> Need {
+    need_of(&paths(subject).1)
+}
+
+/// The findings about the stack and about barriers; none where `bra c[]` may go anywhere.
+pub(super) fn follow(subject: &mut Subject<'_>) {
+    let indirect = |pc: u32| {
+        matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
+    };
+    if subject.graph.nodes.iter().any(|node| indirect(node.pc)) {
+        return;
+    }
+    let mut found = Vec::new();
+    {
+        let (walk, paths) = paths(subject);
+        let Walk { broken, rules, answered, .. } = walk;
+        found.extend(broken.into_iter().map(|(pc, rule, message)| (rules[rule], pc, message)));
+        unanswered(&paths, &answered, &mut found);
+        addresses(subject, &paths, &answered, &mut found);
+        differing(&paths, &mut found);
+        returning(&paths, &mut found);
+        sizes(subject, &paths, &mut found);
+    }
+    for (rule, pc, message) in found {
+        subject.find(rule, pc, message);
+    }
+}
+
+type Found = Vec<(&'static Rule, u32, String)>;
+
+impl Walk<'_, '_> {
+    fn broken(&mut self, rule: &'static Rule, pc: u32, message: impl Into<String>) {
+        self.rules.insert(rule.name, rule);
+        self.broken.insert((pc, rule.name, message.into()));
+    }
+
+    fn warp(&mut self, (at, waiting): State, top: Option<Token>, next: &mut Moves) {
+        match at {
+            At::Before(pc) => self.join(pc, waiting, top, next),
+            At::Joined(pc) => self.instruction(pc, waiting, top, next),
+            At::Left(leave, pc) => self.unwind(leave, pc, waiting, top, next),
+        }
+    }
+
+    fn join(&mut self, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
+        let Ok(inst) = self.subject.code.at(pc) else { return };
+        let run = (At::Joined(pc), waiting);
+        let Some(token) = top.filter(|_| inst.end == End::Join) else {
+            if inst.end == End::Join {
+                self.broken(&JOIN_EMPTY, pc, "the stack may be empty");
+            }
+            return next.push(Move::Go(run));
+        };
+        match token.kind {
+            Kind::Branch => {
+                next.push(Move::Pop((At::Before(token.to), Waiting { apart: true, ..waiting })));
+            }
+            Kind::Joinat => {
+                self.answered.insert(token.by);
+                next.push(Move::Pop((At::Joined(pc), Waiting { apart: token.then.apart, ..waiting })));
+            }
+            Kind::Quadon => {
+                self.broken(&QUADON_FLOW, pc, format!("it joins behind the quadon at {:#x}", token.by))
+            }
+            Kind::Break | Kind::Call => {
+                let what = if token.kind == Kind::Break {
+                    "BREAK token of the breakaddr"
+                } else {
+                    "CALL token of the call"
+                };
+                self.broken(&JOIN_MISMATCH, pc, format!("the {what} at {:#x} may be on top", token.by));
+            }
+        }
+    }
+
+    fn instruction(&mut self, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
+        let Ok(inst) = self.subject.code.at(pc) else { return };
+        let behind = pc + inst.form.bytes();
+        let quadon = top.filter(|token| token.kind == Kind::Quadon);
+        if let Some(quadon) = quadon
+            && (inst.end == End::Exit
+                || matches!(inst.op, Op::Control(control) if control != Control::Quadpop && control != Control::Discard))
+        {
+            return self.broken(&QUADON_FLOW, pc, format!("it is behind the quadon at {:#x}", quadon.by));
+        }
+        if inst.end == End::Exit {
+            return next.push(Move::Go((At::Left(Leave::Exit, pc), waiting)));
+        }
+        let go = |to| Move::Go((At::Before(to), waiting));
+        let push = |kind, to, goes, waiting| {
+            Move::Push((At::Before(goes), waiting), Token { kind, by: pc, to, then: waiting })
+        };
+        let Op::Control(control) = inst.op else { return next.push(go(behind)) };
+        let passes = Passes::of(inst.guard);
+        let divides = passes == Passes::Some && self.varies(pc, inst);
+        match control {
+            Control::Bra { target } => {
+                next.extend(passes.but_some().then_some(go(behind)));
+                next.extend(passes.any().then_some(go(target)));
+                next.extend(divides.then_some(Move::Push(
+                    (At::Before(target), Waiting { apart: true, ..waiting }),
+                    Token { kind: Kind::Branch, by: pc, to: behind, then: waiting },
+                )));
+            }
+            Control::BraIndirect { .. } => {
+                let node = self.subject.graph.node(pc);
+                next.extend(node.into_iter().flat_map(|node| &node.next).map(|edge| go(edge.to)));
+            }
+            Control::Break | Control::Ret => {
+                let leave = if control == Control::Break { Leave::Break } else { Leave::Ret };
+                next.extend(passes.any().then_some(Move::Go((At::Left(leave, pc), waiting))));
+                next.extend(passes.but_some().then_some(go(behind)));
+                let parks = leave == Leave::Break || waiting.called;
+                next.extend(
+                    (divides && parks)
+                        .then_some(Move::Go((At::Before(behind), Waiting { away: true, ..waiting }))),
+                );
+            }
+            Control::Call { target, lim } => {
+                next.extend(lim.then_some(go(behind)));
+                let inside = Waiting { called: true, ..waiting };
+                let token = Token { kind: Kind::Call, by: pc, to: behind, then: waiting };
+                next.push(Move::Push((At::Before(target), inside), token));
+            }
+            Control::Preret { target, lim } => {
+                next.extend(lim.then_some(go(behind)));
+                let inside = Waiting { called: true, ..waiting };
+                let token = Token { kind: Kind::Call, by: pc, to: target, then: waiting };
+                next.push(Move::Push((At::Before(behind), inside), token));
+            }
+            Control::Breakaddr { target } => next.push(push(Kind::Break, target, behind, waiting)),
+            Control::Joinat { target } => {
+                next.push(push(Kind::Joinat, target, behind, waiting));
+            }
+            Control::Quadon => next.push(push(Kind::Quadon, 0, behind, waiting)),
+            Control::Quadpop => match quadon {
+                Some(_) => next.push(Move::Pop((At::Before(behind), waiting))),
+                None => self.broken(&QUADPOP, pc, "no quadon may have pushed what it pops"),
+            },
+            Control::Bar { .. } => {
+                if waiting.apart || waiting.away {
+                    let how = if waiting.apart {
+                        "at a join, or on the other side of a branch"
+                    } else {
+                        "behind a loop or a call"
+                    };
+                    self.broken(&BAR_DIVERGENT, pc, format!("lanes may wait {how}"));
+                }
+                next.push(go(behind));
+            }
+            Control::Discard => next.push(go(behind)),
+            Control::Trap => {}
+        }
+    }
+
+    fn varies(&self, pc: u32, inst: &Inst) -> bool {
+        self.varying.get(&pc).is_some_and(|places| places.has(Place::C(inst.guard.c)))
+    }
+
+    /// Which lanes run when no lane is left on the path. (9.3)
+    fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
+        let Some(token) = top else {
+            if leave == Leave::Break {
+                self.broken(&BREAK_EMPTY, pc, "no breakaddr may be before it");
+            }
+            return;
+        };
+        let further = Move::Pop((At::Left(leave, pc), waiting));
+        let then = |waiting| Move::Pop((At::Before(token.to), waiting));
+        let parked = leave == Leave::Break || leave == Leave::Ret && token.then.called;
+        match token.kind {
+            Kind::Branch => {
+                let away = waiting.away || parked;
+                next.push(then(Waiting { away, ..token.then }));
+            }
+            // Lanes that may wait at the join go on there, and the join pops the token.
+            Kind::Joinat => {
+                let away = waiting.away || parked;
+                next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
+                next.push(further);
+            }
+            Kind::Break => {
+                if leave == Leave::Break {
+                    self.answered.insert(token.by);
+                }
+                if leave == Leave::Break || waiting.away {
+                    next.push(then(Waiting {
+                        away: token.then.away || leave == Leave::Ret && token.then.called,
+                        ..token.then
+                    }));
+                }
+                if leave != Leave::Break {
+                    next.push(further);
+                }
+            }
+            Kind::Call => {
+                if leave == Leave::Break {
+                    let message = format!("its loop is outside the subroutine called at {:#x}", token.by);
+                    return self.broken(&BREAK_MISMATCH, pc, message);
+                }
+                if leave == Leave::Ret || waiting.away {
+                    next.push(then(token.then));
+                }
+                if leave == Leave::Exit {
+                    next.push(Move::Pop((
+                        At::Left(leave, pc),
+                        Waiting { called: token.then.called, ..waiting },
+                    )));
+                }
+            }
+            Kind::Quadon => {}
+        }
+    }
+}
+
+/// Tokens that nothing pops as it should.
+fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut Found) {
+    let pushed: BTreeSet<(Kind, u32)> = paths.below.keys().map(|token| (token.kind, token.by)).collect();
+    for (kind, by) in pushed.into_iter().filter(|(_, by)| !answered.contains(by)) {
+        match kind {
+            Kind::Joinat => found.push((&JOINAT_UNANSWERED, by, "no join pops its token".to_owned())),
+            Kind::Break => found.push((&BREAKADDR_UNANSWERED, by, "no break goes where it says".to_owned())),
+            Kind::Branch | Kind::Call | Kind::Quadon => {}
+        }
+    }
+}
+
+/// JOINAT tokens that some join pops, and that name another place.
+fn addresses(
+    subject: &Subject<'_>,
+    paths: &Paths<State, Token>,
+    answered: &BTreeSet<u32>,
+    found: &mut Found,
+) {
+    let joinat = |token: &&Token| token.kind == Kind::Joinat && answered.contains(&token.by);
+    for token in paths.below.keys().filter(joinat) {
+        if !subject.code.at(token.to).is_ok_and(|inst| inst.end == End::Join) {
+            found.push((&JOINAT_ADDRESS, token.by, format!("no instruction joins at {:#x}", token.to)));
+        }
+    }
+}
+
+/// Instructions that paths reach with different tokens on top, BRANCH and CALL tokens aside.
+fn differing(paths: &Paths<State, Token>, found: &mut Found) {
+    let mut tops: BTreeMap<u32, BTreeSet<Option<(Kind, u32)>>> = BTreeMap::new();
+    for ((at, _), top) in &paths.states {
+        let At::Before(pc) = at else { continue };
+        let own = match top {
+            Some(token) => match token.kind {
+                Kind::Branch => continue,
+                Kind::Call => None,
+                Kind::Joinat | Kind::Break | Kind::Quadon => Some((token.kind, token.by)),
+            },
+            None => None,
+        };
+        tops.entry(*pc).or_default().insert(own);
+    }
+    // Only where the paths meet: what follows has the same tops.
+    let mut seen: BTreeSet<BTreeSet<Option<(Kind, u32)>>> = BTreeSet::new();
+    for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
+        if seen.insert(tops.clone()) {
+            let named = tops.iter().map(|top| match top {
+                None => "none".to_owned(),
+                Some((kind, by)) => format!("{} of {by:#x}", name(*kind)),
+            });
+            let message = format!("the token on top may be {}", named.collect::<Vec<_>>().join(" or "));
+            found.push((&STACK_DIFFERS, pc, message));
+        }
+    }
+}
+
+const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Branch => "BRANCH",
+        Kind::Joinat => "JOINAT",
+        Kind::Break => "BREAK",
+        Kind::Call => "CALL",
+        Kind::Quadon => "QUADON",
+    }
+}
+
+/// A `ret` that returns from a subroutine on one path and ends lanes on another.
+fn returning(paths: &Paths<State, Token>, found: &mut Found) {
+    let mut calls: BTreeMap<u32, BTreeSet<bool>> = BTreeMap::new();
+    for ((at, waiting), _) in &paths.states {
+        if let At::Left(Leave::Ret, pc) = at {
+            calls.entry(*pc).or_default().insert(waiting.called);
+        }
+    }
+    let mixed = calls.into_iter().filter(|(_, calls)| calls.len() > 1);
+    found.extend(mixed.map(|(pc, _)| (&RET_MIXED, pc, "it is reached by a call and without one".to_owned())));
+}
+
+/// The tokens that lie on themselves, and so have no bound; the deepest stack of the others.
+fn need_of(paths: &Paths<State, Token>) -> Need {
+    let cycles = cycles(paths);
+    let mut need = Need::default();
+    let mut branches_grow = false;
+    for cycle in &cycles {
+        let has = |kind| cycle.iter().any(|token| token.kind == kind);
+        match (has(Kind::Call), has(Kind::Joinat) || has(Kind::Break) || has(Kind::Quadon)) {
+            (true, _) => need.recursive = true,
+            (false, true) => need.grows = true,
+            (false, false) => branches_grow = true,
+        }
+    }
+    let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == Kind::Branch) == branch);
+    let branches = if branches_grow { WARP - 1 } else { depth(true).min(WARP - 1) };
+    need.entries = depth(false) + branches;
+    need
+}
+
+fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) {
+    for cycle in cycles(paths) {
+        let of = |kind| cycle.iter().filter(move |token| token.kind == kind).map(|token| token.by).min();
+        if let Some(by) = of(Kind::Call) {
+            found.push((&RECURSION, by, "recursive: the stack has no bound".to_owned()));
+        } else if let Some(by) = [Kind::Joinat, Kind::Break, Kind::Quadon].into_iter().find_map(of) {
+            found.push((&STACK_GROWS, by, "its token may lie on one of an earlier round".to_owned()));
+        }
+    }
+    let Need { entries, .. } = need_of(paths);
+    let declared = subject.program.resources.stack.map(|entries| entries as usize);
+    let most = declared.unwrap_or(DEFAULT_STACK_ENTRIES);
+    if entries > most {
+        let has = if declared.is_some() { "are declared" } else { "is the most that there can be" };
+        found.push((&STACK_NEED, subject.code.base(), format!("{entries} entries are needed, {most} {has}")));
+    }
+}
+
+/// What a token can lie on, its own kind of push apart.
+fn under<'a>(paths: &'a Paths<State, Token>, token: &Token) -> impl Iterator<Item = Token> + 'a {
+    paths.below.get(token).into_iter().flatten().copied().flatten()
+}
+
+/// The groups of tokens each of which can lie on every other of the group, more than once.
+fn cycles(paths: &Paths<State, Token>) -> Vec<BTreeSet<Token>> {
+    let reach = |from: &Token| {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<Token> = under(paths, from).collect();
+        while let Some(token) = open.pop() {
+            if reached.insert(token) {
+                open.extend(under(paths, &token));
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<Token, BTreeSet<Token>> =
+        paths.below.keys().map(|token| (*token, reach(token))).collect();
+    let mut groups: BTreeSet<BTreeSet<Token>> = BTreeSet::new();
+    for (token, below) in reached.iter().filter(|(token, below)| below.contains(token)) {
+        groups.insert(below.iter().filter(|other| reached[*other].contains(token)).copied().collect());
+    }
+    groups.into_iter().collect()
+}
+
+/// The most tokens of a kind on one stack, each of a cycle counted once.
+fn deepest(
+    paths: &Paths<State, Token>,
+    cycles: &[BTreeSet<Token>],
+    counts: impl Fn(&Token) -> bool,
+) -> usize {
+    let group = |token: &Token| cycles.iter().position(|cycle| cycle.contains(token));
+    let mut depths: BTreeMap<Token, usize> = BTreeMap::new();
+    // Grows at most once for each token of a chain, because a cycle adds nothing to itself.
+    loop {
+        let mut changed = false;
+        for token in paths.below.keys() {
+            let own = usize::from(counts(token));
+            let lower =
+                under(paths, token).filter(|other| group(other).is_none() || group(other) != group(token));
+            let depth = own + lower.filter_map(|other| depths.get(&other)).max().copied().unwrap_or(0);
+            changed |= depths.insert(*token, depth) != Some(depth);
+        }
+        if !changed {
+            return depths.values().max().copied().unwrap_or(0);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What registers hold on the paths of the graph: written or not, equal in all lanes or not.
+//!
+//! Both are sets of places that grow along edges, whatever the stack: a `ret` goes on behind every call that it may return
+//! to. So a place counts as written where any path writes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Subject, UNWRITTEN};
+use crate::graph::Passes;
+use crate::inst::{Arith, Dst, Group, Inst, Memory, Op, Operand, Space, Special, Stage};
+use crate::launch::UNSPECIFIED_REGISTERS;
+use crate::uses::{Accesses, Place, accesses};
+
+/// A set of half registers, address registers and flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    halves: [u128; 2],
+    others: u16,
+}
+
+impl Places {
+    /// With a place.
+    fn with(mut self, place: Place) -> Places {
+        let mut half = |half: u8| self.halves[usize::from(half >> 7)] |= 1 << (half & 127);
+        match place {
+            Place::R(register) if register < 128 => {
+                half(2 * register);
+                half(2 * register + 1);
+            }
+            Place::Half(field) => half(field),
+            Place::A(register) => self.others |= 1 << (register & 7),
+            Place::C(register) => self.others |= 0x100 << (register & 7),
+            Place::R(_) | Place::O(_) | Place::IndexedO => {}
+        }
+        self
+    }
+
+    /// Whether it has any part of a place.
+    pub(super) fn has(self, place: Place) -> bool {
+        let wanted = Places::default().with(place);
+        wanted.halves[0] & self.halves[0] != 0
+            || wanted.halves[1] & self.halves[1] != 0
+            || wanted.others & self.others != 0
+    }
+
+    fn and(self, other: Places) -> Places {
+        Places {
+            halves: [0, 1].map(|at| self.halves[at] | other.halves[at]),
+            others: self.others | other.others,
+        }
+    }
+
+    fn without(mut self, place: Place) -> Places {
+        let gone = Places::default().with(place);
+        self.halves = [0, 1].map(|at| self.halves[at] & !gone.halves[at]);
+        self.others &= !gone.others;
+        self
+    }
+}
+
+/// The places of a set before each instruction that can be reached, from what is in it at the start.
+fn before(
+    subject: &Subject<'_>,
+    start: Places,
+    after: impl Fn(u32, &Inst, Places) -> Places,
+) -> BTreeMap<u32, Places> {
+    let mut known: BTreeMap<u32, Places> = BTreeMap::new();
+    let mut open = vec![(subject.code.base(), start)];
+    while let Some((pc, from)) = open.pop() {
+        let (Some(node), Ok(inst)) = (subject.graph.node(pc), subject.code.at(pc)) else { continue };
+        let place = known.get(&pc).copied();
+        let here = place.unwrap_or_default().and(from);
+        if place == Some(here) {
+            continue;
+        }
+        known.insert(pc, here);
+        let behind = after(pc, inst, here);
+        open.extend(node.next.iter().map(|edge| (edge.to, behind)));
+    }
+    known
+}
+
+/// The general registers that a program has: those declared, or else all that it writes.
+fn registers(subject: &Subject<'_>) -> u32 {
+    let highest = || {
+        let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
+        let written = insts.flat_map(|inst| accesses(inst, subject.stage).writes);
+        let numbers = written.filter_map(|place| match place {
+            Place::R(register) => Some(u32::from(register) + 1),
+            Place::Half(half) => Some(u32::from(half / 2) + 1),
+            Place::A(_) | Place::C(_) | Place::O(_) | Place::IndexedO => None,
+        });
+        numbers.filter(|count| *count <= UNSPECIFIED_REGISTERS).max().unwrap_or(0)
+    };
+    subject.program.resources.registers.unwrap_or_else(highest)
+}
+
+/// Reads of what no path before writes. Registers beyond those that a program has read 0. (1.4)
+pub(super) fn unwritten(subject: &mut Subject<'_>) {
+    let stage = subject.stage;
+    let inputs = match stage {
+        Stage::Compute => Places::default().with(Place::R(0)),
+        Stage::Vertex | Stage::Geometry | Stage::Fragment => Places::default(),
+    };
+    let count = registers(subject);
+    let exists = |place: &Place| match place {
+        Place::R(register) => u32::from(*register) < count,
+        Place::Half(half) => u32::from(half / 2) < count,
+        Place::A(register) => (1..5).contains(register),
+        Place::C(_) => true,
+        Place::O(_) | Place::IndexedO => false,
+    };
+    let written = before(subject, inputs, |_, inst, places| {
+        let Accesses { reads, writes, .. } = accesses(inst, stage);
+        // A copy of what nothing writes is no value either: what computes with it breaks the rule.
+        if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
+            return places;
+        }
+        writes.into_iter().fold(places, Places::with)
+    });
+    for (pc, places) in written {
+        let Ok(inst) = subject.code.at(pc) else { continue };
+        if is_copy(inst) {
+            continue;
+        }
+        let reads: BTreeSet<Place> =
+            accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
+        for place in reads.into_iter().filter(&exists).filter(|place| !places.has(*place)) {
+            subject.find(&UNWRITTEN, pc, format!("{} is read, and nothing before writes it", name(place)));
+        }
+    }
+}
+
+/// Whether it only copies a register to another. Compilers copy what is undefined where paths meet.
+fn is_copy(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Arith(Arith::Mov { .. }))
+        && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
+        && matches!(inst.dst, Dst::R32(_) | Dst::R16(_))
+}
+
+/// A place as the text of programs has it.
+fn name(place: Place) -> String {
+    match place {
+        Place::R(register) => format!("$r{register}"),
+        Place::Half(half) => format!("$r{}{}", half / 2, if half % 2 == 0 { "l" } else { "h" }),
+        Place::A(register) => format!("$a{register}"),
+        Place::C(register) => format!("$c{register}"),
+        Place::O(word) => format!("o[{:#x}]", 4 * word),
+        Place::IndexedO => "o[]".to_owned(),
+    }
+}
+
+/// The places that may differ between the lanes of a warp, before each instruction. `apart` are the instructions that
+/// some lanes may execute without the others: what they write differs from what the others have.
+pub(super) fn varying(subject: &Subject<'_>, apart: &BTreeSet<u32>) -> BTreeMap<u32, Places> {
+    let stage = subject.stage;
+    let start = Places::default().with(Place::R(0));
+    before(subject, start, |pc, inst, places| {
+        let Accesses { reads, writes, memory, .. } = accesses(inst, stage);
+        let own =
+            |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
+        let differs = match &inst.op {
+            Op::Group(Group::Vote { .. }) => apart.contains(&pc),
+            // Two values that vary may vary alike: an index and its bound, both counted from the thread's number.
+            Op::Arith(Arith::Set { .. } | Arith::Add { .. })
+                if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
+            {
+                apart.contains(&pc)
+            }
+            _ => {
+                apart.contains(&pc)
+                    || reads.iter().any(|(place, _, _)| places.has(*place))
+                    || memory.iter().any(|(mem, _)| own(mem.space))
+                    || inst.src.contains(&Operand::Special(Special::Physid))
+                    || matches!(
+                        inst.op,
+                        Op::Memory(Memory::Atom { .. } | Memory::Atom64 { .. } | Memory::LdLock)
+                            | Op::Group(Group::Tex(_) | Group::Quadop { .. })
+                    )
+            }
+        };
+        // A write that not all lanes make, or of half a register, leaves what was there.
+        let whole = inst.lanes & 15 == 15 && Passes::of(inst.guard) == Passes::All;
+        writes.into_iter().fold(places, |places, place| match (differs, whole) {
+            (true, _) => places.with(place),
+            (false, true) => places.without(place),
+            (false, false) => places,
+        })
+    })
+}

@@ -1,0 +1,287 @@
+//! What each instruction reads and writes, as data.
+//!
+//! Two views of one list: [`accesses`] with half registers apart, for what is written before it is read; [`uses`] in the
+//! vocabulary of all machines, with registers numbered as in events.
+//!
+//! What [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half stays.
+//! Of an instruction that reads c[] and another space, the other space is named: no program stores to c[]. Post-increments
+//! write their `$a` without an event.
+
+use std::collections::BTreeMap;
+
+use reconverge_isa::graph::{EdgeKind, Graph};
+use reconverge_simt::Fidelity;
+use reconverge_simt::uses::{Read, Role, Slot, Space as Memory, Uses};
+
+use crate::code::Code;
+use crate::fidelity;
+use crate::graph::{Passes, listed};
+use crate::inst::{
+    Arith, Base, Control, Dst, End, Group, Idle, Inst, Mem, Memory as MemoryOp, Op, Operand, Space, Stage,
+    Tex, TexOp,
+};
+use crate::lane::integer::Addition;
+use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O};
+
+/// A place that holds a value of each lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// `$r`
+    R(u8),
+    /// A half of a `$r`, by its field value.
+    Half(u8),
+    /// `$a1` to `$a4`.
+    A(u8),
+    /// `$c`
+    C(u8),
+    /// A word of o[].
+    O(u16),
+    /// A word of o[] that an `$a` chooses.
+    IndexedO,
+}
+
+impl Place {
+    /// The place as all machines name theirs.
+    pub fn slot(self) -> Slot {
+        let slot = |file, number: u32| Slot { file, number: Some(number) };
+        match self {
+            Place::R(register) => slot("$r", register.into()),
+            Place::Half(half) => slot("$r", (half / 2).into()),
+            Place::A(register) => slot("$a", REGISTER_A + u32::from(register)),
+            Place::C(register) => slot("$c", REGISTER_C + u32::from(register)),
+            Place::O(word) => slot("o[]", REGISTER_O + u32::from(word)),
+            Place::IndexedO => Slot { file: "o[]", number: None },
+        }
+    }
+}
+
+/// What an instruction reads and writes, in the order of its operands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// What it reads, what for, and whether of the other lanes of its quad as well.
+    pub reads: Vec<(Place, Role, bool)>,
+    /// What it writes.
+    pub writes: Vec<Place>,
+    /// Memory operands, and whether it writes there.
+    pub memory: Vec<(Mem, bool)>,
+    /// Whether a lane that takes part may write nothing.
+    pub conditional: bool,
+}
+
+impl Accesses {
+    fn read(&mut self, place: Place, role: Role) {
+        self.reads.push((place, role, false));
+    }
+
+    /// A memory operand: its address, and its `$a` where that grows.
+    fn place(&mut self, mem: &Mem, written: bool) {
+        match mem.base {
+            Base::A(0) => {}
+            Base::A(register) => self.read(Place::A(register), Role::Address),
+            Base::R(register) => self.read(Place::R(register), Role::Address),
+        }
+        self.memory.push((*mem, written));
+        if let (true, Base::A(register @ 1..=4)) = (mem.increment, mem.base) {
+            self.writes.push(Place::A(register));
+        }
+    }
+
+    fn source(&mut self, operand: &Operand, roles: &[Role], quad: bool) {
+        let mut read = |place| self.reads.extend(roles.iter().map(|role| (place, *role, quad)));
+        match *operand {
+            Operand::None | Operand::Imm(_) | Operand::Special(_) => {}
+            Operand::R32(register) => read(Place::R(register)),
+            Operand::R16(half) => read(Place::Half(half.0)),
+            Operand::R64(register) => (0..2).for_each(|step| read(Place::R(register.wrapping_add(step)))),
+            Operand::R128(register) => (0..4).for_each(|step| read(Place::R(register.saturating_add(step)))),
+            Operand::A(0) => {}
+            Operand::A(register) => read(Place::A(register)),
+            Operand::C(register) => read(Place::C(register)),
+            Operand::Mem(mem) => self.place(&mem, false),
+        }
+    }
+
+    fn result(&mut self, dst: Dst) {
+        match dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => self.writes.push(Place::R(register)),
+            Dst::R16(half) => self.writes.push(Place::Half(half.0)),
+            Dst::R64(register) => {
+                self.writes.extend((0..2).map(|step| Place::R(register.saturating_add(step))));
+            }
+            Dst::R128(register) => {
+                self.writes.extend((0..4).map(|step| Place::R(register.saturating_add(step))));
+            }
+            Dst::A(register) => self.writes.push(Place::A(register)),
+            Dst::C(register) => self.writes.push(Place::C(register)),
+            Dst::Out32(address) | Dst::Out16(address) => self.writes.push(Place::O(address / 4)),
+        }
+    }
+
+    fn texture(&mut self, tex: &Tex, stage: Stage) {
+        let quad = match tex.op {
+            TexOp::Auto | TexOp::Bias | TexOp::Gather | TexOp::QueryLod => {
+                tex.deriv || stage == Stage::Fragment
+            }
+            TexOp::Lod | TexOp::Fetch | TexOp::Size | TexOp::Csaa | TexOp::Prep => false,
+        };
+        let count = if tex.op == TexOp::Prep { 4 } else { tex.count };
+        let sources = (0..count).map(|step| Place::R(tex.base.saturating_add(step)));
+        self.reads.extend(sources.map(|place| (place, Role::Address, quad)));
+        let components = tex.mask.count_ones() as u8;
+        self.writes.extend((0..components).map(|step| Place::R(tex.base.saturating_add(step))));
+        self.conditional |= tex.live;
+    }
+}
+
+/// What an instruction reads and writes by itself. What a fragment program leaves at its end is not among it.
+pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
+    let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
+    let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
+    let value: &[Role] = if to_output { &[Role::Value, Role::Output] } else { &[Role::Value] };
+    let guard = Place::C(inst.guard.c);
+    let guarded = Passes::of(inst.guard) == Passes::Some;
+    // 9.2: what has no predicate.
+    let predicated = match inst.op {
+        Op::Control(control) => {
+            matches!(control, Control::Bra { .. } | Control::Break | Control::Ret | Control::Discard)
+        }
+        Op::Group(Group::Vote { .. }) | Op::Idle(_) => false,
+        Op::Arith(_) | Op::Memory(_) | Op::Group(_) => true,
+    };
+    if predicated && Passes::of(inst.guard) == Passes::None {
+        return Accesses::default();
+    }
+    if guarded && predicated {
+        found.read(guard, Role::Flow);
+        found.conditional = true;
+    }
+    match &inst.op {
+        Op::Arith(op) => {
+            inst.src.iter().for_each(|operand| found.source(operand, value, false));
+            let carries = match op {
+                Arith::Add { addition, .. } | Arith::Mad { addition, .. } => *addition == Addition::Addc,
+                _ => false,
+            };
+            if carries {
+                found.read(guard, Role::Value);
+            }
+            found.result(inst.dst);
+            found.writes.extend(inst.cdst.map(Place::C));
+        }
+        Op::Memory(op) => memory(op, inst, value, &mut found),
+        Op::Group(Group::Quadop { .. }) => {
+            found.source(&inst.src[0], value, true);
+            found.source(&inst.src[1], value, false);
+            found.result(inst.dst);
+            found.writes.extend(inst.cdst.map(Place::C));
+        }
+        Op::Group(Group::Tex(tex)) => found.texture(tex, stage),
+        Op::Group(Group::Vote { .. }) => {
+            if guarded {
+                found.read(guard, Role::Value);
+            }
+            found.result(inst.dst);
+        }
+        Op::Group(Group::Emit { .. }) => {}
+        // The word that is read is the address.
+        Op::Control(_) => inst.src.iter().for_each(|operand| found.source(operand, &[Role::Flow], false)),
+        Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => {}
+    }
+    found
+}
+
+fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
+    let written = match op {
+        MemoryOp::Ld | MemoryOp::LdLock | MemoryOp::Interp { .. } => false,
+        MemoryOp::St
+        | MemoryOp::StUnlock
+        | MemoryOp::Atom { .. }
+        | MemoryOp::Atom64 { .. }
+        | MemoryOp::Red { .. }
+        | MemoryOp::Red64 { .. } => true,
+    };
+    let mut leaves = false;
+    if let Operand::Mem(mem) = &inst.src[0] {
+        found.place(mem, written);
+        leaves = written && matches!(mem.space, Space::Global(_) | Space::Output);
+        if let (true, Space::Output) = (written, mem.space) {
+            let fixed = mem.base == Base::A(0);
+            found.writes.push(if fixed { Place::O(mem.offset as u16 / 4) } else { Place::IndexedO });
+        }
+    }
+    let value: &[Role] = if leaves { &[Role::Value, Role::Output] } else { value };
+    inst.src[1..].iter().for_each(|operand| found.source(operand, value, false));
+    found.result(inst.dst);
+    if matches!(op, MemoryOp::LdLock) {
+        found.writes.extend(inst.cdst.map(Place::C));
+    }
+}
+
+/// Registers that hold a fragment's first colour at its end. (1.6)
+const COLOUR: std::ops::Range<u8> = 0..4;
+
+/// What each instruction of a program reads and writes, by its address: those of its listing, and others that `graph`
+/// reaches. An instruction that ends fragments has a second operation, `exit`, which leaves `$r0` to `$r3`: how many
+/// results there are is not in the program.
+pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> BTreeMap<u32, Vec<Uses>> {
+    let starts = graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc));
+    let instruction = |pc: u32| {
+        let inst = code.at(pc).ok()?;
+        let mut operations = vec![of(inst, stage)];
+        let returns =
+            || graph.node(pc).is_some_and(|node| node.next.iter().any(|edge| edge.kind == EdgeKind::Return));
+        let ends = inst.end == End::Exit || (matches!(inst.op, Op::Control(Control::Ret)) && !returns());
+        if ends && stage == Stage::Fragment {
+            let mut exit = Uses::new("exit", Fidelity::Specified);
+            let result = |register| Read { slot: Place::R(register).slot(), role: Role::Output, quad: false };
+            exit.reads = COLOUR.map(result).collect();
+            operations.push(exit);
+        }
+        Some((pc, operations))
+    };
+    starts.filter_map(instruction).collect()
+}
+
+/// What one instruction reads and writes.
+fn of(inst: &Inst, stage: Stage) -> Uses {
+    let Accesses { reads, writes, memory, conditional } = accesses(inst, stage);
+    let (operation, fidelity) = fidelity::of(&inst.op);
+    let halves = writes.iter().filter(|place| matches!(place, Place::Half(_)));
+    let kept = halves.map(|place| Read { slot: place.slot(), role: Role::Value, quad: false });
+    let read =
+        |(place, role, quad): &(Place, Role, bool)| Read { slot: place.slot(), role: *role, quad: *quad };
+    let space = |place: Option<&(Mem, bool)>| place.map(|(mem, _)| named(mem.space));
+    let stored = memory.iter().find(|(_, written)| *written);
+    let atomic = matches!(
+        inst.op,
+        Op::Memory(
+            MemoryOp::Atom { .. } | MemoryOp::Atom64 { .. } | MemoryOp::Red { .. } | MemoryOp::Red64 { .. }
+        )
+    );
+    let is_const = |mem: &Mem| matches!(mem.space, Space::Const(_));
+    let loaded = memory.iter().filter(|(_, written)| atomic || !*written);
+    Uses {
+        reads: reads.iter().map(read).chain(kept).collect(),
+        writes: writes.iter().map(|place| place.slot()).collect(),
+        conditional,
+        loads: space(loaded.min_by_key(|(mem, _)| is_const(mem))),
+        stores: space(stored),
+        ..Uses::new(operation, fidelity)
+    }
+}
+
+/// A space as all machines name theirs.
+fn named(space: Space) -> Memory {
+    let space_of = |name, number: u8, private| Memory { name, number: number.into(), private };
+    match space {
+        Space::Const(bank) => space_of("c[]", bank, false),
+        Space::Local => space_of("l[]", 0, true),
+        Space::Shared => space_of("s[]", 0, false),
+        Space::Global(segment) => space_of("g[]", segment, false),
+        Space::Attribute => space_of("a[]", 0, true),
+        Space::Primitive => space_of("p[]", 0, false),
+        Space::Varying => space_of("v[]", 0, true),
+        Space::Output => space_of("o[]", 0, true),
+    }
+}

@@ -1,0 +1,228 @@
+//! A trace as a table in an Apache Parquet file, for data frames: a row an instruction of a group, and a row an event.
+//!
+//! | column | of |
+//! |---|---|
+//! | `step`, `group`, `event`, `pc` | every row; events are named as filters name them, `load` and `store` aside |
+//! | `text` | issue: the instruction |
+//! | `mask` | issue, reconverge, trap: lanes; diverge: the side that runs first |
+//! | `other` | diverge: the lanes of the other side |
+//! | `kind` | push, pop: the manual's word |
+//! | `lane`, `number`, `value` | write, load, store: lane, register or byte address, new bits; jump: the address as `number` |
+
+use std::io::{Read, Seek, Write};
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use crate::export::walk;
+use crate::filter::Filter;
+use crate::{Error, Reader, What};
+
+const SCHEMA: &str = "message trace {
+    required int64 step (UINT_64);
+    required int32 group (UINT_32);
+    required binary event (UTF8);
+    required int32 pc (UINT_32);
+    optional binary text (UTF8);
+    optional int64 mask (UINT_64);
+    optional int64 other (UINT_64);
+    optional binary kind (UTF8);
+    optional int32 lane (UINT_32);
+    optional int32 number (UINT_32);
+    optional int32 value (UINT_32);
+}";
+
+/// Rows that are written together.
+const ROWS: usize = 1 << 17;
+
+/// The columns of some rows.
+#[derive(Default)]
+struct Rows {
+    step: Vec<i64>,
+    group: Vec<i32>,
+    event: Vec<ByteArray>,
+    pc: Vec<i32>,
+    text: Vec<Option<ByteArray>>,
+    mask: Vec<Option<i64>>,
+    other: Vec<Option<i64>>,
+    kind: Vec<Option<ByteArray>>,
+    lane: Vec<Option<i32>>,
+    number: Vec<Option<i32>>,
+    value: Vec<Option<i32>>,
+}
+
+/// Writes the records that a filter takes as a table.
+///
+/// # Errors
+/// The trace is damaged, or the output fails.
+pub fn table<R: Read + Seek>(
+    reader: &mut Reader<R>,
+    filter: &Filter,
+    out: impl Write + Send,
+) -> Result<(), Error> {
+    let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?;
+    let mut rows = Rows::default();
+    walk(reader, filter, |reader, record, pc| {
+        let group = record.group;
+        if let What::Ran { pc, count, mask } = record.what {
+            for (step, address) in (record.step..).zip(reader.addresses(pc, count)) {
+                rows.begin(step, group, "issue", *address);
+                rows.text.push(reader.line(*address).map(|line| line.text.as_str().into()));
+                rows.mask.push(Some(mask.0 as i64));
+                rows.end();
+            }
+        } else {
+            let name = match record.what {
+                What::Ran { .. } => "issue",
+                What::Diverge { .. } => "diverge",
+                What::Reconverge { .. } => "reconverge",
+                What::Push { .. } => "push",
+                What::Pop { .. } => "pop",
+                What::Jump { .. } => "jump",
+                What::Trap { .. } => "trap",
+                What::Write { .. } => "write",
+                What::Load { .. } => "load",
+                What::Store { .. } => "store",
+            };
+            rows.begin(record.step, group, name, pc);
+            match record.what {
+                What::Ran { mask, .. } | What::Reconverge { mask } | What::Trap { mask } => {
+                    rows.mask.push(Some(mask.0 as i64));
+                }
+                What::Diverge { taken, not } => {
+                    rows.mask.push(Some(taken.0 as i64));
+                    rows.other.push(Some(not.0 as i64));
+                }
+                What::Push { kind } | What::Pop { kind } => rows.kind.push(Some(reader.kind(kind).into())),
+                What::Jump { to } => rows.number.push(Some(to as i32)),
+                What::Load { lane, address } => {
+                    rows.lane.push(Some(lane.0.into()));
+                    rows.number.push(Some(address as i32));
+                }
+                What::Write { lane, register: number, value }
+                | What::Store { lane, address: number, value } => {
+                    rows.lane.push(Some(lane.0.into()));
+                    rows.number.push(Some(number as i32));
+                    rows.value.push(Some(value as i32));
+                }
+            }
+            rows.end();
+        }
+        if rows.step.len() >= ROWS {
+            return std::mem::take(&mut rows).write(&mut writer).map_err(failed);
+        }
+        Ok(())
+    })?;
+    rows.write(&mut writer).and_then(|()| writer.close()).map_err(failed)?;
+    Ok(())
+}
+
+fn failed(error: ParquetError) -> Error {
+    Error::Io(std::io::Error::other(error))
+}
+
+impl Rows {
+    fn begin(&mut self, step: u64, group: u32, event: &str, pc: u32) {
+        self.step.push(step as i64);
+        self.group.push(group as i32);
+        self.event.push(event.into());
+        self.pc.push(pc as i32);
+    }
+
+    /// Leaves the columns empty that the row has nothing for.
+    fn end(&mut self) {
+        let rows = self.step.len();
+        self.text.resize(rows, None);
+        self.kind.resize(rows, None);
+        self.mask.resize(rows, None);
+        self.other.resize(rows, None);
+        self.lane.resize(rows, None);
+        self.number.resize(rows, None);
+        self.value.resize(rows, None);
+    }
+
+    /// Writes them as a row group.
+    fn write<W: Write + Send>(self, writer: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
+        let mut group = writer.next_row_group()?;
+        column::<Int64Type, W>(&mut group, &self.step, None)?;
+        column::<Int32Type, W>(&mut group, &self.group, None)?;
+        column::<ByteArrayType, W>(&mut group, &self.event, None)?;
+        column::<Int32Type, W>(&mut group, &self.pc, None)?;
+        optional::<ByteArrayType, W>(&mut group, self.text)?;
+        optional::<Int64Type, W>(&mut group, self.mask)?;
+        optional::<Int64Type, W>(&mut group, self.other)?;
+        optional::<ByteArrayType, W>(&mut group, self.kind)?;
+        optional::<Int32Type, W>(&mut group, self.lane)?;
+        optional::<Int32Type, W>(&mut group, self.number)?;
+        optional::<Int32Type, W>(&mut group, self.value)?;
+        group.close()?;
+        Ok(())
+    }
+}
+
+/// Writes the next column; `present` is 1 for each row that has a value.
+fn column<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    present: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let column = group.next_column()?;
+    let mut column =
+        column.ok_or_else(|| ParquetError::General("the schema has no more columns".to_owned()))?;
+    column.typed::<T>().write_batch(values, present, None)?;
+    column.close()
+}
+
+fn optional<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: Vec<Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
+    let values: Vec<T::T> = values.into_iter().flatten().collect();
+    column::<T, W>(group, &values, Some(&present))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use reconverge_simt::{Event, Lane, Mask};
+
+    use super::*;
+    use crate::{Header, Limits, Line, Outcome, Writer};
+
+    #[test]
+    fn a_table_has_a_row_an_instruction_and_an_event() {
+        let line = |address, text: &str| Line { address, text: text.to_owned(), ..Line::default() };
+        let header = Header { listing: vec![line(0, "set"), line(8, "bra")], ..Header::default() };
+        let mut writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();
+        writer.issues(0, &[0, 8], Mask(0b11)).unwrap();
+        writer.event(0, Event::Diverge { taken: Mask(1), not: Mask(2) }).unwrap();
+        writer.event(0, Event::Push { kind: "BRANCH" }).unwrap();
+        writer.event(0, Event::Store { lane: Lane(1), address: 64, value: 7 }).unwrap();
+        let trace = writer.finish(Outcome::default()).unwrap();
+        let mut bytes = Vec::new();
+        table(&mut Reader::new(Cursor::new(trace)).unwrap(), &Filter::default(), &mut bytes).unwrap();
+        let path = std::env::temp_dir().join(format!("reconverge-{}.parquet", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let rows: Vec<String> =
+            file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        assert_eq!(rows.len(), 5);
+        let has = |row: usize, parts: &[&str]| {
+            assert!(parts.iter().all(|part| rows[row].contains(part)), "{}", rows[row]);
+        };
+        has(1, &["step: 1", "event: \"issue\"", "pc: 8", "text: \"bra\"", "mask: 3"]);
+        has(2, &["event: \"diverge\"", "pc: 8", "mask: 1", "other: 2", "kind: null"]);
+        has(3, &["kind: \"BRANCH\"", "mask: null"]);
+        has(4, &["event: \"store\"", "lane: 1", "number: 64", "value: 7"]);
+    }
+}

@@ -1,0 +1,474 @@
+//! The Debug Adapter Protocol over a [`Debugger`]: a message in, messages out. Reading and writing them is the caller's.
+//!
+//! Groups are threads; a lane is a scope of a frame. The program's listing is a source (`sourceReference` 1), for editors
+//! without a disassembly view. Addresses are byte addresses in the program, spelled `0x…` everywhere alike, because clients
+//! compare them as text.
+//!
+//! `show.rs` answers what clients look at, `stops.rs` keeps their breakpoints.
+//!
+//! Source: Debug Adapter Protocol 1.68, <https://microsoft.github.io/debug-adapter-protocol/specification>.
+
+mod show;
+mod stops;
+
+use std::collections::HashMap;
+
+use reconverge_isa::source::closest;
+use reconverge_simt::Lane;
+use serde_json::{Value, json};
+
+use super::command::{self, BUDGET};
+use super::{Debugger, Halt};
+use crate::session::Register;
+
+/// The listing as a source.
+const LISTING: u64 = 1;
+
+/// Opens what a launch request names.
+pub type Open<'a> = dyn FnMut(&Value) -> Result<Debugger, String> + 'a;
+
+/// What a `variablesReference` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// The registers of a lane.
+    Lane(usize, Lane),
+    /// Every register, by lane.
+    Lanes(usize),
+    /// One register by lane.
+    Register(usize, Register),
+    /// Which lanes do what.
+    Masks(usize),
+    /// The machine's own stack.
+    Stack(usize),
+    /// The memory spaces.
+    Memory(usize),
+}
+
+/// An adapter: the state of one connection.
+#[derive(Default)]
+pub struct Adapter {
+    debugger: Option<Debugger>,
+    /// Numbers of the messages that go out.
+    sequence: u64,
+    shown: Vec<Shown>,
+    /// Stops of the debugger that the listing's lines, instructions and data have, so that a new list replaces them.
+    of_source: Vec<usize>,
+    of_instructions: Vec<usize>,
+    of_data: Vec<usize>,
+    of_filters: Vec<usize>,
+    /// Memory behind references.
+    memory: HashMap<String, (&'static str, usize, Lane)>,
+    phase: Phase,
+    /// Stay at the end of the launch, where steps back are possible, instead of ending the session.
+    stop_at_end: bool,
+    /// Go on from the start of the launch until something stops.
+    run_on: bool,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// Before `initialize`.
+    #[default]
+    New,
+    /// Before `launch`.
+    Initialized,
+    /// Before `configurationDone`: breakpoints are set.
+    Launched,
+    /// Stopped somewhere.
+    Stopped,
+    /// After the end of the launch, or `terminate`.
+    Over,
+    /// After `disconnect`.
+    Closed,
+}
+
+/// Moves a debugger; a step into a lane gets the lane.
+type Go = fn(&mut Debugger, Lane) -> Halt;
+
+/// A movement that follows the response to its request.
+struct Movement {
+    /// What it is when it ends at no stop.
+    reason: &'static str,
+    go: Go,
+    lane: Lane,
+}
+
+impl Movement {
+    fn of(command: &str, lane: Option<Lane>) -> Option<Movement> {
+        let step = |go: Go| Some(Movement { reason: "step", go, lane: lane.unwrap_or(Lane(0)) });
+        let run = |go: Go| Some(Movement { reason: "breakpoint", go, lane: Lane(0) });
+        match command {
+            "stepIn" if lane.is_some() => step(|debugger, lane| {
+                debugger.choose_lane(lane);
+                debugger.follow(lane, BUDGET)
+            }),
+            "stepIn" => step(|debugger, _| debugger.step(1, BUDGET)),
+            "next" => step(|debugger, _| debugger.over(BUDGET)),
+            "stepOut" => step(|debugger, _| debugger.out(BUDGET)),
+            "stepBack" => step(|debugger, _| debugger.back(1)),
+            "continue" => run(|debugger, _| debugger.run(BUDGET, &mut |_| false)),
+            "reverseContinue" => run(|debugger, _| debugger.back_until(&mut |_| false)),
+            _ => None,
+        }
+    }
+}
+
+/// An event: its name and body.
+type Event = (&'static str, Value);
+
+/// Bytes of one unit of address.
+fn unit_bytes(debugger: &Debugger) -> i64 {
+    match debugger.machine.unit() {
+        "bytes" => 1,
+        "64-bit words" => 8,
+        // An R500 instruction has six words.
+        _ => 24,
+    }
+}
+
+fn spelled(byte: i64) -> String {
+    format!("{:#x}", byte as u64)
+}
+
+/// A reason for which a request is refused.
+type Refused = String;
+
+/// The requests that are answered.
+const REQUESTS: [&str; 29] = [
+    "initialize",
+    "launch",
+    "configurationDone",
+    "disconnect",
+    "terminate",
+    "threads",
+    "stackTrace",
+    "scopes",
+    "variables",
+    "setVariable",
+    "source",
+    "disassemble",
+    "readMemory",
+    "writeMemory",
+    "setBreakpoints",
+    "setInstructionBreakpoints",
+    "dataBreakpointInfo",
+    "setDataBreakpoints",
+    "setExceptionBreakpoints",
+    "exceptionInfo",
+    "evaluate",
+    "continue",
+    "next",
+    "stepIn",
+    "stepInTargets",
+    "stepOut",
+    "stepBack",
+    "reverseContinue",
+    "pause",
+];
+
+impl Adapter {
+    /// Takes a message from the client, and sends the messages for it: the response first, then events. A movement is made
+    /// between them.
+    pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
+        let command = request["command"].as_str().unwrap_or("");
+        if request["type"] != "request" || command.is_empty() {
+            let why = "this is no request: `type` is \"request\" and `command` names one".to_owned();
+            send(self.response(request, Err(why)));
+            return;
+        }
+        let mut events = Vec::new();
+        let allowed = self.in_order(command);
+        let result = allowed.and_then(|()| self.dispatch(command, &request["arguments"], open, &mut events));
+        let (result, mut movement) = match result {
+            Ok((body, movement)) => (Ok(body), movement),
+            Err(why) => (Err(why), None),
+        };
+        send(self.response(request, result));
+        loop {
+            for (name, body) in events.drain(..) {
+                self.sequence += 1;
+                send(json!({ "seq": self.sequence, "type": "event", "event": name, "body": body }));
+            }
+            let Some(movement) = movement.take() else { break };
+            self.make(&movement, &mut events);
+        }
+    }
+
+    /// The answer to bytes that are no message.
+    pub fn malformed(&mut self, why: &str) -> Value {
+        self.response(&Value::Null, Err(why.to_owned()))
+    }
+
+    /// Whether the client has ended the connection.
+    pub fn is_ended(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    fn response(&mut self, request: &Value, result: Result<Value, Refused>) -> Value {
+        self.sequence += 1;
+        let mut response = json!({
+            "seq": self.sequence,
+            "type": "response",
+            "request_seq": request["seq"].as_u64().unwrap_or(0),
+            "command": request["command"].as_str().unwrap_or(""),
+            "success": result.is_ok(),
+        });
+        match result {
+            Ok(Value::Null) => {}
+            Ok(body) => response["body"] = body,
+            Err(why) => {
+                response["message"] = json!(why);
+                response["body"] = json!({ "error": { "id": 1, "format": why, "showUser": true } });
+            }
+        }
+        response
+    }
+
+    fn debugger(&mut self) -> Result<&mut Debugger, Refused> {
+        self.debugger.as_mut().ok_or_else(|| "nothing is launched: `launch` comes first".to_owned())
+    }
+
+    /// Whether a request has its turn.
+    fn in_order(&self, command: &str) -> Result<(), Refused> {
+        let wrong = |why: &str| Err(format!("`{command}` {why}"));
+        let moves = Movement::of(command, None).is_some();
+        match (self.phase, command) {
+            (_, "disconnect") => Ok(()),
+            (Phase::New, "initialize") => Ok(()),
+            (Phase::New, _) => wrong("comes before `initialize`"),
+            (_, "initialize") => wrong("comes a second time: a connection is one session"),
+            (Phase::Over | Phase::Closed, _) => {
+                wrong("comes after the end of the session: `disconnect`, and start another")
+            }
+            (Phase::Initialized, "launch" | "attach" | "terminate") => Ok(()),
+            (_, "launch") => wrong("comes a second time: `disconnect`, and start another session"),
+            (Phase::Initialized, _) if REQUESTS.contains(&command) => wrong("comes before `launch`"),
+            (Phase::Stopped, "configurationDone") => wrong("comes a second time: `continue` goes on"),
+            (Phase::Launched, _) if moves => wrong("comes before `configurationDone`"),
+            _ => Ok(()),
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        command: &str,
+        arguments: &Value,
+        open: &mut Open<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(Value, Option<Movement>), Refused> {
+        let body = match command {
+            "initialize" => {
+                self.phase = Phase::Initialized;
+                capabilities()
+            }
+            "launch" => {
+                self.debugger = Some(open(arguments)?);
+                self.stop_at_end = arguments["stopAtEnd"].as_bool().unwrap_or(false);
+                self.run_on = arguments["stopOnEntry"] == false;
+                self.phase = Phase::Launched;
+                events.push(("initialized", json!({})));
+                Value::Null
+            }
+            "attach" => return Err("there is nothing to attach to: `launch` names a program".to_owned()),
+            "configurationDone" => {
+                self.phase = Phase::Stopped;
+                if self.run_on {
+                    return Ok((Value::Null, Movement::of("continue", None)));
+                }
+                let thread = self.debugger()?.group() + 1;
+                let body = json!({ "reason": "entry", "threadId": thread, "allThreadsStopped": true });
+                events.push(("stopped", body));
+                self.lanes_event(events)?;
+                Value::Null
+            }
+            "terminate" => {
+                self.phase = Phase::Over;
+                events.push(("terminated", json!({})));
+                Value::Null
+            }
+            "disconnect" => {
+                self.phase = Phase::Closed;
+                Value::Null
+            }
+            "threads" => self.threads()?,
+            "stackTrace" => self.stack_trace(arguments)?,
+            "scopes" => self.scopes(arguments)?,
+            "variables" => self.variables(arguments)?,
+            "setVariable" => self.set_variable(arguments)?,
+            "source" => self.source(arguments)?,
+            "disassemble" => self.disassemble(arguments)?,
+            "readMemory" => self.read_memory(arguments)?,
+            "writeMemory" => self.write_memory(arguments)?,
+            "setBreakpoints" => self.set_breakpoints(arguments)?,
+            "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments)?,
+            "dataBreakpointInfo" => self.data_breakpoint_info(arguments)?,
+            "setDataBreakpoints" => self.set_data_breakpoints(arguments)?,
+            "setExceptionBreakpoints" => self.set_filters(arguments)?,
+            "exceptionInfo" => {
+                let trap = self.debugger()?.trap().ok_or("the program has not trapped")?;
+                json!({ "exceptionId": "trap", "description": trap, "breakMode": "always" })
+            }
+            "stepInTargets" => self.step_in_targets(arguments)?,
+            "evaluate" => self.evaluate(arguments, events)?,
+            // A run that it should end has ended before this is read.
+            "pause" => Value::Null,
+            _ => {
+                let target = arguments["targetId"].as_u64().and_then(|target| target.checked_sub(1));
+                let lane = target.and_then(|lane| u8::try_from(lane).ok()).map(Lane);
+                let movement = Movement::of(command, lane).ok_or_else(|| unknown(command))?;
+                self.turn_to(arguments)?;
+                return Ok((json!({ "allThreadsContinued": true }), Some(movement)));
+            }
+        };
+        Ok((body, None))
+    }
+
+    // ---- Moving
+
+    /// Turns to the thread and lane that a movement is for.
+    fn turn_to(&mut self, arguments: &Value) -> Result<(), Refused> {
+        if !arguments["threadId"].is_null() {
+            let group = self.group_of(&arguments["threadId"])?;
+            self.debugger()?.choose_group(group);
+        }
+        let width = self.debugger()?.width() as u64;
+        match arguments["targetId"].as_u64() {
+            Some(target) if target == 0 || target > width => Err(format!("there is no lane {target}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn make(&mut self, movement: &Movement, events: &mut Vec<Event>) {
+        self.shown.clear();
+        self.memory.clear();
+        let Some(debugger) = &mut self.debugger else { return };
+        let halt = (movement.go)(debugger, movement.lane);
+        if let Err(why) = self.report(&halt, movement.reason, events) {
+            events.push(("output", json!({ "category": "important", "output": format!("{why}\n") })));
+        }
+    }
+
+    /// What a movement's end is to clients.
+    fn report(&mut self, halt: &Halt, reason: &str, events: &mut Vec<Event>) -> Result<(), Refused> {
+        let (reason, text) = match halt {
+            Halt::There => ("step", None),
+            Halt::Budget => ("pause", Some(format!("{BUDGET} instructions without a stop"))),
+            Halt::Interrupted => ("pause", None),
+            Halt::Start => ("entry", Some("the start of the launch".to_owned())),
+            Halt::Stop(why) => {
+                let reason = match why.stop {
+                    stop if self.of_data.contains(&stop) => "data breakpoint",
+                    stop if self.of_instructions.contains(&stop) => "instruction breakpoint",
+                    _ if reason == "step" => "breakpoint",
+                    _ => reason,
+                };
+                (reason, Some(why.to_string()))
+            }
+            Halt::Trap(message) => ("exception", Some(message.clone())),
+            Halt::End => {
+                let debugger = self.debugger()?;
+                let more = debugger.stepping().current().is_some();
+                debugger.follow_current();
+                if !more && !self.stop_at_end {
+                    self.phase = Phase::Over;
+                    events.push(("exited", json!({ "exitCode": 0 })));
+                    events.push(("terminated", json!({})));
+                    return Ok(());
+                }
+                let what = if more {
+                    "the group has ended"
+                } else {
+                    "the launch has ended; steps back are possible"
+                };
+                ("step", Some(what.to_owned()))
+            }
+        };
+        let thread = self.debugger()?.group() + 1;
+        let mut body = json!({ "reason": reason, "threadId": thread, "allThreadsStopped": true });
+        if let Some(text) = text {
+            body["description"] = json!(text);
+            body["text"] = json!(text);
+        }
+        if let Halt::Stop(why) = halt {
+            body["hitBreakpointIds"] = json!([why.stop]);
+        }
+        events.push(("stopped", body));
+        self.lanes_event(events)
+    }
+
+    /// What each lane does, for pages that follow: not in the protocol, which lets adapters have events of their own.
+    fn lanes_event(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
+        let debugger = self.debugger()?;
+        let mask = debugger.issue().map_or(0, |issue| issue.mask.0);
+        let lanes: Vec<String> = (0..debugger.width()).map(|lane| debugger.why(Lane(lane as u8))).collect();
+        let body = json!({
+            "group": debugger.group(), "mask": format!("{mask:#x}"), "lanes": lanes, "position": debugger.position(),
+        });
+        events.push(("reconvergeLanes", body));
+        Ok(())
+    }
+
+    fn group_of(&mut self, thread: &Value) -> Result<usize, Refused> {
+        let group = thread.as_u64().and_then(|thread| (thread as usize).checked_sub(1));
+        let groups = self.debugger()?.stepping().groups();
+        group.filter(|group| *group < groups).ok_or_else(|| format!("there is no thread {thread}"))
+    }
+
+    fn evaluate(&mut self, arguments: &Value, events: &mut Vec<Event>) -> Result<Value, Refused> {
+        let expression = arguments["expression"].as_str().unwrap_or("");
+        if arguments["context"] == "repl" {
+            let answer = command::run(self.debugger()?, expression).map_err(|error| error.to_string())?;
+            if let Some(halt) = &answer.halt {
+                self.shown.clear();
+                self.memory.clear();
+                self.report(halt, "step", events)?;
+            }
+            return Ok(json!({ "result": answer.text, "variablesReference": 0 }));
+        }
+        let debugger = self.debugger()?;
+        let register = command::register(debugger, expression)?;
+        let values = debugger.stepping().read(debugger.group(), register).unwrap_or_default();
+        let value = values.get(debugger.lane().index()).ok_or("the group does not run")?;
+        Ok(json!({ "result": command::shown(*value), "variablesReference": 0 }))
+    }
+}
+
+/// The byte address that a reference spells.
+fn byte_address(reference: &str) -> Option<i64> {
+    match reference.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok().map(|at| at as i64),
+        None => reference.parse().ok(),
+    }
+}
+
+/// What is said of a request that is not answered.
+fn unknown(command: &str) -> Refused {
+    let meant = closest(command, REQUESTS.iter().copied()).map(|meant| format!(", did you mean `{meant}`?"));
+    format!("`{command}` is not supported{}", meant.unwrap_or_default())
+}
+
+/// What the adapter can do.
+fn capabilities() -> Value {
+    json!({
+        "supportsConfigurationDoneRequest": true,
+        "supportsConditionalBreakpoints": true,
+        "supportsDataBreakpoints": true,
+        "supportsDisassembleRequest": true,
+        "supportsEvaluateForHovers": true,
+        "supportsExceptionInfoRequest": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsInstructionBreakpoints": true,
+        "supportsReadMemoryRequest": true,
+        "supportsSetVariable": true,
+        "supportsStepBack": true,
+        "supportsStepInTargetsRequest": true,
+        "supportsSteppingGranularity": true,
+        "supportsTerminateRequest": true,
+        "supportsWriteMemoryRequest": true,
+        "exceptionBreakpointFilters": [
+            { "filter": "diverge", "label": "Lanes part", "description": "A decision splits the lanes of a group." },
+            { "filter": "reconverge", "label": "Lanes run together", "description": "Lanes that were waiting run again." },
+        ],
+    })
+}

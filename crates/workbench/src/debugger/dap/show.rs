@@ -1,0 +1,349 @@
+//! What clients look at: threads, frames, scopes, registers, memory, the listing and its disassembly.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reconverge_simt::Lane;
+use serde_json::{Value, json};
+
+use super::{Adapter, LISTING, Refused, Shown, byte_address, spelled, unit_bytes};
+use crate::debugger::command;
+use crate::debugger::{CALLS, Change};
+use crate::session::GroupState;
+
+/// Most threads that are listed: the groups that run come first.
+const MOST_THREADS: usize = 256;
+
+impl Adapter {
+    pub(super) fn threads(&mut self) -> Result<Value, Refused> {
+        let debugger = self.debugger()?;
+        let stepping = debugger.stepping();
+        let mut threads = Vec::new();
+        for group in 0..stepping.groups() {
+            if threads.len() == MOST_THREADS {
+                break;
+            }
+            if stepping.state(group) == GroupState::Running || group == debugger.group() {
+                let lanes = stepping.lanes(group);
+                let name =
+                    format!("group {group} (lanes {} to {})", lanes.start, lanes.end.saturating_sub(1));
+                threads.push(json!({ "id": group + 1, "name": name }));
+            }
+        }
+        Ok(json!({ "threads": threads }))
+    }
+
+    pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let group = self.group_of(&arguments["threadId"])?;
+        let debugger = self.debugger()?;
+        let unit = unit_bytes(debugger);
+        let mut places = Vec::new();
+        if let Some(issue) = debugger.stepping().issue(group) {
+            places.push(("".to_owned(), issue.pc));
+        }
+        for row in debugger.stepping().stack(group) {
+            if let Some(pc) = row.pc.filter(|_| CALLS.contains(&row.kind)) {
+                places.push(("called from ".to_owned(), pc));
+            }
+        }
+        // Frames are numbered below 256 a group.
+        places.truncate(255);
+        let total = places.len();
+        let first = arguments["startFrame"].as_u64().unwrap_or(0) as usize;
+        let levels = match arguments["levels"].as_u64() {
+            None | Some(0) => total,
+            Some(levels) => levels as usize,
+        };
+        let frames: Vec<Value> = places
+            .iter()
+            .enumerate()
+            .skip(first)
+            .take(levels)
+            .map(|(depth, (what, pc))| {
+                let line = debugger.lines().iter().position(|line| line.address == Some(*pc));
+                let text = debugger.line(*pc).map_or("", |line| line.text.as_str());
+                json!({
+                    "id": group * 256 + depth + 1,
+                    "name": format!("{what}{}  {}", debugger.spelled(*pc), text.split_whitespace().collect::<Vec<_>>().join(" ")),
+                    "line": line.map_or(0, |line| line + 1),
+                    "column": 1,
+                    "source": { "name": "listing", "sourceReference": LISTING },
+                    "instructionPointerReference": spelled(i64::from(*pc) * unit),
+                })
+            })
+            .collect();
+        Ok(json!({ "totalFrames": total, "stackFrames": frames }))
+    }
+
+    fn reference(&mut self, shown: Shown) -> usize {
+        let known = self.shown.iter().position(|known| *known == shown);
+        known.unwrap_or_else(|| {
+            self.shown.push(shown);
+            self.shown.len() - 1
+        }) + 1
+    }
+
+    pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let group = self.group_of_frame(arguments)?;
+        let debugger = self.debugger()?;
+        debugger.choose_group(group);
+        let chosen = debugger.lane();
+        let width = debugger.width();
+        let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
+        let mut scopes = Vec::new();
+        // The lane that was chosen last comes first, then what is of all lanes, then each lane.
+        let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
+        let mut lanes = Vec::new();
+        for lane in order {
+            let reference = self.reference(Shown::Lane(group, Lane(lane as u8)));
+            lanes.push(json!({
+                "name": format!("lane {lane} ({})", why[lane]), "variablesReference": reference,
+                "expensive": lane != chosen.index(), "presentationHint": "registers",
+            }));
+        }
+        scopes.push(lanes.remove(0));
+        for (name, shown) in [
+            ("all lanes", Shown::Lanes(group)),
+            ("masks", Shown::Masks(group)),
+            ("stack", Shown::Stack(group)),
+            ("memory", Shown::Memory(group)),
+        ] {
+            let reference = self.reference(shown);
+            scopes.push(json!({ "name": name, "variablesReference": reference, "expensive": false }));
+        }
+        scopes.extend(lanes);
+        Ok(json!({ "scopes": scopes }))
+    }
+
+    pub(super) fn variables(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let shown = self.shown_by(arguments)?;
+        let plain =
+            |name: String, value: String| json!({ "name": name, "value": value, "variablesReference": 0 });
+        let mut variables = Vec::new();
+        match shown {
+            Shown::Lane(group, lane) => {
+                for (name, register) in self.debugger()?.register_names() {
+                    let values = self.debugger()?.stepping().read(group, register);
+                    if let Some(value) = values.and_then(|values| values.get(lane.index()).copied()) {
+                        variables.push(plain(name, command::shown(value)));
+                    }
+                }
+            }
+            Shown::Lanes(group) => {
+                for (name, register) in self.debugger()?.register_names() {
+                    if self.debugger()?.stepping().read(group, register).is_none() {
+                        continue;
+                    }
+                    let width = self.debugger()?.width();
+                    let reference = self.reference(Shown::Register(group, register));
+                    variables.push(json!({
+                        "name": name, "value": format!("{width} lanes"), "variablesReference": reference,
+                        "indexedVariables": width,
+                    }));
+                }
+            }
+            Shown::Register(group, register) => {
+                let values = self.debugger()?.stepping().read(group, register).unwrap_or_default();
+                for (lane, value) in values.iter().enumerate() {
+                    variables.push(plain(format!("[{lane}]"), command::shown(*value)));
+                }
+            }
+            Shown::Masks(group) => {
+                let debugger = self.debugger()?;
+                let lanes = (0..debugger.width()).map(|lane| Lane(lane as u8));
+                let mut by_why: Vec<(String, u64)> = Vec::new();
+                debugger.choose_group(group);
+                for lane in lanes {
+                    let why = debugger.why(lane);
+                    match by_why.iter_mut().find(|(known, _)| *known == why) {
+                        Some((_, mask)) => *mask |= 1 << lane.0,
+                        None => by_why.push((why, 1 << lane.0)),
+                    }
+                }
+                variables.extend(by_why.into_iter().map(|(why, mask)| plain(why, format!("{mask:#x}"))));
+            }
+            Shown::Stack(group) => {
+                let debugger = self.debugger()?;
+                for (depth, row) in debugger.stepping().stack(group).into_iter().enumerate() {
+                    let mut value = row.kind.to_owned();
+                    value.extend(row.pc.map(|pc| format!(" to {}", debugger.spelled(pc))));
+                    value.extend(row.mask.map(|mask| format!(" lanes {mask}")));
+                    value.extend(row.count.map(|count| format!(" count {count}")));
+                    variables.push(plain(format!("[{depth}]"), value));
+                }
+            }
+            Shown::Memory(group) => {
+                let (lane, spaces) = {
+                    let debugger = self.debugger()?;
+                    (debugger.lane(), debugger.stepping().spaces())
+                };
+                for space in spaces {
+                    let reference = format!("{}:{group}:{}", space.name, lane.0);
+                    self.memory.insert(reference.clone(), (space.name, group, lane));
+                    variables.push(json!({
+                        "name": space.name, "value": "bytes", "variablesReference": 0, "memoryReference": reference,
+                    }));
+                }
+            }
+        }
+        let first = arguments["start"].as_u64().unwrap_or(0) as usize;
+        let many = match arguments["count"].as_u64() {
+            None | Some(0) => variables.len(),
+            Some(count) => count as usize,
+        };
+        let variables: Vec<Value> = variables.into_iter().skip(first).take(many).collect();
+        Ok(json!({ "variables": variables }))
+    }
+
+    /// The listing, a line an instruction.
+    pub(super) fn source(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let asked = arguments["source"]["sourceReference"].as_u64().or(arguments["sourceReference"].as_u64());
+        if asked != Some(LISTING) {
+            return Err(format!("there is one source, the listing, of sourceReference {LISTING}"));
+        }
+        let debugger = self.debugger()?;
+        let lines = debugger.lines().iter().map(|line| {
+            let label = line.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
+            let code = line.code();
+            format!(
+                "{:>8}  {:indent$}{label}{code}\n",
+                debugger.spelled(line.address.unwrap_or(0)),
+                "",
+                indent = 2 * line.depth
+            )
+        });
+        Ok(json!({ "content": lines.collect::<String>(), "mimeType": "text/x-asm" }))
+    }
+
+    pub(super) fn disassemble(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let reference = arguments["memoryReference"].as_str().unwrap_or("");
+        let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is no address"))?;
+        let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
+        // Far beyond any program, and far from where numbers end.
+        const FAR: i64 = 1 << 40;
+        let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
+        let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
+        let debugger = self.debugger()?;
+        let unit = unit_bytes(debugger);
+        let lines = debugger.lines();
+        let byte = |line: &crate::listing::Line| i64::from(line.address.unwrap_or(0)) * unit;
+        // The instruction at the address, or the one before it.
+        let place = lines.partition_point(|line| byte(line) <= at) as i64 - 1;
+        let end = lines.last().map_or(0, |line| byte(line) + 4 * line.words.len() as i64);
+        let instructions = (place + first..place + first + count).map(|number| {
+            match usize::try_from(number).ok().and_then(|number| lines.get(number)) {
+                Some(line) => {
+                    let bytes: Vec<String> = line
+                        .words
+                        .iter()
+                        .flat_map(|word| word.to_le_bytes())
+                        .map(|byte| format!("{byte:02x}"))
+                        .collect();
+                    let mut instruction = json!({
+                        "address": spelled(byte(line)),
+                        "instructionBytes": bytes.join(" "),
+                        "instruction": line.code(),
+                    });
+                    if let Some(label) = &line.label {
+                        instruction["symbol"] = json!(label);
+                    }
+                    instruction
+                }
+                // Addresses outside the program, each of its own: before it they count down from the end of memory.
+                None => {
+                    let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
+                    json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })
+                }
+            }
+        });
+        Ok(json!({ "instructions": instructions.collect::<Vec<Value>>() }))
+    }
+
+    /// The memory that a reference stands for.
+    fn memory_of(&self, arguments: &Value) -> Result<(&'static str, usize, Lane), Refused> {
+        let reference = arguments["memoryReference"].as_str().unwrap_or("");
+        let known = self.memory.get(reference).copied();
+        known.ok_or_else(|| format!("`{reference}` is no memory that the `memory` scope shows now"))
+    }
+
+    pub(super) fn read_memory(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let offset = arguments["offset"].as_i64().unwrap_or(0);
+        let count = arguments["count"].as_u64().unwrap_or(0).min(1 << 24) as usize;
+        let (space, group, lane) = self.memory_of(arguments)?;
+        let from = u32::try_from(offset.max(0)).map_err(|_| format!("offset {offset} is beyond 4 GiB"))?;
+        let before = usize::try_from(offset.min(0).unsigned_abs()).unwrap_or(usize::MAX);
+        let wanted = count.saturating_sub(before);
+        let bytes = match wanted {
+            0 => Vec::new(),
+            wanted => self.debugger()?.stepping().memory(space, group, lane, from, wanted),
+        };
+        Ok(json!({
+            "address": spelled(from.into()),
+            "unreadableBytes": wanted - bytes.len().min(wanted),
+            "data": STANDARD.encode(bytes),
+        }))
+    }
+
+    /// Changes a register of a lane, shown in a lane's scope or below `all lanes`.
+    pub(super) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let name = arguments["name"].as_str().unwrap_or("").to_owned();
+        let text = arguments["value"].as_str().unwrap_or("");
+        let word = text.split_whitespace().next().unwrap_or("");
+        let value =
+            command::bits(word).ok_or_else(|| format!("`{text}` is no number: 7, 0x1f, -3 and 0.5 are"))?;
+        let (group, register, lane) = match self.shown_by(arguments)? {
+            Shown::Lane(group, lane) => (group, command::register(self.debugger()?, &name)?, lane),
+            Shown::Register(group, register) => {
+                let lane =
+                    name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is no lane"))?;
+                (group, register, Lane(lane))
+            }
+            _ => return Err(format!("`{name}` follows from the launch: registers can be changed")),
+        };
+        if !self.debugger()?.change(Change::Register { group, register, lane, value }) {
+            return Err(format!("{name} of lane {} does not take {value:#x} here", lane.0));
+        }
+        Ok(json!({ "value": command::shown(value) }))
+    }
+
+    pub(super) fn write_memory(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let (space, group, lane) = self.memory_of(arguments)?;
+        let offset = arguments["offset"].as_i64().unwrap_or(0);
+        let address = u32::try_from(offset).map_err(|_| format!("{space} has no byte {offset}"))?;
+        let data = STANDARD.decode(arguments["data"].as_str().unwrap_or(""));
+        let bytes = data.map_err(|error| format!("`data` is no base64: {error}"))?;
+        let count = bytes.len();
+        if !self.debugger()?.change(Change::Memory { space, group, lane, address, bytes }) {
+            return Err(format!("{space} does not take {count} bytes at {address:#x}"));
+        }
+        Ok(json!({ "offset": 0, "bytesWritten": count }))
+    }
+
+    /// The lanes of a frame's group: a step into one follows it.
+    pub(super) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let group = self.group_of_frame(arguments)?;
+        let debugger = self.debugger()?;
+        debugger.choose_group(group);
+        let targets = (0..debugger.width()).map(|lane| {
+            json!({ "id": lane + 1, "label": format!("lane {lane} ({})", debugger.why_short(Lane(lane as u8))) })
+        });
+        Ok(json!({ "targets": targets.collect::<Vec<Value>>() }))
+    }
+
+    /// The group of the frame that a request names.
+    fn group_of_frame(&mut self, arguments: &Value) -> Result<usize, Refused> {
+        let frame = &arguments["frameId"];
+        let group = frame.as_u64().and_then(|frame| Some((frame as usize).checked_sub(1)? / 256));
+        let groups = self.debugger()?.stepping().groups();
+        group.filter(|group| *group < groups).ok_or_else(|| format!("there is no frame {frame}"))
+    }
+
+    /// What the `variablesReference` of a request stands for.
+    pub(super) fn shown_by(&self, arguments: &Value) -> Result<Shown, Refused> {
+        let number = &arguments["variablesReference"];
+        let place = number.as_u64().and_then(|number| (number as usize).checked_sub(1));
+        let shown = place.and_then(|place| self.shown.get(place)).copied();
+        shown.ok_or_else(|| {
+            format!("there is no variablesReference {number} now: references end when the launch goes on")
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! The control flow of a program as a [`Drawing`]: basic blocks with their instructions, and the ways between them; as DOT
+//! and as SVG.
+//!
+//! [`Passages`] counts, while a program runs, how many lanes took each way.
+
+mod dot;
+mod svg;
+
+use std::collections::{BTreeMap, HashMap};
+
+use reconverge_isa::Program;
+use reconverge_isa::graph::{EdgeKind, Graph, Node};
+use reconverge_simt::{Event, Mask};
+
+use crate::listing::Style;
+use crate::machine::{Target, TargetError};
+use crate::stats::{InstructionCounts, Profile};
+use crate::trace::Sink;
+
+/// A graph of basic blocks, with texts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawing {
+    /// What is drawn.
+    pub title: String,
+    /// The blocks, in order of address.
+    pub blocks: Vec<Block>,
+    /// The ways between them.
+    pub edges: Vec<Way>,
+}
+
+/// Instructions that run one after another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// Address of the first instruction, as listings write it.
+    pub name: String,
+    /// Whether a program or subroutine starts here.
+    pub entry: bool,
+    /// Its instructions; none where lanes go to an address without an instruction.
+    pub rows: Vec<Row>,
+    /// How often its first instruction was issued, for how many lanes, and how often an instruction of it split them.
+    pub counts: Option<InstructionCounts>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Its address.
+    pub address: String,
+    /// Its text.
+    pub text: String,
+    /// Whether lanes may part here.
+    pub diverges: bool,
+    /// The manual's word for what brings lanes together here.
+    pub reconverges: Option<&'static str>,
+}
+
+/// A way from the end of a block to the start of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Number of the block that it leaves.
+    pub from: usize,
+    /// Number of the block that it goes to.
+    pub to: usize,
+    /// Why lanes take it.
+    pub kind: EdgeKind,
+    /// How many lanes executed both its ends one after the other.
+    pub lanes: Option<u64>,
+}
+
+impl Block {
+    /// The line above its instructions.
+    fn heading(&self) -> String {
+        let entry = if self.entry { ", entry" } else { "" };
+        let nowhere = if self.rows.is_empty() { ", no instruction" } else { "" };
+        format!("{}{entry}{nowhere}", self.name)
+    }
+
+    /// The counts in words.
+    fn counted(&self) -> Option<String> {
+        let InstructionCounts { executed, lanes, diverged, .. } = self.counts?;
+        Some(format!("executed {executed}, lanes {lanes}, diverged {diverged}"))
+    }
+
+    /// Whether lanes may part in it.
+    fn diverges(&self) -> bool {
+        self.rows.iter().any(|row| row.diverges)
+    }
+
+    /// Whether lanes come together in it.
+    fn reconverges(&self) -> bool {
+        self.rows.iter().any(|row| row.reconverges.is_some())
+    }
+
+    /// Everything that is written in it.
+    fn lines(&self) -> Vec<String> {
+        let width = self.rows.iter().map(|row| row.address.len()).max().unwrap_or_default();
+        let rows =
+            self.rows.iter().map(|row| format!("{:>width$}  {}{}", row.address, row.text, row.marks()));
+        std::iter::once(self.heading()).chain(self.counted()).chain(rows).collect()
+    }
+}
+
+impl Row {
+    /// What happens to the flow here, in words.
+    fn marks(&self) -> String {
+        let reconverges = self.reconverges.map(|word| format!("  <{word}: lanes come together>"));
+        let diverges = self.diverges.then(|| "  <lanes may part>".to_owned());
+        reconverges.into_iter().chain(diverges).collect()
+    }
+}
+
+impl Way {
+    /// The kind, and how many lanes took it.
+    fn label(&self) -> String {
+        match self.lanes {
+            None => self.kind.name().to_owned(),
+            Some(1) => format!("{}: 1 lane", self.kind.name()),
+            Some(lanes) => format!("{}: {lanes} lanes", self.kind.name()),
+        }
+    }
+}
+
+impl Drawing {
+    /// The control flow of a program, with what a run of it has counted.
+    ///
+    /// # Errors
+    /// A program that cannot be loaded.
+    pub fn of(
+        title: &str,
+        target: &Target,
+        program: &Program,
+        counts: Option<&Passages>,
+    ) -> Result<Drawing, TargetError> {
+        let machine = target.machine();
+        let graph = machine.graph(target, program)?;
+        let lines = machine.disassemble(target, program, Style::default())?.lines(&program.words);
+        let texts: BTreeMap<u32, String> =
+            lines.iter().filter_map(|line| Some((line.address?, line.code()))).collect();
+        let text = |pc: u32| texts.get(&pc).cloned().unwrap_or_default();
+        Ok(Drawing::new(title, &graph, &text, &|pc| machine.spelled(pc), counts))
+    }
+
+    /// A graph with the texts of its instructions.
+    fn new(
+        title: &str,
+        graph: &Graph,
+        text: &dyn Fn(u32) -> String,
+        spelled: &dyn Fn(u32) -> String,
+        counts: Option<&Passages>,
+    ) -> Drawing {
+        let parts = parts(graph);
+        let row = |node: &Node| Row {
+            address: spelled(node.pc),
+            text: text(node.pc),
+            diverges: node.diverges,
+            reconverges: node.reconverges,
+        };
+        let mut blocks: Vec<Block> = parts
+            .iter()
+            .map(|nodes| Block {
+                name: spelled(nodes[0].pc),
+                entry: graph.entries.contains(&nodes[0].pc),
+                rows: nodes.iter().map(row).collect(),
+                counts: counts.map(|counts| counts.of_block(nodes)),
+            })
+            .collect();
+        let mut numbers: BTreeMap<u32, usize> =
+            parts.iter().enumerate().map(|(number, nodes)| (nodes[0].pc, number)).collect();
+        let mut edges = Vec::new();
+        for (from, nodes) in parts.iter().enumerate() {
+            let Some(last) = nodes.last() else { continue };
+            for edge in &last.next {
+                let to = *numbers.entry(edge.to).or_insert_with(|| {
+                    blocks.push(Block { name: spelled(edge.to), ..Block::default() });
+                    blocks.len() - 1
+                });
+                let lanes = counts.map(|counts| counts.lanes(last.pc, edge.to));
+                edges.push(Way { from, to, kind: edge.kind, lanes });
+            }
+        }
+        Drawing { title: title.to_owned(), blocks, edges }
+    }
+
+    /// As a text of Graphviz' language.
+    pub fn dot(&self) -> String {
+        dot::dot(self)
+    }
+
+    /// As a picture.
+    pub fn svg(&self) -> String {
+        svg::svg(self)
+    }
+}
+
+/// The instructions of a graph in basic blocks: only the first of a block is gone to from elsewhere, and only the last
+/// goes elsewhere.
+fn parts(graph: &Graph) -> Vec<&[Node]> {
+    let mut arrivals: HashMap<u32, usize> = HashMap::new();
+    for edge in graph.nodes.iter().flat_map(|node| &node.next) {
+        *arrivals.entry(edge.to).or_default() += 1;
+    }
+    let goes_on = |before: &Node, node: &Node| {
+        let only = |edge: &reconverge_isa::graph::Edge| edge.to == node.pc && edge.kind == EdgeKind::Next;
+        matches!(&before.next[..], [edge] if only(edge))
+            && arrivals.get(&node.pc) == Some(&1)
+            && !graph.entries.contains(&node.pc)
+    };
+    graph.nodes.chunk_by(goes_on).collect()
+}
+
+/// Counts by instruction, and of each way from an instruction to another the lanes that executed both one after the
+/// other.
+#[derive(Clone, Debug)]
+pub struct Passages {
+    /// The counts by instruction.
+    pub profile: Profile,
+    ways: HashMap<(u32, u32), u64>,
+    /// What each lane of a group executed last.
+    last: HashMap<usize, Vec<Option<u32>>>,
+}
+
+impl Passages {
+    /// No counts, for groups of `width` lanes.
+    pub fn new(width: u32) -> Passages {
+        Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
+    }
+
+    /// How many lanes executed the instruction at `to` right after the one at `from`.
+    pub fn lanes(&self, from: u32, to: u32) -> u64 {
+        self.ways.get(&(from, to)).copied().unwrap_or_default()
+    }
+
+    /// Every way that a lane took.
+    pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
+        self.ways.iter().map(|(way, lanes)| (*way, *lanes))
+    }
+
+    fn of_block(&self, nodes: &[Node]) -> InstructionCounts {
+        let diverged = nodes.iter().map(|node| self.profile.at(node.pc).diverged).sum();
+        InstructionCounts { diverged, ..self.profile.at(nodes[0].pc) }
+    }
+}
+
+impl Sink for Passages {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        self.profile.issues(group, addresses, mask);
+        let (Some(&first), Some(&end)) = (addresses.first(), addresses.last()) else { return };
+        if mask.any() {
+            let last = self.last.entry(group).or_insert_with(|| vec![None; 64]);
+            for lane in mask.lanes() {
+                if let Some(before) = last[lane.index()].replace(end) {
+                    *self.ways.entry((before, first)).or_default() += 1;
+                }
+            }
+            for pair in addresses.windows(2) {
+                *self.ways.entry((pair[0], pair[1])).or_default() += u64::from(mask.count());
+            }
+        }
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        self.profile.event(group, event);
+    }
+}
+
+#[cfg(test)]
+mod tests;

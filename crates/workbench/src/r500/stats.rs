@@ -1,0 +1,27 @@
+//! What counts say about R500 instructions: their type is in their first word (US_CMN_INST).
+
+use reconverge_isa::Program;
+use reconverge_r500::setup::Setup;
+use reconverge_r500::words::InstType;
+
+use crate::machine::TargetError;
+use crate::stats::{Class, Conventions};
+
+pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError> {
+    let setup = Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
+    let class = |kind| match kind {
+        InstType::ALU => Class::Alu,
+        InstType::OUT => Class::Output,
+        InstType::FC => Class::Flow,
+        InstType::TEX => Class::Texture,
+    };
+    let classes = setup.slots().filter_map(|(slot, loaded)| {
+        let inst = loaded.inst.as_ref().ok()?;
+        Some((slot.into(), class(inst.common.r#type)))
+    });
+    Ok(Conventions {
+        classes: classes.collect(),
+        accesses: Default::default(),
+        coalescing: Err("the documents of R500 define no coalescing of memory accesses"),
+    })
+}

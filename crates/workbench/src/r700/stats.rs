@@ -1,0 +1,46 @@
+//! What counts say about R700 instructions: control-flow words, groups and fetches.
+
+use std::collections::BTreeMap;
+
+use reconverge_isa::Program;
+use reconverge_r700::chip::Chip;
+use reconverge_r700::code::{CfOp, Code, CodeOptions, Fetch, FetchOp};
+use reconverge_r700::control::{CfWork, cf};
+
+use crate::machine::TargetError;
+use crate::stats::{Class, Conventions};
+
+pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, TargetError> {
+    let code = Code::new(&program.words, program.base, CodeOptions::new(chip));
+    let fetched = |fetch: &Fetch| match fetch.op {
+        FetchOp::Texture(..) => Class::Texture,
+        FetchOp::Vertex(..) | FetchOp::Memory(..) => Class::Memory,
+        FetchOp::DataShareWrite(..) | FetchOp::DataShareRead(..) => Class::Memory,
+    };
+    let mut classes = BTreeMap::new();
+    for (pc, word) in code.instructions() {
+        let class = match &word.op {
+            CfOp::Alu(clause) => {
+                classes.extend(code.groups(clause).map(|group| (group.addr, Class::Alu)));
+                Class::Flow
+            }
+            CfOp::Fetch(.., fetches) => {
+                classes.extend(fetches.iter().map(|fetch| (fetch.addr, fetched(fetch))));
+                Class::Flow
+            }
+            CfOp::Export(..) => Class::Output,
+            CfOp::Memory(..) => Class::Memory,
+            CfOp::Control(inst, _) => match cf(*inst).work {
+                CfWork::Emit { .. } => Class::Output,
+                CfWork::WaitAck => Class::Memory,
+                CfWork::Flow(_) | CfWork::Fetch { .. } => Class::Flow,
+            },
+        };
+        classes.insert(pc, class);
+    }
+    Ok(Conventions {
+        classes,
+        accesses: BTreeMap::new(),
+        coalescing: Err("the documents of R700 define no coalescing of memory accesses"),
+    })
+}

@@ -1,0 +1,228 @@
+//! How the accesses of a group to memory come together, as the machine's manual defines it.
+//!
+//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. A warp's
+//! access is a request for each half-warp; the memory serves a request in transactions of 32, 64 or 128 bytes. Atomic
+//! operations and local memory are not part of what the guide defines.
+
+use std::collections::BTreeMap;
+
+use reconverge_simt::{Event, Lane};
+use serde::Serialize;
+
+/// Lanes whose accesses are one request.
+const HALF_WARP: usize = 16;
+
+/// How requests become transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coalescing {
+    /// Compute capability 1.0 and 1.1: one transaction (two of 16-byte words) if lane k accesses word k of an aligned
+    /// segment, else one of 32 bytes a lane.
+    InSequence,
+    /// Compute capability 1.2 and 1.3: a transaction for each segment that a lane accesses, no larger than needed.
+    BySegment,
+}
+
+impl Coalescing {
+    /// What it is, in a line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Coalescing::InSequence => {
+                "half-warps, lane k at word k of a segment (compute capability 1.0 and 1.1)"
+            }
+            Coalescing::BySegment => "half-warps, any order in a segment (compute capability 1.2 and 1.3)",
+        }
+    }
+
+    /// The sizes of the transactions of a request: `addresses` by lane of the half-warp, each of a word of `bytes`.
+    pub fn transactions(self, bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
+        match self {
+            Coalescing::InSequence => in_sequence(bytes, addresses),
+            Coalescing::BySegment => by_segment(bytes, addresses),
+        }
+    }
+}
+
+fn in_sequence(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
+    let segment = match bytes {
+        4 => 64,
+        8 | 16 => 128,
+        _ => return vec![32; addresses.len()],
+    };
+    let start = |&(lane, address): &(usize, u32)| address.wrapping_sub(lane as u32 * bytes);
+    let first = addresses.first().map(start).unwrap_or_default();
+    if first % segment == 0 && addresses.iter().all(|access| start(access) == first) {
+        return vec![segment; if bytes == 16 { 2 } else { 1 }];
+    }
+    vec![32; addresses.len()]
+}
+
+fn by_segment(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
+    let segment = match bytes {
+        1 => 32,
+        2 => 64,
+        _ => 128,
+    };
+    let mut open = addresses.to_vec();
+    let mut transactions = Vec::new();
+    while let Some(&(_, lowest)) = open.first() {
+        let base = lowest / segment * segment;
+        let (served, rest): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(_, at)| at / segment * segment == base);
+        open = rest;
+        let (mut start, mut size) = (base, segment);
+        let from = served.iter().map(|(_, at)| *at).min().unwrap_or(base);
+        let to = served.iter().map(|(_, at)| at + (bytes - 1)).max().unwrap_or(base);
+        while size > 32 {
+            size /= 2;
+            if from >= start + size {
+                start += size;
+            } else if to >= start + size {
+                size *= 2;
+                break;
+            }
+        }
+        transactions.push(size);
+    }
+    transactions
+}
+
+/// An access that counts: which of the events of its instruction it is, and the bytes of its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Whether it writes.
+    pub store: bool,
+    /// Bytes that each lane moves.
+    pub bytes: u32,
+}
+
+/// Counts of accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryCounts {
+    /// Requests: half-warps of which a lane accesses memory.
+    pub requests: u64,
+    /// Transactions that serve them.
+    pub transactions: u64,
+    /// Bytes that the transactions move.
+    pub bytes_moved: u64,
+    /// Bytes that the lanes ask for.
+    pub bytes_wanted: u64,
+}
+
+impl MemoryCounts {
+    pub(super) fn add(&mut self, other: &MemoryCounts) {
+        self.requests += other.requests;
+        self.transactions += other.transactions;
+        self.bytes_moved += other.bytes_moved;
+        self.bytes_wanted += other.bytes_wanted;
+    }
+}
+
+/// Counts accesses while a program runs.
+#[derive(Clone, Debug)]
+pub(super) struct Accesses {
+    rule: Coalescing,
+    of: BTreeMap<u32, Access>,
+    pub(super) counts: BTreeMap<u32, MemoryCounts>,
+    /// By group, the accesses of its last instruction.
+    pending: BTreeMap<usize, (u32, Vec<(Lane, u32)>)>,
+}
+
+impl Accesses {
+    pub(super) fn new(rule: Coalescing, of: BTreeMap<u32, Access>) -> Accesses {
+        Accesses { rule, of, counts: BTreeMap::new(), pending: BTreeMap::new() }
+    }
+
+    /// Takes a load or store of the instruction at `pc`.
+    pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
+        let (store, lane, address) = match event {
+            Event::Load { lane, address } => (false, lane, address),
+            Event::Store { lane, address, .. } => (true, lane, address),
+            _ => return,
+        };
+        if self.of.get(&pc).is_some_and(|access| access.store == store) {
+            self.pending.entry(group).or_insert_with(|| (pc, Vec::new())).1.push((lane, address));
+        }
+    }
+
+    /// The instruction of a group is complete.
+    pub(super) fn settle(&mut self, group: usize) {
+        if let Some((pc, accesses)) = self.pending.remove(&group) {
+            self.count(pc, &accesses);
+        }
+    }
+
+    /// All instructions are complete.
+    pub(super) fn settle_all(&mut self) {
+        for (pc, accesses) in std::mem::take(&mut self.pending).into_values() {
+            self.count(pc, &accesses);
+        }
+    }
+
+    fn count(&mut self, pc: u32, accesses: &[(Lane, u32)]) {
+        let Some(Access { bytes, .. }) = self.of.get(&pc).copied() else { return };
+        let counts = self.counts.entry(pc).or_default();
+        for half in 0..64 / HALF_WARP {
+            let lanes = accesses.iter().filter(|(lane, _)| lane.index() / HALF_WARP == half);
+            let request: Vec<_> = lanes.map(|(lane, at)| (lane.index() % HALF_WARP, *at)).collect();
+            if request.is_empty() {
+                continue;
+            }
+            let transactions = self.rule.transactions(bytes, &request);
+            counts.add(&MemoryCounts {
+                requests: 1,
+                transactions: transactions.len() as u64,
+                bytes_moved: transactions.iter().map(|size| u64::from(*size)).sum(),
+                bytes_wanted: u64::from(bytes) * request.len() as u64,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Coalescing::{BySegment, InSequence};
+
+    /// Lane k at `base + step * k`.
+    fn lanes(base: u32, step: u32) -> Vec<(usize, u32)> {
+        (0..16).map(|lane| (lane, base + step * lane as u32)).collect()
+    }
+
+    #[test]
+    fn words_in_sequence_are_one_transaction_on_all_chips() {
+        assert_eq!(InSequence.transactions(4, &lanes(0x1000, 4)), [64]);
+        assert_eq!(BySegment.transactions(4, &lanes(0x1000, 4)), [64]);
+        assert_eq!(InSequence.transactions(8, &lanes(0x1000, 8)), [128]);
+        assert_eq!(BySegment.transactions(8, &lanes(0x1000, 8)), [128]);
+        assert_eq!(InSequence.transactions(16, &lanes(0x1080, 16)), [128, 128]);
+        assert_eq!(BySegment.transactions(16, &lanes(0x1080, 16)), [128, 128]);
+    }
+
+    #[test]
+    fn lanes_that_do_not_access_memory_leave_a_sequence_whole() {
+        let some: Vec<_> = lanes(0x1000, 4).into_iter().filter(|(lane, _)| lane % 3 == 1).collect();
+        assert_eq!(InSequence.transactions(4, &some), [64]);
+    }
+
+    #[test]
+    fn words_beside_the_segment_s_start_or_in_another_order_are_one_a_lane_on_the_first_chips() {
+        assert_eq!(InSequence.transactions(4, &lanes(0x1004, 4)), [32; 16]);
+        let mut swapped = lanes(0x1000, 4);
+        (swapped[3].1, swapped[4].1) = (swapped[4].1, swapped[3].1);
+        assert_eq!(InSequence.transactions(4, &swapped), [32; 16]);
+        assert_eq!(InSequence.transactions(2, &lanes(0x1000, 2)), [32; 16]);
+    }
+
+    #[test]
+    fn later_chips_move_each_segment_once_and_no_more_than_the_half_that_is_used() {
+        let mut swapped = lanes(0x1000, 4);
+        (swapped[3].1, swapped[4].1) = (swapped[4].1, swapped[3].1);
+        assert_eq!(BySegment.transactions(4, &swapped), [64]);
+        // Inside 128 bytes, over both halves; then over two segments.
+        assert_eq!(BySegment.transactions(4, &lanes(0x1004, 4)), [128]);
+        assert_eq!(BySegment.transactions(4, &lanes(0x1048, 4)), [64, 32]);
+        assert_eq!(BySegment.transactions(4, &[(0, 0x1000), (5, 0x1000)]), [32]);
+        assert_eq!(BySegment.transactions(1, &lanes(0x1000, 1)), [32]);
+        assert_eq!(BySegment.transactions(2, &lanes(0x1000, 2)), [32]);
+        assert_eq!(BySegment.transactions(4, &lanes(0x1000, 128)), [32; 16]);
+    }
+}

@@ -1,0 +1,330 @@
+//! How exact the values are that decide what a program does: [`Taint`] follows values by lane while a program runs, by what
+//! its machine says that each instruction reads and writes ([`Machine::uses`]).
+//!
+//! The grade of a value is the worst of the operation that made it and of everything that the operation read, the word
+//! of memory and the predicate included. Inputs are exact. Reported is, by [`Role`], the worst grade that was read to
+//! decide the flow, to choose an address, or to leave the program, and where that was first. An inexact value that nothing
+//! reads for one of the three reaches nothing, and is no fault.
+//!
+//! * Flow and addresses have the grade of the value that is read. An output has too, and where an operation computes what
+//!   leaves (a result in an output register, an atomic operation), also the grade of the operation.
+//! * What is computed on one side of a branch is not worse for an inexact condition: the condition is reported itself.
+//! * A lane that a predicate leaves out keeps the grade that it had. Where no event says which lanes wrote (files other than
+//!   registers), a conditional write leaves the worse of both grades.
+//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane.
+//! * Memory has a grade a word; a wide access takes as many words as registers, narrow ones their whole word.
+//!
+//! [`Machine::uses`]: crate::Machine::uses
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+use reconverge_simt::{Event, Fidelity, Lane, Mask};
+
+use crate::trace::Sink;
+
+/// Lanes of the widest group.
+const LANES: usize = 64;
+/// Files of registers whose writes are events.
+const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
+/// Memory that the groups of one block share, and that starts anew for the next.
+const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
+/// Memory without events.
+const SILENT: &str = "texture";
+/// Stands for the number of a slot that an index chose.
+const SOMEWHERE: u32 = u32::MAX;
+
+/// How exact a value is, and the operation that made it no better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grade {
+    /// How exact it is.
+    pub fidelity: Fidelity,
+    /// Address of the instruction that made it so; 0 where it is exact.
+    pub pc: u32,
+    /// The operation; empty where it is exact.
+    pub operation: &'static str,
+}
+
+impl Grade {
+    /// An input's.
+    pub const EXACT: Grade = Grade { fidelity: Fidelity::Exact, pc: 0, operation: "" };
+
+    fn worst(self, other: Grade) -> Grade {
+        if other.fidelity > self.fidelity { other } else { self }
+    }
+}
+
+/// A place where a value is used for what decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// What for.
+    pub role: Role,
+    /// Address of the instruction that reads it.
+    pub pc: u32,
+    /// The group.
+    pub group: usize,
+    /// The lane of the group.
+    pub lane: Lane,
+    /// How exact the value is.
+    pub grade: Grade,
+    /// Instructions that ran before.
+    step: u64,
+}
+
+/// An instruction that waits for its events.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    group: usize,
+    pc: u32,
+    mask: Mask,
+    loads: Vec<(Lane, u32)>,
+    stores: Vec<(Lane, u32)>,
+    writes: Vec<(Lane, u32)>,
+}
+
+/// A word of memory.
+type Word = (Space, usize, u32);
+
+/// Follows values. It needs events with data.
+#[derive(Clone, Debug)]
+pub struct Taint {
+    uses: BTreeMap<u32, Vec<Uses>>,
+    /// Groups of a block.
+    of_block: usize,
+    slots: HashMap<(usize, &'static str), BTreeMap<u32, [Grade; LANES]>>,
+    memory: HashMap<Word, Grade>,
+    pending: Option<Pending>,
+    steps: u64,
+    /// By role and grade, the first.
+    reached: BTreeMap<(Role, Fidelity), Reached>,
+    unknown: BTreeSet<u32>,
+}
+
+impl Taint {
+    /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory.
+    pub fn new(uses: BTreeMap<u32, Vec<Uses>>, of_block: usize) -> Taint {
+        Taint {
+            uses,
+            of_block: of_block.max(1),
+            slots: HashMap::new(),
+            memory: HashMap::new(),
+            pending: None,
+            steps: 0,
+            reached: BTreeMap::new(),
+            unknown: BTreeSet::new(),
+        }
+    }
+
+    /// What was found, at the end of the run.
+    pub fn finish(mut self) -> Exactness {
+        self.complete();
+        Exactness { reached: self.reached, unknown: self.unknown }
+    }
+
+    fn slot(&self, group: usize, slot: Slot, lane: Lane) -> Grade {
+        let Some(file) = self.slots.get(&(group, slot.file)) else { return Grade::EXACT };
+        let at = |number: &u32| file.get(number).map_or(Grade::EXACT, |lanes| lanes[lane.index()]);
+        match slot.number {
+            Some(number) => at(&number).worst(at(&SOMEWHERE)),
+            None => file.values().map(|lanes| lanes[lane.index()]).fold(Grade::EXACT, Grade::worst),
+        }
+    }
+
+    fn read(&self, group: usize, read: &Read, lane: Lane) -> Grade {
+        let quad = lane.0 & !3..(lane.0 | 3) + 1;
+        match read.quad {
+            false => self.slot(group, read.slot, lane),
+            true => quad.map(|lane| self.slot(group, read.slot, Lane(lane))).fold(Grade::EXACT, Grade::worst),
+        }
+    }
+
+    fn word(&self, space: Space, group: usize, lane: Lane, address: u32) -> Word {
+        let owner = match space {
+            Space { private: true, .. } => group * LANES + lane.index(),
+            Space { name, .. } if OF_BLOCK.contains(&name) => group / self.of_block,
+            _ => 0,
+        };
+        (space, owner, address & !3)
+    }
+
+    fn reach(&mut self, role: Role, pending: &Pending, lane: Lane, grade: Grade) {
+        let (group, pc, step) = (pending.group, pending.pc, self.steps);
+        let first = Reached { role, pc, group, lane, grade, step };
+        self.reached.entry((role, grade.fidelity)).or_insert(first);
+    }
+
+    /// Takes the instruction that waits, with its events.
+    fn complete(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        let Some(operations) = self.uses.remove(&pending.pc) else {
+            self.unknown.insert(pending.pc);
+            return;
+        };
+        // All operations read before any writes, but what only leaves the program, which leaves as the others made it.
+        let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
+            operations.iter().partition(|op| only_leaves(op));
+        let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
+        for (op, result) in computing.iter().zip(&results) {
+            self.write(op, &pending, result);
+        }
+        for op in leaving {
+            self.operation(op, &pending);
+        }
+        self.steps += 1;
+        self.uses.insert(pending.pc, operations);
+    }
+
+    /// The grade of an operation's result by lane; what it reads for a role is reported.
+    fn operation(&mut self, op: &Uses, pending: &Pending) -> [Grade; LANES] {
+        let own = Grade { fidelity: op.fidelity, pc: pending.pc, operation: op.operation };
+        let own = if own.fidelity == Fidelity::Exact { Grade::EXACT } else { own };
+        let computes = !op.writes.is_empty() || op.loads.is_some();
+        let mut results = [Grade::EXACT; LANES];
+        for lane in pending.mask.lanes() {
+            let mut sources = Grade::EXACT;
+            let accesses = accesses(op, pending, lane);
+            for read in &op.reads {
+                let grade = self.read(pending.group, read, lane);
+                sources = sources.worst(grade);
+                match read.role {
+                    Role::Value => {}
+                    Role::Flow => self.reach(Role::Flow, pending, lane, grade),
+                    Role::Address if accesses => self.reach(Role::Address, pending, lane, grade),
+                    Role::Output if accesses => {
+                        let grade = if computes { grade.worst(own) } else { grade };
+                        self.reach(Role::Output, pending, lane, grade);
+                    }
+                    Role::Address | Role::Output => {}
+                }
+            }
+            if let Some(space) = op.loads {
+                for (_, address) in pending.loads.iter().filter(|(by, _)| *by == lane) {
+                    for step in 0..op.writes.len().max(1) as u32 {
+                        let word = self.word(space, pending.group, lane, address.wrapping_add(4 * step));
+                        sources = sources.worst(self.memory.get(&word).copied().unwrap_or(Grade::EXACT));
+                    }
+                }
+            }
+            results[lane.index()] = sources.worst(own);
+            if op.leaves {
+                self.reach(Role::Output, pending, lane, results[lane.index()]);
+            }
+        }
+        results
+    }
+
+    /// Keeps the grades of what an operation wrote.
+    fn write(&mut self, op: &Uses, pending: &Pending, results: &[Grade; LANES]) {
+        let group = pending.group;
+        let fixed = |number: u32| op.writes.iter().any(|slot| slot.number == Some(number));
+        for slot in &op.writes {
+            let announced = ANNOUNCED.contains(&slot.file);
+            let file = self.slots.entry((group, slot.file)).or_default();
+            match slot.number {
+                None if announced => {
+                    for (lane, number) in pending.writes.iter().filter(|(_, number)| !fixed(*number)) {
+                        file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
+                    }
+                }
+                Some(number) if announced && op.conditional => {
+                    let lanes = pending.writes.iter().filter(|(_, written)| *written == number);
+                    for (lane, _) in lanes {
+                        file.entry(number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
+                    }
+                }
+                number => {
+                    let keeps = op.conditional || number.is_none();
+                    let row = file.entry(number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
+                    for lane in pending.mask.lanes() {
+                        let (kept, result) = (row[lane.index()], results[lane.index()]);
+                        row[lane.index()] = if keeps { kept.worst(result) } else { result };
+                    }
+                }
+            }
+        }
+        let Some(space) = op.stores else { return };
+        let values: BTreeSet<Slot> =
+            op.reads.iter().filter(|read| read.role == Role::Value).map(|read| read.slot).collect();
+        for (lane, address) in &pending.stores {
+            let single = op.loads.is_some() || pending.stores.iter().filter(|(by, _)| by == lane).count() > 1;
+            let words = if single { 1 } else { values.len().max(1) as u32 };
+            for step in 0..words {
+                let word = self.word(space, group, *lane, address.wrapping_add(4 * step));
+                // What begins inside a word leaves the rest of it as it was.
+                let kept = self.memory.get(&word).copied().filter(|_| address % 4 != 0);
+                let grade = results[lane.index()].worst(kept.unwrap_or(Grade::EXACT));
+                match grade.fidelity {
+                    Fidelity::Exact => drop(self.memory.remove(&word)),
+                    _ => drop(self.memory.insert(word, grade)),
+                }
+            }
+        }
+    }
+}
+
+const EMPTY: [Grade; LANES] = [Grade::EXACT; LANES];
+
+/// Whether an operation does nothing but let values leave.
+fn only_leaves(op: &Uses) -> bool {
+    op.writes.is_empty() && op.stores.is_none() && op.reads.iter().any(|read| read.role == Role::Output)
+}
+
+/// Whether a lane makes the accesses of an operation: under a condition, its events say so.
+fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
+    let memory = [op.loads, op.stores];
+    let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
+    let mut events = pending.loads.iter().chain(&pending.stores);
+    !op.conditional || !announced || events.any(|(by, _)| *by == lane)
+}
+
+impl Sink for Taint {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        for pc in addresses {
+            self.complete();
+            self.pending = Some(Pending { group, pc: *pc, mask, ..Pending::default() });
+        }
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        let Some(pending) = self.pending.as_mut().filter(|pending| pending.group == group) else { return };
+        match event {
+            Event::Load { lane, address } => pending.loads.push((lane, address)),
+            Event::Store { lane, address, .. } => pending.stores.push((lane, address)),
+            Event::Write { lane, register, .. } => pending.writes.push((lane, register)),
+            _ => {}
+        }
+    }
+}
+
+/// How exact what decided was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exactness {
+    reached: BTreeMap<(Role, Fidelity), Reached>,
+    unknown: BTreeSet<u32>,
+}
+
+/// What is reported, with the words for it.
+pub const ROLES: [(Role, &str); 3] =
+    [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
+
+impl Exactness {
+    /// The first place at which the worst grade was read for a role; `None` where nothing was read for it.
+    pub fn worst(&self, role: Role) -> Option<&Reached> {
+        self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
+    }
+
+    /// The first place at which a value worse than `required` was read for a role.
+    pub fn worse_than(&self, required: Fidelity) -> Option<&Reached> {
+        let worse = self.reached.iter().filter(|((_, grade), _)| *grade > required);
+        worse.map(|(_, reached)| reached).min_by_key(|reached| reached.step)
+    }
+
+    /// Instructions that ran and of which the machine does not say what they read and write: values were not followed
+    /// through them.
+    pub fn unknown(&self) -> impl Iterator<Item = u32> {
+        self.unknown.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,393 @@
+//! A launch that is ready, stepped or run, and what it leaves.
+
+use std::ops::Range;
+
+use reconverge_isa::Program;
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Engine, Event, FlowView, Lane, Machine, Options, Shares, Statistics, Step};
+use reconverge_tesla::flow::WARP;
+use reconverge_tesla::inst::Stage;
+use reconverge_tesla::launch::{
+    self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Vertex,
+};
+use reconverge_tesla::run::{Run, run, run_observed};
+use reconverge_tesla::state::{Emitted, Warp};
+use reconverge_tesla::trap::{Cause, Space as MemorySpace};
+
+use super::kernel::Placed;
+use crate::array::{Array, Dtype};
+use crate::request::{Error, killed};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
+use crate::trace::{Recorded, Sink, observed};
+use crate::trapped::{self, Access, Trapped};
+
+/// Which outputs a run has.
+#[derive(Clone, Debug)]
+pub(super) enum Outputs {
+    /// Of a kernel.
+    Buffers(Vec<Placed>),
+    /// Of the other programs; `colors` of a fragment program.
+    Lanes { stage: Stage, colors: usize },
+}
+
+/// A grid, or lanes of another program type.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// The program.
+    pub program: Program,
+    /// The launch.
+    pub launch: machine::Launch,
+    pub(super) outputs: Outputs,
+}
+
+pub(super) fn impossible(error: LaunchError) -> Error {
+    Error::Machine(error.to_string())
+}
+
+impl trapped::Cause for Cause {
+    fn access(&self) -> Option<Access> {
+        let Cause::Memory { space, address, bytes, .. } = self else { return None };
+        let space = match space {
+            MemorySpace::Shared => "s",
+            MemorySpace::Local => "l",
+            // All of memory, which other segments are windows of.
+            MemorySpace::Global(14) => "g",
+            _ => return None,
+        };
+        Some(Access { space, address: *address, bytes: *bytes })
+    }
+}
+
+impl Ready for Grid {
+    fn copy(&self) -> Box<dyn Ready> {
+        Box::new(self.clone())
+    }
+
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
+        let outcome = match options.engine {
+            Engine::Lockstep => run_observed(launch, &program, options, &mut shares),
+            Engine::Reference | Engine::Fast => run(launch, &program, options),
+        };
+        Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
+    }
+
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        let Grid { program, launch, outputs } = *self;
+        let outcome =
+            observed!(recorded, sink, |observer| run_observed(launch, &program, options, observer))?;
+        Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(self.launch.clone(), &self.program, options).map_err(impossible)?;
+        let warps = run.block().warps.len();
+        let (blocks, width, lanes) = match &self.launch {
+            machine::Launch::Compute(Compute { grid: [x, y], block, .. }) => {
+                let threads = block.iter().product::<u32>() as usize;
+                (*x as usize * *y as usize, *x as usize, threads)
+            }
+            machine::Launch::Fragment(Fragment { lanes, .. })
+            | machine::Launch::Vertex(Vertex { lanes, .. })
+            | machine::Launch::Geometry(Geometry { lanes, .. }) => (lanes.div_ceil(WARP), usize::MAX, *lanes),
+        };
+        let graphics = !matches!(self.launch, machine::Launch::Compute(_));
+        let steps = GridSteps { grid: self.clone(), run, done: false, warps, blocks, width, lanes, graphics };
+        Ok(Box::new(steps))
+    }
+}
+
+/// A grid while it is stepped.
+#[derive(Clone)]
+struct GridSteps {
+    grid: Grid,
+    run: Run,
+    done: bool,
+    /// Warps of a block.
+    warps: usize,
+    blocks: usize,
+    /// Blocks of a row of the grid.
+    width: usize,
+    /// Threads of a block; lanes of the launch, if it is no kernel's.
+    lanes: usize,
+    graphics: bool,
+}
+
+impl GridSteps {
+    fn block(&self) -> usize {
+        let [x, y] = self.run.block().common.index;
+        if self.graphics { x as usize } else { y as usize * self.width + x as usize }
+    }
+
+    fn warp(&self, group: usize) -> Option<&Warp> {
+        let here = self.running().contains(&group);
+        here.then(|| self.run.block().warps.get(group % self.warps)).flatten()
+    }
+}
+
+impl Steps for GridSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.blocks * self.warps
+    }
+
+    fn current(&self) -> Option<usize> {
+        // A block of a graphics launch is one warp, which is numbered in the launch.
+        let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
+        (!self.done).then(|| self.block() * self.warps + warp)
+    }
+
+    fn running(&self) -> Range<usize> {
+        match self.done {
+            true => self.groups()..self.groups(),
+            false => self.block() * self.warps..(self.block() + 1) * self.warps,
+        }
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.warp(group).map(|warp| &warp.flow as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let (block, first) = (group / self.warps, group % self.warps * WARP);
+        match self.graphics {
+            true => group * WARP..self.lanes.min((group + 1) * WARP),
+            false => block * self.lanes + first..block * self.lanes + self.lanes.min(first + WARP),
+        }
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        match self.run.step(&mut Dynamic(observer)) {
+            Ok(step) => self.done = step == Step::Done,
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
+        }
+        Ok(())
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        let count = self.grid.launch.setup().registers as usize;
+        vec![
+            RegisterClass { name: "$r", count, channels: "" },
+            RegisterClass { name: "$a", count: 8, channels: "" },
+            RegisterClass { name: "$c", count: 4, channels: "" },
+        ]
+    }
+
+    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
+        let warp = self.warp(group)?;
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        let number = u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)?;
+        let word = |lane: u8| match class {
+            "$r" => warp.r(Lane(lane), number),
+            "$a" => warp.a(Lane(lane), number).into(),
+            _ => warp.c(Lane(lane), number).into(),
+        };
+        Some((0..self.lanes(group).len() as u8).map(word).collect())
+    }
+
+    fn spaces(&self) -> Vec<Space> {
+        let constant = CONSTANTS.iter().map(|name| Space { name, of: SpaceOf::Launch });
+        let own = [("g", SpaceOf::Launch), ("s", SpaceOf::Group), ("l", SpaceOf::Lane)];
+        own.into_iter().map(|(name, of)| Space { name, of }).chain(constant).collect()
+    }
+
+    fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
+        let from = |bytes: &[u8]| {
+            let rest = bytes.get(address as usize..).unwrap_or_default();
+            rest[..rest.len().min(count)].to_vec()
+        };
+        match space {
+            "g" => {
+                // As many as lie in one buffer.
+                let memory = self.run.memory();
+                let (mut fits, mut beyond) = (0, count.saturating_add(1));
+                while beyond - fits > 1 {
+                    let middle = fits + (beyond - fits) / 2;
+                    match memory.bytes(address, middle) {
+                        Some(_) => fits = middle,
+                        None => beyond = middle,
+                    }
+                }
+                memory.bytes(address, fits).unwrap_or_default().to_vec()
+            }
+            "s" if self.running().contains(&group) => from(self.run.block().common.shared.bytes()),
+            "l" => {
+                let local = |warp: &Warp| warp.local(lane, 0, warp.local_bytes()).map(from);
+                self.warp(group).and_then(local).unwrap_or_default()
+            }
+            bank => match CONSTANTS.iter().position(|name| *name == bank) {
+                Some(bank) => from(self.run.context().constants.bank(bank)),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let Register { class, number, channel } = register;
+        let known = self.registers().into_iter().find(|known| known.name == class);
+        let number = known.filter(|known| number < known.count && channel == 0);
+        let number = number.and_then(|_| u8::try_from(register.number).ok());
+        let fits = lane.index() < self.lanes(group).len() && self.running().contains(&group);
+        let place = group % self.warps;
+        let warp = self.run.block_mut().warps.get_mut(place).filter(|_| fits);
+        let (Some(number), Some(warp)) = (number, warp) else { return false };
+        match class {
+            "$r" => warp.set_r(lane, number, value),
+            // $a0 and $a5 on are 0. (1.4)
+            "$a" => match u16::try_from(value) {
+                Ok(value) if (1..=4).contains(&number) => warp.set_a(lane, number, value),
+                _ => return false,
+            },
+            _ => match u8::try_from(value) {
+                Ok(flags) if flags < 16 => warp.set_c(lane, number, flags),
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool {
+        let here = self.running().contains(&group);
+        let place = group % self.warps;
+        match space {
+            "g" => {
+                let place = self.run.memory_mut().bytes_mut(address, bytes.len());
+                place.map(|place| place.copy_from_slice(bytes)).is_some()
+            }
+            "s" => here && replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes),
+            "l" => {
+                let warp = self.run.block_mut().warps.get_mut(place).filter(|_| here);
+                let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
+                place.map(|place| place.copy_from_slice(bytes)).is_some()
+            }
+            // Constants are the launch's.
+            _ => false,
+        }
+    }
+
+    fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
+        let whole = |name: &str, bytes: usize| vec![(name.to_owned(), 0..bytes as u64)];
+        match (space, &self.grid.outputs) {
+            ("g", Outputs::Buffers(placed)) => {
+                let range = |placed: &Placed| {
+                    let start = u64::from(placed.address);
+                    (placed.name.clone(), start..start + placed.bytes as u64)
+                };
+                placed.iter().map(range).collect()
+            }
+            ("s", _) => whole("s[]", self.run.block().common.shared.bytes().len()),
+            ("l", _) => {
+                let bytes = self.warp(group).and_then(|warp| warp.local(lane, 0, warp.local_bytes()));
+                whole("l[]", bytes.map_or(0, <[u8]>::len))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(self.grid.left(self.run.clone().outcome()))
+    }
+}
+
+/// The constant banks.
+const CONSTANTS: [&str; 16] =
+    ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "c14", "c15"];
+
+/// What a run leaves, and which outputs it has.
+pub struct GridOutcome {
+    /// What it leaves.
+    pub outcome: machine::Outcome,
+    pub(super) outputs: Outputs,
+    shares: Shares,
+}
+
+impl Grid {
+    /// What a run of this launch leaves, with its outputs.
+    pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
+        GridOutcome { outcome, outputs: self.outputs.clone(), shares: Shares::default() }
+    }
+}
+
+impl Outcome for GridOutcome {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics
+    }
+
+    fn report(&self) -> &Report {
+        &self.outcome.report
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        match &self.outputs {
+            Outputs::Buffers(placed) => placed.iter().map(|placed| contents(placed, &self.outcome)).collect(),
+            Outputs::Lanes { stage, colors } => lane_outputs(&self.outcome, *stage, *colors),
+        }
+    }
+}
+
+fn contents(placed: &Placed, outcome: &machine::Outcome) -> (String, Array) {
+    let Placed { name, address, dtype, shape, bytes } = placed.clone();
+    let bytes = outcome.memory.bytes(address, bytes).unwrap_or_default().to_vec();
+    (name, Array { dtype, shape, bytes })
+}
+
+fn lane_outputs(outcome: &machine::Outcome, stage: Stage, colors: usize) -> Vec<(String, Array)> {
+    let (mut outputs, lanes) = (Vec::new(), outcome.lanes.len());
+    let word = |words: &[u32], number: usize| words.get(number).copied().unwrap_or(0);
+    match stage {
+        Stage::Fragment => {
+            for target in 0..colors {
+                let words = outcome.lanes.iter().flat_map(|lane| {
+                    (4 * target..4 * target + 4).map(|number| word(&lane.registers, number))
+                });
+                let array = Array::from_words(Dtype::F32, vec![lanes, 4], words);
+                outputs.push((format!("color{target}"), array));
+            }
+            outputs.extend(killed(outcome.lanes.iter().map(|lane| lane.dead)));
+        }
+        Stage::Vertex | Stage::Compute => {
+            let count = outcome.lanes.iter().map(|lane| lane.outputs.len()).max().unwrap_or(0);
+            let words =
+                outcome.lanes.iter().flat_map(|lane| (0..count).map(|number| word(&lane.outputs, number)));
+            outputs.push(("outputs".to_owned(), Array::from_words(Dtype::F32, vec![lanes, count], words)));
+        }
+        Stage::Geometry => {
+            let vertices = |lane: &LaneResult| {
+                let vertex = |emitted: &Emitted| match emitted {
+                    Emitted::Vertex(words) => Some(words.clone()),
+                    Emitted::Restart => None,
+                };
+                lane.emitted.iter().filter_map(vertex).collect::<Vec<_>>()
+            };
+            let each: Vec<Vec<Vec<u32>>> = outcome.lanes.iter().map(vertices).collect();
+            let all = || each.iter().flatten();
+            let count = all().map(Vec::len).max().unwrap_or(0);
+            let words = all().flat_map(|vertex| (0..count).map(|number| word(vertex, number)));
+            outputs.push((
+                "emitted".to_owned(),
+                Array::from_words(Dtype::F32, vec![all().count(), count], words),
+            ));
+            let per_lane = each.iter().map(|vertices| vertices.len() as u32);
+            outputs
+                .push(("emitted_per_lane".to_owned(), Array::from_words(Dtype::U32, vec![lanes], per_lane)));
+        }
+    }
+    outputs
+}

@@ -1,0 +1,392 @@
+//! Kernels: the parameter area, and the buffers whose addresses are in it.
+
+use reconverge_isa::Program;
+use reconverge_isa::program::Param;
+use reconverge_simt::memory::{Buffer, LayoutError, Memory};
+use reconverge_tesla::flow::WARP;
+use reconverge_tesla::inst::Chip;
+use reconverge_tesla::launch::{Compute, LaunchError};
+
+use super::grid::{Outputs, impossible};
+use super::{Launch, sizes};
+use crate::array::{Array, Dtype};
+use crate::launch::Request;
+use crate::request::Error;
+use crate::tesla::names::{ParamType, demangled, params_of_mangled};
+use crate::values::{Files, Loaded, Stated, Values};
+
+/// Threads of a block, at most. (CUDA C Programming Guide 3.1, G.1)
+const MOST_THREADS: u64 = 512;
+
+/// Refuses a block that no multiprocessor of the chip can hold. (CUDA C Programming Guide 3.1, G.1 and 4.2: 8192
+/// registers up to compute capability 1.1, 16384 from 1.2 on; a block gets them for an even number of warps, in steps
+/// of 256 or 512.)
+fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<(), Error> {
+    let threads: u64 = block.iter().map(|side| u64::from(*side)).product();
+    if threads > MOST_THREADS {
+        let [x, y, z] = block;
+        return Err(Error::Machine(format!(
+            "block: {x} x {y} x {z} is {threads} threads; a block has at most {MOST_THREADS} on {chip} \
+             (oversized = true in a launch file runs it all the same)"
+        )));
+    }
+    let (all, step) = match chip {
+        Chip::G80 | Chip::G84 => (8192, 256),
+        Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (16384, 512),
+    };
+    let warps = threads.div_ceil(WARP as u64).next_multiple_of(2);
+    let Some(each) = registers else { return Ok(()) };
+    let needed = (warps * WARP as u64 * u64::from(each)).next_multiple_of(step);
+    match needed > all {
+        true => Err(Error::Machine(format!(
+            "block: {threads} threads of {each} registers need {needed}; a multiprocessor of {chip} has {all}"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Where the first buffer lies by default; 0 stays an address that no buffer has.
+const FIRST_ADDRESS: u32 = 0x1_0000;
+/// Buffers start at multiples of this, and at least as much lies between two, so that an access beyond the end of one
+/// does not hit the next.
+const BUFFER_GAP: u32 = 0x1000;
+
+/// A buffer that is an output.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) name: String,
+    pub(super) address: u32,
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: usize,
+}
+
+impl Placed {
+    fn new(name: &str, address: u32, array: &Array) -> Placed {
+        let (name, shape, bytes) = (name.to_owned(), array.shape.clone(), array.bytes.len());
+        Placed { name, address, dtype: array.dtype, shape, bytes }
+    }
+}
+
+impl Launch {
+    /// A kernel with its memory, and the buffers that are outputs.
+    pub(super) fn kernel(&self, request: &Request<'_>) -> Result<(Compute, Outputs), Error> {
+        let Request { image, program, files, .. } = *request;
+        let setup = self.setup(request)?;
+        let mut compute = Compute::of(program, setup.chip).map_err(impossible)?;
+        compute.setup = setup;
+        compute.grid = sizes("grid", &self.grid)?;
+        compute.block = sizes("block", &self.block)?;
+        compute.dynamic_shared = self.shared.unwrap_or(0);
+        // Without a chip, G80 stands for any.
+        let stated = request.chip().and(self.registers.or(program.resources.registers));
+        if !self.oversized {
+            fits_the_chip(compute.setup.chip, compute.block, stated)?;
+        }
+        let mut next = FIRST_ADDRESS;
+        let pointer = image.module_of(program).and_then(|module| module.pointer_bytes);
+        let mut placed = parameters(self, program, pointer, &mut compute, &mut next, files)?;
+        if let Some(module) = image.module_of(program) {
+            for (name, address) in compute.load_module(module, next).map_err(impossible)? {
+                let bytes = compute.memory.at(address).map_or(0, |buffer| buffer.bytes.len());
+                let dtype = if bytes.is_multiple_of(4) { Dtype::U32 } else { Dtype::U8 };
+                placed.push(Placed { name, address, dtype, shape: vec![bytes / dtype.bytes()], bytes });
+            }
+        }
+        self.own_constants(&mut compute.setup, files)?;
+        Ok((compute, Outputs::Buffers(placed)))
+    }
+}
+
+/// Lays out the parameter area and the buffers whose addresses are in it.
+fn parameters(
+    file: &Launch,
+    program: &Program,
+    pointer: Option<u32>,
+    compute: &mut Compute,
+    next: &mut u32,
+    files: &dyn Files,
+) -> Result<Vec<Placed>, Error> {
+    let declared = declared(file, program)?;
+    let types = types_of(file, program)?;
+    let mut placed: Vec<Placed> = Vec::new();
+    let mut area: Vec<u8> = Vec::new();
+    let mut buffers = Vec::new();
+    for buffer in &file.buffer {
+        let what = format!("buffer {}", buffer.name);
+        let array = buffer.values.load_plain(&what, files)?;
+        placed.push(place(&what, &buffer.name, buffer.address, array, next, &placed, &mut buffers)?);
+    }
+    for (number, param) in file.param.iter().enumerate() {
+        let what = format!("param {}", param.name);
+        let declared = declared.get(number);
+        let typed = types.as_ref().map(|types| Typed { what: &what, is: types[number] });
+        let (bytes, align) = match (&param.buffer, &param.value) {
+            (Some(values), None) => {
+                let array = match &typed {
+                    Some(typed) => typed.buffer(values, files)?,
+                    None => values.load_plain(&what, files)?,
+                };
+                let address = param.address.unwrap_or(*next);
+                let pointer = file.pointer_bytes.or(pointer).unwrap_or(4);
+                let size = match declared.map_or(pointer, |declared| declared.bytes) {
+                    size @ (4 | 8) => size as usize,
+                    other => {
+                        return Err(Error::Machine(format!(
+                            "{what}: a pointer of {other} bytes; 4 or 8 fits here"
+                        )));
+                    }
+                };
+                placed.push(place(&what, &param.name, address, array, next, &placed, &mut buffers)?);
+                (u64::from(address).to_le_bytes()[..size].to_vec(), size)
+            }
+            (None, Some(values)) => {
+                let number = match &typed {
+                    Some(typed) => {
+                        let pointer = file.pointer_bytes.unwrap_or(4);
+                        let bytes = declared.map_or(pointer, |declared| declared.bytes);
+                        typed.number(values, bytes as usize, files)?
+                    }
+                    None => None,
+                };
+                match number {
+                    Some(array) => sized(&what, array, declared)?,
+                    None => number_bytes(&what, values, declared, files)?,
+                }
+            }
+            _ => {
+                let text = format!("{what}: give either a buffer or a value");
+                return Err(Error::Machine(text));
+            }
+        };
+        let offset = match (declared, param.offset) {
+            (Some(declared), None) => declared.offset as usize,
+            (_, Some(offset)) => offset as usize,
+            (None, None) => area.len().next_multiple_of(align),
+        };
+        // s[] has 16 KiB; what cannot fit is refused before anything of its size is made.
+        if offset + bytes.len() > reconverge_tesla::launch::MOST_SHARED as usize {
+            return Err(impossible(LaunchError::SharedBytes((offset + bytes.len()) as u64)));
+        }
+        area.resize(area.len().max(offset + bytes.len()), 0);
+        area[offset..offset + bytes.len()].copy_from_slice(&bytes);
+    }
+    compute.memory = Memory::new(buffers).map_err(|error| impossible(LaunchError::Memory(error)))?;
+    compute.params = area;
+    Ok(placed)
+}
+
+/// Lays out a buffer; `next` is where the one after it may lie.
+fn place(
+    what: &str,
+    name: &str,
+    address: u32,
+    array: Array,
+    next: &mut u32,
+    placed: &[Placed],
+    buffers: &mut Vec<Buffer>,
+) -> Result<Placed, Error> {
+    if placed.iter().any(|other| other.name == name) {
+        return Err(Error::Machine(format!("{what}: there are two buffers of this name")));
+    }
+    let end = u64::from(address) + array.bytes.len() as u64 + u64::from(BUFFER_GAP);
+    let end = u32::try_from(end.next_multiple_of(BUFFER_GAP.into()))
+        .map_err(|_| impossible(LaunchError::Memory(LayoutError::Beyond(address))))?;
+    *next = end.max(*next);
+    let output = Placed::new(name, address, &array);
+    buffers.push(Buffer { address, bytes: array.bytes });
+    Ok(output)
+}
+
+/// The parameters that the container declares, if it does; their number must be right.
+fn declared<'a>(file: &Launch, program: &'a Program) -> Result<&'a [Param], Error> {
+    let declared = &program.params[..];
+    let placed_by_hand = file.param.iter().any(|param| param.offset.is_some());
+    if declared.is_empty() || placed_by_hand || declared.len() == file.param.len() {
+        return Ok(if placed_by_hand { &[] } else { declared });
+    }
+    let list: Vec<String> = declared
+        .iter()
+        .map(|param| {
+            let name = param.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+            format!("{name}{} bytes at {:#x}", param.bytes, param.offset)
+        })
+        .collect();
+    let kernel = program.name.as_deref().unwrap_or("the kernel");
+    let takes = match declared.len() {
+        1 => "1 parameter".to_owned(),
+        count => format!("{count} parameters"),
+    };
+    let given = match file.param.len() {
+        1 => "1 parameter was".to_owned(),
+        count => format!("{count} parameters were"),
+    };
+    let list = list.join(", ");
+    Err(Error::Machine(format!(
+        "{kernel} takes {takes} ({list}), and {given} given, by --buf and --arg in their order"
+    )))
+}
+
+/// The bytes of a number or of several, and their alignment. A number without a stated type takes the size that the
+/// container declares.
+fn number_bytes(
+    what: &str,
+    values: &Values,
+    declared: Option<&Param>,
+    files: &dyn Files,
+) -> Result<(Vec<u8>, usize), Error> {
+    let Loaded { array, stated, .. } = values.load(what, files)?;
+    if stated != Stated::Not {
+        return sized(what, array, declared);
+    }
+    let array = values.load_plain(what, files)?;
+    let Some(declared) = declared else { return Ok((array.bytes, array.dtype.bytes())) };
+    if array.bytes.len() == declared.bytes as usize {
+        return Ok((array.bytes, array.dtype.bytes()));
+    }
+    let fitting = match (declared.bytes, array.dtype.is_float()) {
+        (8, true) => &[Dtype::F64][..],
+        (1, false) => &[Dtype::U8, Dtype::I8],
+        (2, false) => &[Dtype::U16, Dtype::I16],
+        (4, false) => &[Dtype::U32, Dtype::I32],
+        (8, false) => &[Dtype::U64, Dtype::I64],
+        _ => &[],
+    };
+    let fitting = if array.len() == 1 { fitting } else { &[] };
+    // Again from the source: what 32 bits cannot hold may fit the declared size.
+    let found = fitting.iter().find_map(|dtype| values.load_as(what, *dtype, files).ok());
+    let array = found.ok_or_else(|| {
+        let (found, wanted) = (array.bytes.len(), declared.bytes);
+        Error::Machine(format!("{what}: a value of {found} bytes; the kernel declares {wanted}"))
+    })?;
+    Ok((array.bytes, declared.bytes as usize))
+}
+
+/// The bytes of numbers whose type is decided, and their alignment.
+fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>, usize), Error> {
+    match declared {
+        Some(declared) if array.bytes.len() != declared.bytes as usize => {
+            let (found, wanted) = (array.bytes.len(), declared.bytes);
+            Err(Error::Machine(format!(
+                "{what}: a value of {found} bytes ({}); the kernel declares {wanted}",
+                array.dtype
+            )))
+        }
+        _ => Ok((array.bytes, array.dtype.bytes())),
+    }
+}
+
+/// The types of the parameters that the kernel's mangled name states, as many as are given.
+///
+/// # Errors
+/// The name has another number of parameters.
+fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
+    // Parameters that are placed by hand need not be in order.
+    let by_hand = file.param.iter().any(|param| param.offset.is_some());
+    let name = program.name.as_deref().filter(|_| !by_hand);
+    let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
+        return Ok(None);
+    };
+    if types.len() == file.param.len() {
+        return Ok(Some(types));
+    }
+    let (name, given) = (demangled(name).unwrap_or_default(), file.param.len());
+    let takes =
+        if types.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", types.len()) };
+    Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
+}
+
+/// A parameter whose type the kernel's name states.
+struct Typed<'a> {
+    what: &'a str,
+    is: ParamType,
+}
+
+impl Typed<'_> {
+    fn refused(&self, found: &str, remedy: &str) -> Error {
+        Error::Machine(format!(
+            "{}: {found}, but the kernel's name says {}: {remedy}",
+            self.what,
+            Spelled(self.is)
+        ))
+    }
+
+    /// The contents of a buffer.
+    fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
+        let element = match self.is {
+            ParamType::Pointer(Some(element)) => element,
+            // `unsigned long` is a pointer's number on the host.
+            ParamType::Pointer(None) | ParamType::Unknown => return Ok(values.load_plain(self.what, files)?),
+            _ => return Err(self.refused("a buffer", "give a number with --arg")),
+        };
+        let Loaded { array, stated, flat } = values.load(self.what, files)?;
+        let raw = stated == Stated::Not && flat;
+        let same = array.dtype.bytes() == element.bytes() && array.dtype.is_float() == element.is_float();
+        match stated {
+            Stated::Not if !raw => {
+                files.typed(self.what, element);
+                Ok(values.load_as(self.what, element, files)?)
+            }
+            _ if raw || stated == Stated::Bits || same => Ok(array),
+            _ => {
+                let remedy = format!("give numbers of {element}, for instance with :{element} behind them");
+                Err(self.refused(&format!("numbers of {}", array.dtype), &remedy))
+            }
+        }
+    }
+
+    /// A number, or the components of a vector; `None` where the type does not decide it. `bytes` is the size that the
+    /// container declares, or that of a pointer.
+    fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
+        let (element, count) = match self.is {
+            ParamType::Scalar(element) => (element, 1),
+            ParamType::Vector(element, count) => (element, count),
+            ParamType::Long { signed } => match Dtype::integer(bytes, signed) {
+                Some(element) => (element, 1),
+                None => return Ok(None),
+            },
+            ParamType::Pointer(_) => match Dtype::integer(bytes, false) {
+                Some(element) => (element, 1),
+                None => return Ok(None),
+            },
+            ParamType::Unknown => return Ok(None),
+        };
+        let Loaded { array, stated, .. } = values.load(self.what, files)?;
+        if array.len() != count {
+            let found = format!("{} numbers", array.len());
+            return Err(self.refused(&found, &format!("give {count}")));
+        }
+        let same = array.dtype.bytes() == element.bytes() && array.dtype.is_float() == element.is_float();
+        match stated {
+            Stated::Not => {
+                let converted = array.convert(element).map_err(|error| {
+                    self.refused(&error.to_string(), &format!("give numbers that {element} can hold"))
+                })?;
+                Ok(Some(converted))
+            }
+            Stated::Bits => Ok(Some(array)),
+            Stated::File | Stated::Request if same => Ok(Some(array)),
+            Stated::File | Stated::Request => {
+                let found = format!("a number of {}", array.dtype);
+                Err(self.refused(&found, &format!("leave the type out, or say :{element}")))
+            }
+        }
+    }
+}
+
+/// A parameter's type as C++ spells it.
+struct Spelled(ParamType);
+
+impl std::fmt::Display for Spelled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            ParamType::Pointer(None) => f.write_str("a pointer"),
+            ParamType::Pointer(Some(element)) => write!(f, "a pointer to {element}"),
+            ParamType::Scalar(element) => write!(f, "{element}"),
+            ParamType::Long { signed: true } => f.write_str("long"),
+            ParamType::Long { signed: false } => f.write_str("unsigned long"),
+            ParamType::Vector(element, count) => write!(f, "{count} numbers of {element}"),
+            ParamType::Unknown => f.write_str("a structure"),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What counts say about Tesla instructions.
+
+use reconverge_isa::Program;
+use reconverge_tesla::code::Code;
+use reconverge_tesla::inst::{Chip, Group, Inst, Memory, Op, Operand, Space, Stage};
+
+use crate::machine::TargetError;
+use crate::stats::memory::{Access, Coalescing};
+use crate::stats::{Class, Conventions};
+
+pub(super) fn conventions(chip: Chip, stage: Stage, program: &Program) -> Result<Conventions, TargetError> {
+    let code = Code::new(&program.words, program.base, stage, chip);
+    let slots = || (code.base()..).step_by(4).zip(code.slots());
+    let instructions = || slots().filter_map(|(pc, slot)| Some((pc, slot.as_ref().ok()?)));
+    Ok(Conventions {
+        classes: instructions().map(|(pc, inst)| (pc, class(&inst.op))).collect(),
+        accesses: instructions().filter_map(|(pc, inst)| Some((pc, access(inst)?))).collect(),
+        coalescing: Ok(if chip.has_sm12() { Coalescing::BySegment } else { Coalescing::InSequence }),
+    })
+}
+
+fn class(op: &Op) -> Class {
+    match op {
+        Op::Arith(_) | Op::Group(Group::Quadop { .. } | Group::Vote { .. }) => Class::Alu,
+        Op::Memory(Memory::Interp { .. }) => Class::Interpolation,
+        Op::Memory(_) => Class::Memory,
+        Op::Group(Group::Tex(_)) => Class::Texture,
+        Op::Group(Group::Emit { .. }) => Class::Output,
+        Op::Control(_) => Class::Flow,
+        Op::Idle(_) => Class::Other,
+    }
+}
+
+/// The access of a load or store of g[]; the guide does not say how atomics come together.
+fn access(inst: &Inst) -> Option<Access> {
+    let store = match inst.op {
+        Op::Memory(Memory::Ld) => false,
+        Op::Memory(Memory::St) => true,
+        _ => return None,
+    };
+    match &inst.src[0] {
+        Operand::Mem(mem) if matches!(mem.space, Space::Global(_)) => {
+            Some(Access { store, bytes: mem.access.bytes() })
+        }
+        _ => None,
+    }
+}
