@@ -54,7 +54,7 @@ rules! {
     // The token stack
     JOIN_EMPTY = "join-empty", Error, "A joinat has pushed what a join pops.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
     JOIN_MISMATCH = "join-mismatch", Error, "A join finds a BRANCH or JOINAT token on top of the stack.", "tesla.md 9.4, rnndb (STACK_MISMATCH)", "join what the subroutine or loop has pushed before the join, and nothing else";
-    JOINAT_UNANSWERED = "joinat-unanswered", Warning, "Some join pops what a joinat pushes.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
+    JOINAT_UNANSWERED = "joinat-unanswered", Note, "Some join pops what a joinat pushes.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
     JOINAT_ADDRESS = "joinat-address", Warning, "The address in a joinat is that of an instruction with the join modifier.", "tesla.md 9.4, 13.3", "name the instruction that joins";
     BREAK_EMPTY = "break-empty", Error, "A breakaddr has pushed where a break goes.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
     BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
@@ -69,7 +69,7 @@ rules! {
 
     // Barriers
     BAR_DIVERGENT = "bar-divergent", Warning, "A barrier is reached by all lanes of a warp that have not ended, at once.", "tesla.md 9.7: it counts once a warp for each path that executes it", "join before the barrier, or make the condition the same for all lanes";
-    BARRIER = "barrier", Error, "A barrier has a number below the declared count.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
+    BARRIER = "barrier", Error, "A barrier has a number below the declared count, where one is declared.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
 
     // Values
     UNWRITTEN = "unwritten", Warning, "What is read is an input, or written before on some path.", "tesla.md 1.6: other registers are undefined at the start", "write it first";
@@ -260,7 +260,8 @@ impl Subject<'_> {
             }
             Op::Control(Control::Bar { barrier, .. }) => {
                 let declared = self.program.resources.barriers;
-                if let Some(count) = declared.filter(|count| u32::from(*barrier) >= *count) {
+                // The oldest compilers declare none and use one.
+                if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
                     self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
                 }
             }

@@ -139,6 +139,7 @@ pub(super) fn follow(subject: &mut Subject<'_>) {
         let Walk { broken, rules, answered, .. } = walk;
         found.extend(broken.into_iter().map(|(pc, rule, message)| (rules[rule], pc, message)));
         unanswered(&paths, &answered, &mut found);
+        addresses(subject, &paths, &answered, &mut found);
         differing(&paths, &mut found);
         returning(&paths, &mut found);
         sizes(subject, &paths, &mut found);
@@ -252,10 +253,6 @@ impl Walk<'_, '_> {
             }
             Control::Breakaddr { target } => next.push(push(Kind::Break, target, behind, waiting)),
             Control::Joinat { target } => {
-                let joins = self.subject.code.at(target).is_ok_and(|inst| inst.end == End::Join);
-                if !joins {
-                    self.broken(&JOINAT_ADDRESS, pc, format!("no instruction joins at {target:#x}"));
-                }
                 next.push(push(Kind::Joinat, target, behind, waiting));
             }
             Control::Quadon => next.push(push(Kind::Quadon, 0, behind, waiting)),
@@ -347,6 +344,21 @@ fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut
             Kind::Joinat => found.push((&JOINAT_UNANSWERED, by, "no join pops its token".to_owned())),
             Kind::Break => found.push((&BREAKADDR_UNANSWERED, by, "no break goes where it says".to_owned())),
             Kind::Branch | Kind::Call | Kind::Quadon => {}
+        }
+    }
+}
+
+/// JOINAT tokens that some join pops, and that name another place.
+fn addresses(
+    subject: &Subject<'_>,
+    paths: &Paths<State, Token>,
+    answered: &BTreeSet<u32>,
+    found: &mut Found,
+) {
+    let joinat = |token: &&Token| token.kind == Kind::Joinat && answered.contains(&token.by);
+    for token in paths.below.keys().filter(joinat) {
+        if !subject.code.at(token.to).is_ok_and(|inst| inst.end == End::Join) {
+            found.push((&JOINAT_ADDRESS, token.by, format!("no instruction joins at {:#x}", token.to)));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Subject, UNWRITTEN};
 use crate::graph::Passes;
-use crate::inst::{Group, Inst, Memory, Op, Operand, Space, Special, Stage};
+use crate::inst::{Arith, Dst, Group, Inst, Memory, Op, Operand, Space, Special, Stage};
 use crate::launch::UNSPECIFIED_REGISTERS;
 use crate::uses::{Accesses, Place, accesses};
 
@@ -102,9 +102,6 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
         Stage::Compute => Places::default().with(Place::R(0)),
         Stage::Vertex | Stage::Geometry | Stage::Fragment => Places::default(),
     };
-    let written = before(subject, inputs, |_, inst, places| {
-        accesses(inst, stage).writes.into_iter().fold(places, Places::with)
-    });
     let count = registers(subject);
     let exists = |place: &Place| match place {
         Place::R(register) => u32::from(*register) < count,
@@ -113,14 +110,32 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
         Place::C(_) => true,
         Place::O(_) | Place::IndexedO => false,
     };
+    let written = before(subject, inputs, |_, inst, places| {
+        let Accesses { reads, writes, .. } = accesses(inst, stage);
+        // A copy of what nothing writes is no value either: what computes with it breaks the rule.
+        if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
+            return places;
+        }
+        writes.into_iter().fold(places, Places::with)
+    });
     for (pc, places) in written {
         let Ok(inst) = subject.code.at(pc) else { continue };
+        if is_copy(inst) {
+            continue;
+        }
         let reads: BTreeSet<Place> =
             accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
-        for place in reads.into_iter().filter(exists).filter(|place| !places.has(*place)) {
+        for place in reads.into_iter().filter(&exists).filter(|place| !places.has(*place)) {
             subject.find(&UNWRITTEN, pc, format!("{} is read, and nothing before writes it", name(place)));
         }
     }
+}
+
+/// Whether it only copies a register to another. Compilers copy what is undefined where paths meet.
+fn is_copy(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Arith(Arith::Mov { .. }))
+        && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
+        && matches!(inst.dst, Dst::R32(_) | Dst::R16(_))
 }
 
 /// A place as the text of programs has it.
@@ -146,6 +161,12 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &BTreeSet<u32>) -> BTreeMap<
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(&pc),
+            // Two values that vary may vary alike: an index and its bound, both counted from the thread's number.
+            Op::Arith(Arith::Set { .. } | Arith::Add { .. })
+                if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
+            {
+                apart.contains(&pc)
+            }
             _ => {
                 apart.contains(&pc)
                     || reads.iter().any(|(place, _, _)| places.has(*place))

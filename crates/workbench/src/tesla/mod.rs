@@ -296,13 +296,11 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        // What compiled programs break is being looked at.
-        let _ = (target, program);
-        Ok(Vec::new())
+        Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, chip(target)))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        vec![&MALFORMED]
+        std::iter::once(&MALFORMED).chain(reconverge_tesla::lint::RULES).collect()
     }
 
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
