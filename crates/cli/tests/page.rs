@@ -39,10 +39,9 @@ const TRAP: &str = "corpus/tesla/beyond.s";
 
 #[test]
 fn a_nested_if_and_a_loop_with_break_give_the_same_on_all_machines() {
-    for (program, expected) in [
-        ("nested-if", [13, 13, 12, 12, 12, 11, 11, 11]),
-        ("loop-break", [0, 1, 3, 6, 10, 15, 21, 28]),
-    ] {
+    for (program, expected) in
+        [("nested-if", [13, 13, 12, 12, 12, 11, 11, 11]), ("loop-break", [0, 1, 3, 6, 10, 15, 21, 28])]
+    {
         for (machine, output) in [("r500", "color0"), ("r700", "pixel0"), ("tesla", "out")] {
             let file = format!("docs/samples/{program}.{machine}.toml");
             let answer: Value = serde_json::from_slice(&ran(&["run", &file, "--json"]).stdout).unwrap();
