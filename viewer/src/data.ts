@@ -16,12 +16,12 @@ export interface PackedRun {
   /** By line: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
   counts: number[][];
   totals: Totals;
-  /** What a lane can be doing, and the state that colours it. */
-  whys: { text: string; state: number }[];
+  /** What a lane can be doing, in few words and in a sentence, and the state that colours it. */
+  whys: { text: string; more: string; state: number }[];
   /** For all lanes of a group, the number of its `why`: pairs of a number and how many lanes have it. */
   vectors: number[][];
   /** The stack's rows, innermost first. */
-  stacks: string[][];
+  stacks: Row[][];
   registers: { name: string; count: number; channels: string }[];
   steps: { count: number; group: string; line: string; vector: string; stack: string };
   /** Writes to registers: step, register, lanes (low and high word) a write; values a lane. */
@@ -32,7 +32,25 @@ export interface PackedRun {
   events: { count: number; step: string; kind: string };
   /** What is not in the page, in words. */
   notes: string[];
-  trap: string | null;
+  outcome: Outcome;
+}
+
+/** A row of the machine's own bookkeeping, in the manual's words; lanes are a low and a high word. */
+export interface Row {
+  kind: string;
+  to?: number;
+  lanes?: [number, number];
+  count?: number;
+}
+
+/** How a run ended. */
+export interface Outcome {
+  trap: { message: string; address: number; lanes: [number, number] } | null;
+  mismatches: string[];
+  findings: string[];
+  outputs: { name: string; kind: string; rows: string[][]; left_rows: number; left_columns: number }[];
+  more_outputs: number;
+  fidelity: { grade: string; operations: [string, number][] }[];
 }
 
 export interface Line {
@@ -45,6 +63,8 @@ export interface Line {
   meaning?: string[];
   flow?: string[];
   source?: string;
+  /** The instruction in its source, with its comments and the labels before it. */
+  written?: { line: number; text: string; labels?: string[] };
 }
 
 export interface Totals {
@@ -56,16 +76,28 @@ export interface Totals {
   groups: number;
 }
 
-/** The states of a lane, in the order of their numbers: name, letter, colour in light and dark. */
+/** The states of a lane, in the order of their numbers: name, letter, colours (Okabe and Ito's) in light and dark. */
 export const STATES = [
   { name: "active", letter: "A", light: "#0072b2", dark: "#56b4e9" },
-  { name: "in another branch", letter: "b", light: "#e69f00", dark: "#e69f00" },
-  { name: "has left the loop", letter: "k", light: "#d55e00", dark: "#d55e00" },
-  { name: "waits for the next round", letter: "c", light: "#cc79a7", dark: "#cc79a7" },
-  { name: "parked", letter: "p", light: "#d8cb1f", dark: "#f0e442" },
-  { name: "exited", letter: "x", light: "#9a9a9a", dark: "#777777" },
-  { name: "not covered", letter: "u", light: "#dddddd", dark: "#3a3a3a" },
+  { name: "branch", letter: "b", light: "#e69f00", dark: "#e69f00" },
+  { name: "break", letter: "k", light: "#d55e00", dark: "#d55e00" },
+  { name: "continue", letter: "c", light: "#cc79a7", dark: "#cc79a7" },
+  { name: "parked", letter: "p", light: "#f0e442", dark: "#f0e442" },
+  { name: "exited", letter: "x", light: "#8c8c8c", dark: "#777777" },
+  { name: "uncovered", letter: "u", light: "#dddddd", dark: "#3a3a3a" },
 ] as const;
+
+/** Whether the pattern of a state has a mark at a pixel: colour is not the only difference between states. */
+export function patterned(state: number, x: number, y: number): boolean {
+  switch (state) {
+    case 1: return (x + y) % 6 === 0; // branch: strokes to the right
+    case 2: return (x - y + 6_000_000) % 6 < 2; // break: thick strokes to the left
+    case 3: return x % 4 === 0 && y % 4 === 0; // continue: dots
+    case 4: return y % 4 === 0; // parked: lines
+    case 6: return x % 6 === 0 && y % 6 === 0; // uncovered: few dots
+    default: return false;
+  }
+}
 
 export const EVENTS = ["diverge", "reconverge", "trap"] as const;
 
@@ -116,7 +148,7 @@ export async function column(packed: string, count: number): Promise<Int32Array>
   return numbers;
 }
 
-/** The lanes of a mask of two words. */
+/** Whether a mask of two words has a lane. */
 export function has(low: number, high: number, lane: number): boolean {
   return ((lane < 32 ? low >>> lane : high >>> (lane - 32)) & 1) !== 0;
 }
@@ -195,6 +227,11 @@ export function lowerBound(list: Int32Array, value: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** The lanes of a mask of two words, a character a lane: `A` for those that are in it. */
+export function lanesOf(low: number, high: number, width: number): string {
+  return Array.from({ length: width }, (_, lane) => (has(low, high, lane) ? "A" : ".")).join("");
 }
 
 /** An address as the machine's manual spells it. */

@@ -1,90 +1,176 @@
-// The program, with the three counters of each instruction as bars and the hot places beside the scroll bar.
+// The program, with the three counters of each instruction as bars and the hot places in the scroll bar.
 
-import { address, type Run } from "./data";
+import { address, type Line, type Run } from "./data";
+import { make } from "./dom";
+
+const COUNTERS = [
+  ["executed", "how often it was issued to a group"],
+  ["lanes executed", "that, summed over the lanes that took part"],
+  ["diverged", "how often it parted the lanes"],
+] as const;
 
 export class Listing {
-  readonly element = document.createElement("section");
+  readonly element = make("section", "listing");
   private readonly rows: HTMLElement[] = [];
-  private readonly scroller = document.createElement("div");
+  private readonly labels: HTMLElement[] = [];
+  private readonly scroller = make("div", "scroller");
+  private readonly hot = make("div", "hot");
+  private readonly thumb = make("b");
   private current = -1;
+  private asWritten = false;
 
   constructor(
     private readonly run: Run,
-    onPick: (line: number) => void,
+    private readonly onPick: (line: number) => void,
   ) {
-    const { element, scroller } = this;
-    element.className = "listing";
+    const { element, scroller, hot, thumb } = this;
     element.setAttribute("aria-label", "Program");
-    const head = document.createElement("div");
-    head.className = "row head";
-    head.innerHTML =
-      "<span class=at>address</span><span class=code>instruction</span>" +
-      "<span class=count title='issued to a group'>executed</span>" +
-      "<span class=count title='of those, summed over the lanes that took part'>lanes</span>" +
-      "<span class=count title='decisions that split the lanes'>diverged</span>";
-    scroller.className = "scroller";
+    const head = make("div", "row head");
+    head.append(make("span", "at", "address"), make("span", "code", "instruction"));
+    for (const [name, what] of COUNTERS) {
+      const cell = make("span", "count", name);
+      cell.title = what;
+      head.append(cell);
+    }
     scroller.tabIndex = 0;
-    const most = [0, 1, 2].map((counter) => Math.max(1, ...run.counts.map((counts) => counts[counter] ?? 0)));
-    const hot = document.createElement("div");
-    hot.className = "hot";
+    scroller.setAttribute("role", "listbox");
+    scroller.setAttribute("aria-label", "Instructions: up and down choose one, Enter goes to its next step");
+    const most = COUNTERS.map((_, counter) => Math.max(1, ...run.counts.map((counts) => counts[counter] ?? 0)));
+    const trapped = run.outcome.trap?.address;
     run.listing.forEach((line, number) => {
-      const row = document.createElement("div");
-      row.className = "row";
+      const label = make("div", "label");
+      this.labels.push(label);
+      const row = make("div", "row");
       row.dataset["line"] = String(number);
-      if (line.label) {
-        const label = document.createElement("div");
-        label.className = "label";
-        label.textContent = `${line.label}:`;
-        scroller.append(label);
-      }
-      const at = document.createElement("span");
-      at.className = "at";
-      at.textContent = address(run, line.address);
-      const code = document.createElement("span");
-      code.className = "code";
-      code.style.paddingLeft = `${line.depth * 1.2}em`;
-      code.textContent = line.text;
-      code.title = [line.words, ...(line.notes ?? [])].join("\n");
-      row.append(at, code);
+      row.setAttribute("role", "option");
+      const code = make("span", "code");
+      code.style.paddingLeft = `${line.depth * 1.2 + 1}em`;
+      row.append(make("span", "at", address(run, line.address)), code);
       const counts = run.counts[number] ?? [];
-      for (let counter = 0; counter < 3; counter++) {
-        const cell = document.createElement("span");
-        cell.className = `count c${counter}`;
+      COUNTERS.forEach(([name], counter) => {
+        const cell = make("span", `count c${counter}`);
         const value = counts[counter] ?? 0;
         if (value > 0) {
           cell.textContent = value.toLocaleString("en");
           cell.style.setProperty("--part", String(value / most[counter]!));
+          cell.title = `${name}: ${value.toLocaleString("en")}`;
         }
         row.append(cell);
-      }
-      const executed = counts[0] ?? 0;
-      if (executed > 0) {
-        const mark = document.createElement("i");
-        mark.style.top = `${(number / run.listing.length) * 100}%`;
-        mark.style.opacity = String(0.15 + (0.85 * (counts[1] ?? 0)) / most[1]!);
-        if ((counts[2] ?? 0) > 0) mark.className = "split";
-        hot.append(mark);
-      } else {
-        row.classList.add("never");
-      }
-      row.addEventListener("click", () => onPick(number));
+      });
+      if ((counts[0] ?? 0) === 0) row.classList.add("never");
+      if (line.address === trapped) row.classList.add("trapped");
+      row.addEventListener("click", () => this.onPick(number));
       this.rows.push(row);
-      scroller.append(row);
+      scroller.append(label, row);
     });
-    const body = document.createElement("div");
-    body.className = "body";
+    scroller.addEventListener("keydown", (event) => {
+      const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (by !== undefined) this.mark(Math.max(0, Math.min(run.listing.length - 1, this.current + by)));
+      else if (event.key === "Enter") this.onPick(this.current);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    scroller.addEventListener("scroll", () => this.showThumb());
+    new ResizeObserver(() => this.showHot(most)).observe(scroller);
+    const drag = (event: PointerEvent) => {
+      const { top, height } = hot.getBoundingClientRect();
+      scroller.scrollTop = ((event.clientY - top) / height) * scroller.scrollHeight - scroller.clientHeight / 2;
+    };
+    hot.addEventListener("pointerdown", (event) => {
+      hot.setPointerCapture(event.pointerId);
+      drag(event);
+    });
+    hot.addEventListener("pointermove", (event) => {
+      if (hot.hasPointerCapture(event.pointerId)) drag(event);
+    });
+    hot.title = "scroll bar; blue: many lanes executed, red: lanes part here";
+    hot.append(thumb);
+    const body = make("div", "body");
     body.append(scroller, hot);
     element.append(head, body);
+    this.showText();
+  }
+
+  /** Whether the program comes from a source. */
+  get isWritten(): boolean {
+    return this.run.listing.some((line) => line.written);
+  }
+
+  /** Shows the source's own lines, or the listing's. */
+  toggleWritten(): boolean {
+    this.asWritten = this.isWritten && !this.asWritten;
+    this.showText();
+    return this.asWritten;
+  }
+
+  private showText(): void {
+    this.run.listing.forEach((line, number) => {
+      const { text, remark, labels } = this.textOf(line);
+      const code = this.rows[number]!.querySelector(".code")!;
+      code.replaceChildren(text, ...(remark ? [make("i", "remark", `  ; ${remark}`)] : []));
+      const words = [line.words, ...(line.notes ?? [])];
+      if (line.written) words.push(`line ${line.written.line}: ${line.written.text}`);
+      (code as HTMLElement).title = words.join("\n");
+      const label = this.labels[number]!;
+      label.textContent = labels.map((name) => `${name}:`).join(" ");
+      label.hidden = labels.length === 0;
+    });
+  }
+
+  private textOf(line: Line): { text: string; remark: string; labels: string[] } {
+    const remarks: string[] = [];
+    const lines = (line.written?.text ?? "").split("\n").map((text) => {
+      const [code, ...rest] = text.split(";");
+      if (rest.length > 0) remarks.push(rest.join(";").trim());
+      return code!.trim();
+    });
+    const remark = remarks.join("; ");
+    if (!this.asWritten || !line.written) return { text: line.text, remark, labels: line.label ? [line.label] : [] };
+    return { text: lines.join("\n"), remark, labels: line.written.labels ?? [] };
+  }
+
+  /** The hot places, where their lines are. */
+  private showHot(most: number[]): void {
+    const { scroller, hot, thumb, run } = this;
+    const height = Math.max(1, scroller.scrollHeight);
+    const marks = this.rows.flatMap((row, number) => {
+      const [executed = 0, lanes = 0, diverged = 0] = run.counts[number] ?? [];
+      if (executed === 0) return [];
+      const mark = make("i", diverged > 0 ? "parts" : "");
+      mark.style.top = `${(100 * (row.offsetTop + row.offsetHeight / 2)) / Math.max(height, scroller.clientHeight)}%`;
+      mark.style.opacity = String(0.15 + (0.85 * lanes) / most[1]!);
+      return [mark];
+    });
+    hot.replaceChildren(thumb, ...marks);
+    this.showThumb();
+  }
+
+  private showThumb(): void {
+    const { scroller, thumb } = this;
+    const height = Math.max(1, scroller.scrollHeight);
+    thumb.style.top = `${(100 * scroller.scrollTop) / height}%`;
+    thumb.style.height = `${(100 * scroller.clientHeight) / height}%`;
+    thumb.hidden = scroller.clientHeight >= height;
   }
 
   /** Marks a line and shows it. */
   mark(line: number): void {
     if (line === this.current) return;
-    this.rows[this.current]?.classList.remove("current");
+    const before = this.rows[this.current];
+    before?.classList.remove("current");
+    before?.removeAttribute("aria-selected");
     this.current = line;
     const row = this.rows[line];
-    row?.classList.add("current");
-    row?.scrollIntoView({ block: "nearest" });
+    if (!row) return;
+    row.classList.add("current");
+    row.setAttribute("aria-selected", "true");
+    // Only the listing scrolls, not the page.
+    const { scroller } = this;
+    const top = row.offsetTop;
+    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    const bottom = top + row.offsetHeight;
+    if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
   /** Marks the lines whose text has a word; gives their numbers. */
@@ -92,8 +178,9 @@ export class Listing {
     const wanted = word.trim().toLowerCase();
     const found: number[] = [];
     this.run.listing.forEach((line, number) => {
-      const text = `${address(this.run, line.address)} ${line.label ?? ""} ${line.text} ${line.words}`.toLowerCase();
-      const hit = wanted !== "" && text.includes(wanted);
+      const written = line.written ? `${(line.written.labels ?? []).join(" ")} ${line.written.text}` : "";
+      const text = `${address(this.run, line.address)} ${line.label ?? ""} ${line.text} ${line.words} ${written}`;
+      const hit = wanted !== "" && text.toLowerCase().includes(wanted);
       this.rows[number]?.classList.toggle("found", hit);
       if (hit) found.push(number);
     });

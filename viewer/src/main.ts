@@ -1,20 +1,44 @@
 // The page: one pane a run, side by side where there are several.
 
-import { unpack, type PackedRun } from "./data";
+import { STATES, unpack, type PackedRun } from "./data";
+import { button, make } from "./dom";
 import { Pane } from "./pane";
 import "./style.css";
+import { swatch } from "./timeline";
 
 const KEYS: [string, string][] = [
   ["← →", "step back, step"],
-  ["Shift ← →", "event before, next event"],
+  ["Shift ← →", "event before, next event: where lanes diverge, reconverge or trap"],
   ["Home End", "first, last step"],
-  ["+ − 0", "zoom in, out, all"],
+  ["↑ ↓", "choose a lane"],
+  ["f F", "follow the chosen lane: where it runs next, ran before"],
+  ["+ − 0", "zoom in, out, all; the wheel zooms, dragging pans"],
   ["[ ]", "pan"],
-  ["f F", "follow a lane: where the lane under the focus (or lane 0) runs next, ran before"],
+  ["PageUp PageDown", "group before, next group"],
   ["/ n", "search, next line found"],
+  ["s", "the source's own lines, or the listing"],
   ["t", "light, dark"],
   ["?", "this help"],
 ];
+const BESIDE: [string, string][] = [
+  ["1 2 3", "choose a report"],
+  ["l", "steps, events and lanes move all reports, or only the chosen one"],
+];
+
+/** The states of a lane with their pictures, and the events. */
+function legend(element: HTMLElement): void {
+  element.replaceChildren();
+  STATES.forEach((state, number) => {
+    const entry = make("span");
+    entry.append(swatch(number, isDark()), `${state.letter} ${state.name}`);
+    element.append(entry);
+  });
+  element.append(make("span", "", "▼ diverge"), make("span", "", "▲ reconverge"), make("span", "", "■ trap"));
+}
+
+function isDark(): boolean {
+  return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
+}
 
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
@@ -24,59 +48,60 @@ async function start(): Promise<void> {
     return;
   }
   document.title = `${packed.map((run) => run.title).join(" beside ")} · Reconverge`;
-  const bar = document.createElement("nav");
-  const search = document.createElement("input");
+  const bar = make("nav");
+  const search = make("input");
   search.type = "search";
   search.placeholder = "search the program ( / )";
   search.setAttribute("aria-label", "Search the program");
-  const found = document.createElement("output");
-  const theme = document.createElement("button");
-  theme.textContent = "◐";
-  theme.title = "light, dark (t)";
-  const help = document.createElement("button");
-  help.textContent = "?";
-  help.title = "keys (?)";
-  const dialog = document.createElement("dialog");
-  const list = document.createElement("dl");
-  for (const [keys, what] of KEYS) {
-    const term = document.createElement("dt");
-    term.textContent = keys;
-    const text = document.createElement("dd");
-    text.textContent = what;
-    list.append(term, text);
+  const found = make("output");
+  const dialog = make("dialog");
+  dialog.setAttribute("aria-label", "Keys");
+  const list = make("dl");
+  for (const [keys, what] of packed.length > 1 ? [...BESIDE, ...KEYS] : KEYS) {
+    list.append(make("dt", "", keys), make("dd", "", what));
   }
-  dialog.append(list);
-  dialog.addEventListener("click", () => dialog.close());
-  bar.append(search, found, theme, help);
-  app.append(bar, dialog);
+  dialog.append(list, button("close", "close (Escape)", () => dialog.close()));
 
-  const panes: Pane[] = [];
-  const row = document.createElement("main");
-  row.className = packed.length > 1 ? "beside" : "";
-  for (const run of packed) {
-    const pane = new Pane(await unpack(run));
-    panes.push(pane);
-    row.append(pane.element);
-  }
-  app.append(row);
-
+  const panes = await Promise.all(packed.map(async (run) => new Pane(await unpack(run))));
   let active = panes[0]!;
-  for (const pane of panes) {
-    const choose = () => {
-      active = pane;
-      for (const other of panes) other.element.classList.toggle("chosen", other === pane && panes.length > 1);
-    };
-    pane.element.addEventListener("pointerdown", choose);
-    pane.element.addEventListener("focusin", choose);
-  }
-  const toggleTheme = () => {
-    const root = document.documentElement;
-    const dark = getComputedStyle(root).getPropertyValue("--dark").trim() === "1";
-    root.dataset["theme"] = dark ? "light" : "dark";
-    for (const pane of panes) pane.timeline.redraw();
+  let together = panes.length > 1;
+  const choose = (pane: Pane | undefined) => {
+    if (!pane) return;
+    active = pane;
+    for (const other of panes) other.element.classList.toggle("chosen", other === pane && panes.length > 1);
   };
-  theme.addEventListener("click", toggleTheme);
-  help.addEventListener("click", () => dialog.showModal());
+  /** What the keys of steps, events and lanes act on. */
+  const moved = (act: (pane: Pane) => void) => (together ? panes : [active]).forEach(act);
+  const link = button("in step", "steps, events and lanes move all reports, or only the chosen one (l)", () => {
+    together = !together;
+    link.setAttribute("aria-pressed", String(together));
+  });
+  link.setAttribute("aria-pressed", String(together));
+  const states = make("div", "legend");
+  const recolour = () => {
+    legend(states);
+    for (const pane of panes) pane.timeline.draw();
+  };
+  const toggleTheme = () => {
+    document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
+    recolour();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  recolour();
+  bar.append(search, found);
+  if (panes.length > 1) bar.append(link);
+  bar.append(button("◐", "light, dark (t)", toggleTheme), button("?", "keys (?)", () => dialog.showModal()), states);
+  const row = make("main");
+  row.style.setProperty("--panes", String(panes.length));
+  if (panes.length > 1) row.className = "beside";
+  row.append(...panes.map((pane) => pane.element));
+  app.append(bar, dialog, row);
+  for (const pane of panes) {
+    pane.element.addEventListener("pointerdown", () => choose(pane));
+    pane.element.addEventListener("focusin", () => choose(pane));
+  }
+  choose(active);
+
   search.addEventListener("input", () => {
     const counts = panes.map((pane) => pane.search(search.value));
     found.textContent = search.value ? `${counts.join(" and ")} found` : "";
@@ -87,28 +112,36 @@ async function start(): Promise<void> {
     event.stopPropagation();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
     if (event.target instanceof HTMLSelectElement) return;
-    const focus = document.activeElement;
-    const lane = focus instanceof HTMLElement ? Number(focus.dataset["lane"] ?? 0) : 0;
+    const chooseLane = (lane: number) => moved((pane) => pane.choose(lane));
     const pan = () => active.timeline.view.scale * 200;
     const acts: Record<string, () => void> = {
-      ArrowLeft: () => (event.shiftKey ? active.nextEvent(-1) : active.move(-1)),
-      ArrowRight: () => (event.shiftKey ? active.nextEvent(1) : active.move(1)),
-      Home: () => active.move(-Infinity),
-      End: () => active.move(Infinity),
+      ArrowLeft: () => moved((pane) => (event.shiftKey ? pane.nextEvent(-1) : pane.move(-1))),
+      ArrowRight: () => moved((pane) => (event.shiftKey ? pane.nextEvent(1) : pane.move(1))),
+      ArrowUp: () => chooseLane(active.lane - 1),
+      ArrowDown: () => chooseLane(active.lane + 1),
+      Home: () => moved((pane) => pane.move(-Infinity)),
+      End: () => moved((pane) => pane.move(Infinity)),
+      PageUp: () => active.moveGroup(-1),
+      PageDown: () => active.moveGroup(1),
       "+": () => active.timeline.zoom(0.625),
       "=": () => active.timeline.zoom(0.625),
       "-": () => active.timeline.zoom(1.6),
       "0": () => active.timeline.fit(),
       "[": () => active.timeline.pan(-pan()),
       "]": () => active.timeline.pan(pan()),
-      f: () => active.follow(lane, 1),
-      F: () => active.follow(lane, -1),
+      f: () => moved((pane) => pane.follow(1)),
+      F: () => moved((pane) => pane.follow(-1)),
       "/": () => search.focus(),
       n: () => active.nextFound(),
+      s: () => panes.forEach((pane) => pane.listing.toggleWritten()),
       t: toggleTheme,
       "?": () => dialog.showModal(),
+      l: () => link.click(),
+      1: () => choose(panes[0]),
+      2: () => choose(panes[1]),
+      3: () => choose(panes[2]),
     };
     const act = acts[event.key];
     if (!act) return;
@@ -126,8 +159,6 @@ async function start(): Promise<void> {
 }
 
 start().catch((error: unknown) => {
-  const message = document.createElement("p");
-  message.className = "trap";
-  message.textContent = `The page's data cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-  document.getElementById("app")!.append(message);
+  const text = `The page's data cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  document.getElementById("app")!.append(make("p", "trap", text));
 });

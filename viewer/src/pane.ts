@@ -1,20 +1,11 @@
 // One run: its program, its timeline, and what every lane does in front of a step.
 
-import { address, lowerBound, STATES, type Run } from "./data";
+import { address, has, lanesOf, lowerBound, STATES, type Run } from "./data";
+import { button, make } from "./dom";
 import { Listing } from "./listing";
+import { outcome } from "./outcome";
 import { registerName, Registers, shown } from "./registers";
 import { Timeline } from "./timeline";
-
-function make<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  className = "",
-  text = "",
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text) element.textContent = text;
-  return element;
-}
 
 export class Pane {
   readonly element = make("article", "pane");
@@ -22,10 +13,13 @@ export class Pane {
   readonly listing: Listing;
   step = 0;
   group = 0;
+  /** The lane that is followed, and whose why is shown in full. */
+  lane = 0;
   private registers: Registers;
   private readonly slider = make("input", "slider");
   private readonly where = make("output", "where");
   private readonly lanes = make("div", "lanes");
+  private readonly why = make("p", "why");
   private readonly stack = make("ol", "stack");
   private readonly values = make("div", "values");
   private readonly about = make("div", "about");
@@ -35,8 +29,12 @@ export class Pane {
 
   constructor(readonly run: Run) {
     this.registers = new Registers(run, 0);
-    this.timeline = new Timeline(run, 0, (step) => this.go(step));
-    this.listing = new Listing(run, (line) => this.goToLine(line, 1));
+    this.timeline = new Timeline(run, 0, (step, lane) => {
+      if (lane >= 0 && lane < run.lanes_per_group) this.lane = lane;
+      this.go(step);
+    });
+    this.listing = new Listing(run, (line) => this.goToLine(line));
+    this.element.setAttribute("aria-label", run.title);
     this.element.append(this.head(), this.body());
     this.timeline.show(0);
     this.go(run.stepsOf[0]?.[0] ?? 0);
@@ -44,20 +42,19 @@ export class Pane {
 
   private head(): HTMLElement {
     const { run } = this;
-    const head = make("header");
-    head.append(make("h2", "", run.title));
     const { totals } = run;
+    const many = (count: number, what: string) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
     const facts = [
       `${run.isa}${run.chip ? ` (${run.chip})` : ""}`,
-      `${run.lanes.toLocaleString("en")} lanes in ${run.groups.toLocaleString("en")} groups of ${run.lanes_per_group}`,
-      `${totals.instructions.toLocaleString("en")} instructions`,
+      `${many(run.lanes, "lane")} in ${many(run.groups, "group")} of ${run.lanes_per_group}`,
+      many(totals.instructions, "instruction"),
       `SIMD efficiency ${(100 * totals.simd_efficiency).toFixed(1)} %`,
-      `${totals.divergent_branches.toLocaleString("en")} divergent branches`,
+      `${totals.divergent_branches.toLocaleString("en")} divergent branch${totals.divergent_branches === 1 ? "" : "es"}`,
       `stack high water ${totals.stack_high_water}`,
     ];
-    head.append(make("p", "facts", facts.join(" · ")));
-    for (const note of run.notes) head.append(make("p", "note", note));
-    if (run.trap) head.append(make("p", "trap", run.trap));
+    const head = make("header");
+    head.append(make("h2", "", run.title), make("p", "facts", facts.join(" · ")));
+    head.append(outcome(run, () => this.goToTrap()));
     return head;
   }
 
@@ -73,32 +70,20 @@ export class Pane {
       this.groups.append(option);
     }
     this.groups.addEventListener("change", () => this.show(Number(this.groups.value)));
-    const button = (text: string, title: string, act: () => void) => {
-      const element = make("button", "", text);
-      element.title = title;
-      element.setAttribute("aria-label", title);
-      element.addEventListener("click", act);
-      return element;
-    };
     bar.append(
       this.groups,
       button("|◀", "first step (Home)", () => this.move(-Infinity)),
       button("◀", "step back (left)", () => this.move(-1)),
       button("▶", "step (right)", () => this.move(1)),
       button("▶|", "last step (End)", () => this.move(Infinity)),
+      button("◀ event", "event before (Shift left)", () => this.nextEvent(-1)),
+      button("event ▶", "next event (Shift right)", () => this.nextEvent(1)),
       button("−", "zoom out (-)", () => this.timeline.zoom(1.6)),
       button("+", "zoom in (+)", () => this.timeline.zoom(0.625)),
       button("all", "show all steps (0)", () => this.timeline.fit()),
     );
-    bar.append(this.where);
+    if (this.listing.isWritten) bar.append(button("source", "the source's own lines, or the listing (s)", () => this.listing.toggleWritten()));
     this.where.setAttribute("aria-live", "polite");
-    const legend = make("div", "legend");
-    for (const state of STATES) {
-      const entry = make("span", "", `${state.letter} ${state.name}`);
-      entry.style.setProperty("--light", state.light);
-      entry.style.setProperty("--night", state.dark);
-      legend.append(entry);
-    }
     this.slider.type = "range";
     this.slider.min = "0";
     this.slider.setAttribute("aria-label", "Step");
@@ -107,23 +92,29 @@ export class Pane {
       if (step !== undefined) this.go(step);
     });
     this.as.setAttribute("aria-label", "How register values are shown");
-    for (const way of ["float", "int", "uint", "hex"]) this.as.append(make("option", "", way));
+    for (const way of ["auto", "float", "int", "uint", "hex"]) this.as.append(make("option", "", way));
+    if (run.isa === "r500") this.as.value = "float";
     this.as.addEventListener("change", () => this.showRegisters());
-    const panel = (title: string, ...content: HTMLElement[]) => {
-      const section = make("section", "panel");
+    const panel = (name: string, title: string, ...content: HTMLElement[]) => {
+      const section = make("section", `panel ${name}`);
+      section.setAttribute("aria-label", title);
       section.append(make("h3", "", title), ...content);
       return section;
     };
     const panels = make("div", "panels");
-    const registers = panel("Registers in front of the step", this.values);
+    const registers = panel("of-registers", "Registers in front of the step", this.values);
     registers.querySelector("h3")!.append(this.as);
+    const lanes = panel("of-lanes", "Lanes, and why", this.lanes, this.why);
+    lanes.querySelector("h3")!.append(
+      button("follow ▶", "where the chosen lane runs next (f)", () => this.follow(1)),
+    );
     panels.append(
-      panel("Lanes, and why", this.lanes),
-      panel("Stack, innermost first", this.stack),
-      panel("Instruction", this.about),
+      lanes,
+      panel("of-stack", "Stack, innermost first", this.stack),
+      panel("of-instruction", "Instruction", this.about),
       registers,
     );
-    right.append(bar, legend, this.timeline.canvas, this.slider, panels);
+    right.append(bar, this.where, this.timeline.canvas, this.slider, panels);
     const body = make("div", "split");
     body.append(this.listing.element, right);
     return body;
@@ -132,34 +123,30 @@ export class Pane {
   /** Shows another group. */
   show(group: number): void {
     const steps = this.run.stepsOf[group];
-    if (!steps) return;
+    if (!steps?.length) return;
     this.group = group;
     this.groups.value = String(group);
     this.registers = new Registers(this.run, group);
     this.timeline.show(group);
-    const at = Math.min(lowerBound(steps, this.step), steps.length - 1);
-    this.go(steps[Math.max(0, at)] ?? 0);
+    this.go(steps[Math.min(lowerBound(steps, this.step), steps.length - 1)]!);
   }
 
   /** Goes to a step of the run. */
   go(step: number): void {
     const { run } = this;
-    if (run.stepCount === 0) return;
-    if (run.group[step] !== this.group) {
-      this.step = step;
-      this.show(run.group[step]!);
-      return;
-    }
+    if (run.group[step] === undefined) return;
     this.step = step;
+    if (run.group[step] !== this.group) return this.show(run.group[step]!);
     const steps = run.stepsOf[this.group]!;
     this.slider.max = String(Math.max(0, steps.length - 1));
     this.slider.value = String(lowerBound(steps, step));
     const line = run.line[step]!;
-    this.listing.mark(line);
-    this.timeline.mark(step);
     const events = this.timeline.eventsAt(step);
     const at = address(run, run.listing[line]?.address ?? 0);
+    this.slider.setAttribute("aria-valuetext", `step ${step} at ${at}`);
     this.where.textContent = `step ${step} at ${at}${events.length ? `: ${events.join(", ")}` : ""}`;
+    this.listing.mark(line);
+    this.timeline.mark(step, this.lane);
     this.showLanes();
     this.showStack();
     this.showInstruction(line);
@@ -174,32 +161,47 @@ export class Pane {
     this.go(steps[at]!);
   }
 
-  /** Goes to the next step, or the one before, at which a lane takes part. */
-  follow(lane: number, by: 1 | -1): void {
-    this.seek(by, (step) => this.run.states[this.run.vector[step]!]?.[lane] === 0);
+  /** Goes to the next group that has steps, or the one before. */
+  moveGroup(by: 1 | -1): void {
+    for (let group = this.group + by; group >= 0 && group < this.run.groups; group += by) {
+      if (this.run.stepsOf[group]?.length) return this.show(group);
+    }
+  }
+
+  /** Chooses another lane. */
+  choose(lane: number): void {
+    this.lane = Math.max(0, Math.min(this.run.lanes_per_group - 1, lane));
+    this.go(this.step);
+  }
+
+  /** Goes to the next step, or the one before, at which the chosen lane takes part. */
+  follow(by: 1 | -1): void {
+    const steps = this.run.stepsOf[this.group];
+    if (!steps) return;
+    for (let at = lowerBound(steps, this.step) + by; at >= 0 && at < steps.length; at += by) {
+      const step = steps[at]!;
+      if (this.run.states[this.run.vector[step]!]?.[this.lane] === 0) return this.go(step);
+    }
   }
 
   /** Goes to the next step, or the one before, of this group that has an event. */
   nextEvent(by: 1 | -1): void {
-    this.seek(by, (step) => this.timeline.eventsAt(step).length > 0);
+    const step = this.timeline.eventFrom(this.step, by);
+    if (step !== undefined) this.go(step);
   }
 
-  private seek(by: 1 | -1, wanted: (step: number) => boolean): void {
-    const steps = this.run.stepsOf[this.group];
-    if (!steps) return;
-    for (let at = lowerBound(steps, this.step) + by; at >= 0 && at < steps.length; at += by) {
-      if (wanted(steps[at]!)) return this.go(steps[at]!);
-    }
+  private goToTrap(): void {
+    this.go(this.run.stepCount - 1);
   }
 
-  private goToLine(line: number, by: 1 | -1): void {
-    const steps = this.run.stepsOf[this.group];
-    if (!steps) return;
+  private goToLine(line: number): void {
+    const steps = this.run.stepsOf[this.group] ?? new Int32Array();
     const start = lowerBound(steps, this.step);
     for (let count = 1; count <= steps.length; count++) {
-      const step = steps[(start + by * count + steps.length * count) % steps.length]!;
+      const step = steps[(start + count) % steps.length]!;
       if (this.run.line[step] === line) return this.go(step);
     }
+    this.listing.mark(line);
     this.showInstruction(line);
   }
 
@@ -207,7 +209,7 @@ export class Pane {
   search(word: string): number {
     this.found = this.listing.search(word);
     const first = this.found[0];
-    if (first !== undefined) this.goToLine(first, 1);
+    if (first !== undefined) this.goToLine(first);
     return this.found.length;
   }
 
@@ -215,7 +217,7 @@ export class Pane {
   nextFound(): void {
     const line = this.run.line[this.step]!;
     const next = this.found.find((found) => found > line) ?? this.found[0];
-    if (next !== undefined) this.goToLine(next, 1);
+    if (next !== undefined) this.goToLine(next);
   }
 
   private showLanes(): void {
@@ -225,27 +227,45 @@ export class Pane {
     if (this.lanes.children.length !== whys.length) {
       this.lanes.replaceChildren(
         ...Array.from(whys, (_, lane) => {
-          const chip = make("button", "lane");
+          const chip = button("", "", () => this.choose(lane));
+          chip.className = "lane";
           chip.dataset["lane"] = String(lane);
-          chip.addEventListener("click", () => this.follow(lane, 1));
           return chip;
         }),
       );
     }
     whys.forEach((why, lane) => {
       const chip = this.lanes.children[lane] as HTMLElement;
-      const { text, state } = run.whys[why] ?? { text: "?", state: 6 };
+      const { text, more, state } = run.whys[why] ?? { text: "?", more: "", state: 6 };
+      const { name } = STATES[state]!;
+      chip.textContent = `${lane} ${text}`;
+      chip.title = `lane ${lane}: ${more}`;
+      chip.setAttribute("aria-label", `lane ${lane}: ${text}`);
+      chip.setAttribute("aria-pressed", String(lane === this.lane));
+      chip.dataset["state"] = name;
       chip.style.setProperty("--light", STATES[state]!.light);
       chip.style.setProperty("--night", STATES[state]!.dark);
-      chip.textContent = `${lane} ${text}`;
-      chip.title = `lane ${lane}: ${text}; click: go to where it runs next`;
-      chip.dataset["state"] = STATES[state]!.name;
     });
+    const chosen = run.whys[whys[this.lane] ?? -1];
+    this.why.textContent = chosen ? `lane ${this.lane}: ${chosen.text}: ${chosen.more}` : "";
   }
 
   private showStack(): void {
-    const rows = this.run.stacks[this.run.stack[this.step]!] ?? [];
-    this.stack.replaceChildren(...rows.map((row) => make("li", "", row)));
+    const { run } = this;
+    const rows = run.stacks[run.stack[this.step]!] ?? [];
+    this.stack.replaceChildren(
+      ...rows.map(({ kind, to, lanes, count }) => {
+        const item = make("li");
+        item.append(make("b", "", kind));
+        if (count !== undefined) item.append(` ${kind === "branch counter" ? "" : "count "}${count}`);
+        if (to !== undefined) item.append(` to ${address(run, to)}`);
+        if (lanes) {
+          item.append(" ", make("code", "", lanesOf(lanes[0], lanes[1], run.lanes_per_group)));
+          if (has(lanes[0], lanes[1], this.lane)) item.className = "holds";
+        }
+        return item;
+      }),
+    );
     if (rows.length === 0) this.stack.replaceChildren(make("li", "none", "empty"));
   }
 
@@ -253,11 +273,9 @@ export class Pane {
     const { run } = this;
     const line = run.listing[number];
     if (!line) return;
-    const counts = run.counts[number] ?? [];
-    const facts: string[] = [];
     const [executed = 0, lanes = 0, diverged = 0, taken = 0, not = 0, reconverged = 0, distance = 0, farthest = 0] =
-      counts;
-    facts.push(`executed ${executed}, lanes ${lanes}, diverged ${diverged}`);
+      run.counts[number] ?? [];
+    const facts = [`executed ${executed}, lanes executed ${lanes}, diverged ${diverged}`];
     if (executed > 0) facts.push(`${((100 * lanes) / executed / run.lanes_per_group).toFixed(1)} % of the lanes`);
     if (diverged > 0) facts.push(`cost of the sides: ${taken} and ${not} instructions`);
     if (reconverged > 0) {
@@ -269,24 +287,26 @@ export class Pane {
     parts.push(make("p", "words", line.words));
     for (const text of [...(line.meaning ?? []), ...(line.flow ?? [])]) parts.push(make("p", "", text));
     parts.push(make("p", "", facts.join("; ")));
-    if (line.source) parts.push(make("p", "source", line.source));
+    if (line.source) parts.push(make("p", "source", `manual: ${line.source}`));
+    if (line.written) parts.push(make("p", "source", `${run.title}, line ${line.written.line}: ${line.written.text}`));
     this.about.replaceChildren(...parts);
   }
 
   private showRegisters(): void {
     const { run } = this;
     if (this.step > run.registers_until) {
-      this.values.replaceChildren(
-        make("p", "none", `registers are recorded up to step ${run.registers_until} (--registers N records more)`),
-      );
+      const text = `the page has registers up to step ${run.registers_until}; --page-limit and --steps decide how much it has`;
+      this.values.replaceChildren(make("p", "none", text));
       return;
     }
     this.registers.seek(this.step);
     const written = this.registers.writesOf(this.step);
     const table = make("table");
     const head = table.createTHead().insertRow();
-    head.append(make("th", "", "register"));
-    for (let lane = 0; lane < run.lanes_per_group; lane++) head.append(make("th", "", String(lane)));
+    head.append(make("th", "", "lane"));
+    for (let lane = 0; lane < run.lanes_per_group; lane++) {
+      head.append(make("th", lane === this.lane ? "chosen" : "", String(lane)));
+    }
     const body = table.createTBody();
     for (let register = 0; register < this.registers.count; register++) {
       const writes = written.get(register);
@@ -295,14 +315,11 @@ export class Pane {
       row.append(make("th", "", registerName(run, register)));
       for (let lane = 0; lane < run.lanes_per_group; lane++) {
         const cell = row.insertCell();
-        cell.textContent = shown(this.registers.value(register, lane), this.as.value || "float");
+        cell.textContent = shown(this.registers.value(register, lane), this.as.value);
         if (writes?.(lane)) cell.className = "written";
       }
     }
-    if (body.rows.length === 0) {
-      this.values.replaceChildren(make("p", "none", "no register has been written yet"));
-    } else {
-      this.values.replaceChildren(table);
-    }
+    const none = make("p", "none", "no register has been written yet");
+    this.values.replaceChildren(body.rows.length === 0 ? none : table);
   }
 }

@@ -90,12 +90,14 @@ export function registerName(run: Run, number: number): string {
 
 const buffer = new DataView(new ArrayBuffer(4));
 
-/** A value in a way of showing numbers. */
+/** A value in a way of showing numbers; `auto` takes what is small as an integer and the rest as a float, if it is one. */
 export function shown(value: number, as: string): string {
   if (as === "hex") return (value >>> 0).toString(16).padStart(8, "0");
   if (as === "int") return String(value);
   if (as === "uint") return String(value >>> 0);
   buffer.setInt32(0, value);
+  if (as === "auto" && Math.abs(value) < 1 << 20) return String(value);
   const float = buffer.getFloat32(0);
+  if (as === "auto" && !(Math.abs(float) > 1e-12 && Math.abs(float) < 1e12)) return `0x${shown(value, "hex")}`;
   return Number.isFinite(float) ? String(Number(float.toPrecision(6))) : String(float);
 }

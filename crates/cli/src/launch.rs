@@ -106,6 +106,8 @@ pub(crate) struct Ready {
     pub(crate) options: Options,
     /// What it is called in messages.
     pub(crate) title: String,
+    /// The text of the program's file, where it is a source.
+    pub(crate) source: Option<String>,
     program: Program,
 }
 
@@ -144,12 +146,13 @@ impl LaunchArgs {
                 let program = program.with_context(|| path.display().to_string())?.clone();
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
-                Ok(Ready { session, opened, options: launch.options(&options)?, title, program })
+                let source = (!opened.lines.is_empty()).then(|| std::fs::read_to_string(path).ok()).flatten();
+                Ok(Ready { session, opened, options: launch.options(&options)?, title, source, program })
             }
             Prepared::Manifest { manifest, opened, beside } => {
                 let prepared = manifest.prepare(&opened.image, &beside).with_context(|| title.clone())?;
                 let (session, program) = prepared;
-                Ok(Ready { session, opened, options, title, program })
+                Ok(Ready { session, opened, options, title, source: None, program })
             }
         }
     }

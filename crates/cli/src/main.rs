@@ -40,6 +40,7 @@ mod lint;
 mod list;
 mod man;
 mod messages;
+mod page;
 mod patch;
 mod run;
 mod stats;

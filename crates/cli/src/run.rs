@@ -21,6 +21,7 @@ use crate::exactness::Followed;
 use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::limit::{Limit, Seconds};
 use crate::messages::{self, counted, note};
+use crate::page::PageArgs;
 use crate::{Answer, files, one_of};
 
 /// Run a program, a launch file or a run manifest
@@ -32,6 +33,8 @@ use crate::{Answer, files, one_of};
 pub(crate) struct Run {
     #[command(flatten)]
     launch: LaunchArgs,
+    #[command(flatten)]
+    page: PageArgs,
     /// Stop after so many seconds, with exit status 1
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
@@ -98,6 +101,13 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     limit.end();
     let file = args.launch.file.display();
     let (ended, followed) = ended?;
+    if args.page.html.is_some() {
+        let mismatches = match &ended {
+            Ended::Judged(_, mismatches) => mismatches.as_slice(),
+            _ => &[],
+        };
+        args.page.write(&args.launch.ready(matches)?, mismatches)?;
+    }
     let (result, mut wrong) = match ended {
         Ended::Judged(result, wrong) => (result, wrong),
         Ended::Trapped(trapped) => {

@@ -13,16 +13,13 @@ use reconverge_trace::{
     Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
 };
 use reconverge_workbench::listing::{self, Style};
-use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
+use crate::page::PageArgs;
 use crate::{Answer, messages};
-
-/// The page that reports are written with.
-const PAGE: &str = include_str!("../assets/report.html");
 
 /// Record which lanes ran when, and what happened to the flow between
 ///
@@ -35,9 +32,8 @@ pub(crate) struct Trace {
     /// where it is built in
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
     /// Print it: a line an instruction, a letter a lane
     ///
     /// A: it takes part; b: a branch switched it off; k: it left its loop by a break; c: it waits for the next round; p: it
@@ -51,9 +47,6 @@ pub(crate) struct Trace {
     /// Bytes that the trace may have, at most
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().bytes)]
     limit: u64,
-    /// Steps that the page has, at most
-    #[arg(long, value_name = "N", default_value_t = Bounds::default().steps)]
-    steps: usize,
     /// Only these groups: 3 or 0-7
     #[arg(long, value_name = "RANGE", value_parser = range)]
     groups: Option<RangeInclusive<u32>>,
@@ -101,7 +94,7 @@ impl Trace {
 }
 
 pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
-    if args.output.is_none() && args.html.is_none() && !args.print {
+    if args.output.is_none() && args.page.html.is_none() && !args.print {
         bail!("say what to make: -o FILE, --html FILE or --print");
     }
     let file = is_trace(args.launch.file());
@@ -112,15 +105,10 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     let ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
     let recording = Recording { data: args.data, limit: args.limit };
-    if let Some(file) = &args.html {
-        let subject = Subject { title: &ready.title, target: &ready.opened.target, program: ready.program() };
-        let bounds = Bounds { steps: args.steps, ..Bounds::default() };
-        let report = Report::of(subject, &ready.session, &ready.options, bounds);
-        let report = report.map_err(|error| anyhow!("{}: {error}", ready.title))?;
-        if let Some(trap) = report.trap() {
-            ended = Ended::Trap(trap.to_owned());
-        }
-        crate::files::write(file, page(PAGE, &[report]).map_err(|why| anyhow!(why))?.as_bytes())?;
+    if args.page.html.is_some()
+        && let Some(trap) = args.page.write(&ready, &[])?
+    {
+        ended = Ended::Trap(trap);
     }
     match &args.output {
         Some(file) if file.extension().is_some_and(|extension| extension == "rtrace") => {
@@ -172,7 +160,7 @@ pub(crate) fn is_trace(path: &Path) -> bool {
 /// Prints and exports a trace that was recorded before.
 fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     let place = || path.display().to_string();
-    if args.html.is_some() {
+    if args.page.html.is_some() {
         bail!("{}: --html needs the launch: a trace has no registers and no stack", place());
     }
     let mut reader =

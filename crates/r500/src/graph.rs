@@ -26,14 +26,22 @@ pub struct Ways {
 
 /// The wishes that active lanes can have at an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wishes {
-    jump: bool,
-    stay: bool,
+pub(crate) struct Wishes {
+    /// Some may want to jump.
+    pub(crate) jump: bool,
+    /// Some may not.
+    pub(crate) stay: bool,
     /// Lanes of one group may differ: what decides is not a boolean constant alone.
-    differ: bool,
+    pub(crate) differ: bool,
 }
 
-fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
+/// What all lanes want where a boolean constant alone decides.
+pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
+    let predicate = if common.rgb_pred_sel == PredSel::NONE { 2 } else { 0 };
+    fc.jump_func >> (predicate + u8::from(boolean)) & 1 != 0
+}
+
+pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
     // JUMP_FUNC: bit index = ALU result * 4 + predicate * 2 + boolean. Without a predicate, that is true.
     let predicates: &[u8] = if common.rgb_pred_sel == PredSel::NONE { &[2] } else { &[0, 2] };
     let mut all = Wishes { jump: false, stay: false, differ: false };

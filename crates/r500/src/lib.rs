@@ -11,7 +11,7 @@
 //! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
 //! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |
 //! | [`setup`] | a program in its slots with its state registers |
-//! | [`mod@graph`], [`mod@uses`] | the control flow of a program, and what instructions read and write, without running it |
+//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | a program without running it: its control flow, what instructions read and write, what is wrong |
 //! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
 //! | [`group`], [`outputs`] | the state of one group, and what remains after its last instruction |
 //! | [`launch`] | what is true before the first instruction |
@@ -40,6 +40,7 @@ pub mod group;
 pub mod inst;
 pub mod lane;
 pub mod launch;
+pub mod lint;
 pub mod memory;
 pub mod mistaken;
 pub mod operations;

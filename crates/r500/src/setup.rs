@@ -32,6 +32,8 @@ pub struct Setup {
     pub fc_mode: FcMode,
     /// US_FC_BOOL_CONST: bit n is boolean constant n.
     pub bools: u32,
+    /// Whether the program brings them.
+    pub brings_bools: bool,
     /// US_FC_INT_CONST.
     pub ints: [LoopConstant; LOOP_CONSTANTS],
     /// US_CODE_OFFSET: added to addresses that are not global.
@@ -48,6 +50,8 @@ pub struct Setup {
     pub out_fmt: [OutFmtReg; TARGETS],
     /// FG_DEPTH_SRC.
     pub depth_src: DepthSrc,
+    /// Temporaries that the rasteriser writes, where the program brings its set-up (RS_INST).
+    pub inputs: Option<Vec<u8>>,
     /// Float constants that came with the program: number and bits of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
 }
@@ -145,6 +149,7 @@ impl Setup {
             pix_size: 127,
             fc_mode: FcMode::FULL,
             bools: 0,
+            brings_bools: false,
             ints: [LoopConstant::default(); LOOP_CONSTANTS],
             offset: 0,
             start: first,
@@ -153,6 +158,7 @@ impl Setup {
             range_end: last,
             out_fmt: [unused; TARGETS],
             depth_src: DepthSrc::SCAN,
+            inputs: inputs(program),
             constants: Vec::new(),
         };
         setup.load_state(program)?;
@@ -163,7 +169,7 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The rasteriser's set-up says which temporary an input arrives in; a launch says that itself.
+            // The rasteriser's set-up says which temporary an input arrives in (`inputs`).
             if name.starts_with("RS_") {
                 continue;
             }
@@ -177,7 +183,7 @@ impl Setup {
                     self.zero_wins = config.zero_times_anything_equals_zero == ZeroMul::ZERO_WINS;
                 }
                 "US_PIXSIZE" => self.pix_size = PixSize::unpack(*value).map_err(bad)?.pix_size,
-                "US_FC_BOOL_CONST" => self.bools = *value,
+                "US_FC_BOOL_CONST" => (self.bools, self.brings_bools) = (*value, true),
                 "US_FC_CTRL" => self.fc_mode = FcCtrl::unpack(*value).map_err(bad)?.full_fc_en,
                 "US_FC_INT_CONST" => {
                     let FcIntConst { kr, kg, kb } = FcIntConst::unpack(*value).map_err(bad)?;
@@ -236,4 +242,17 @@ impl Setup {
     pub fn slots(&self) -> impl Iterator<Item = (u16, &Slot)> {
         self.slots.iter().enumerate().filter_map(|(n, slot)| Some((n as u16, slot.as_ref()?)))
     }
+}
+
+/// The temporaries that RS_INST_n name: bit 4, the texture coordinate is written to bits 11:5; bits 17:16, the colour to
+/// bits 24:18. RS_INST_COUNT is the number of the last. (Mesa, r300_reg.h; all programs of its corpus hold to it)
+fn inputs(program: &Program) -> Option<Vec<u8>> {
+    let value = |name: &str| program.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+    let last = value("RS_INST_COUNT")? & 0xf;
+    let mut temps = Vec::new();
+    for word in (0..=last).filter_map(|n| value(&format!("RS_INST_{n}"))) {
+        temps.extend((word >> 4 & 1 != 0).then_some((word >> 5 & 0x7f) as u8));
+        temps.extend((word >> 16 & 3 != 0).then_some((word >> 18 & 0x7f) as u8));
+    }
+    Some(temps)
 }

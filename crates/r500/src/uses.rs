@@ -9,6 +9,7 @@
 //! model, which the instruction does not show.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
@@ -55,16 +56,23 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     match &inst.body {
         Body::Alu(alu) => {
             let [rgb, alpha] = computes(inst, alu);
-            let halves = [(rgb, Unit::Rgb), (alpha, Unit::Alpha)];
-            halves
-                .into_iter()
-                .filter(|(kept, _)| *kept)
-                .map(|(_, unit)| half(&inst.common, alu, unit))
-                .collect()
+            let halves = [(rgb, Unit::Rgb, 0..3), (alpha, Unit::Alpha, 3..4)];
+            let kept = halves.into_iter().filter(|(kept, ..)| *kept);
+            kept.map(|(_, unit, channels)| half(&inst.common, alu, unit, channels)).collect()
         }
         Body::Tex(tex) => texture(&inst.common, tex),
         Body::Fc(fc) => vec![flow_control(&inst.common, fc)],
     }
+}
+
+/// As [`of_instruction`], with an entry for each channel that arithmetic computes.
+pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
+    let Body::Alu(alu) = &inst.body else { return of_instruction(inst) };
+    let channel = |channel: usize| {
+        let unit = if channel == 3 { Unit::Alpha } else { Unit::Rgb };
+        half(&inst.common, alu, unit, channel..channel + 1)
+    };
+    (0..4).map(channel).filter(|uses| !uses.writes.is_empty()).collect()
 }
 
 /// Collects reads and writes of one operation, each once.
@@ -114,10 +122,11 @@ impl Collect {
 
 // ---- Arithmetic
 
-fn half(common: &CmnInst, alu: &Alu, unit: Unit) -> Uses {
-    let (operation, channels) = match unit {
-        Unit::Rgb => (alu.rgb.op.name(), 0..3),
-        Unit::Alpha => (alu.alpha.op.name(), 3..4),
+/// What a unit reads and writes for these channels of its own.
+fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
+    let operation = match unit {
+        Unit::Rgb => alu.rgb.op.name(),
+        Unit::Alpha => alu.alpha.op.name(),
     };
     let mut uses = Collect(Uses::new(operation, fidelity::unit(alu, unit)));
     let mut wanted = [false; 3];

@@ -21,6 +21,7 @@ fn no_module_imports_one_that_comes_later() {
         "setup",
         "graph",
         "uses",
+        "lint",
         "memory",
         "texture",
         "group",

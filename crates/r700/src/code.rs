@@ -72,6 +72,8 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
+    /// Its words, literals among them, as 64-bit words of the program.
+    pub slots: Range<u32>,
     /// Its groups, as indices into those of the program.
     pub(crate) groups: Range<u32>,
 }

@@ -133,6 +133,21 @@ fn says<T: FieldValue>(value: T) -> &'static str {
 }
 
 impl Reading {
+    /// A reading with the fields of its words and the bits that none of them has.
+    fn of(title: &'static str, words: &[u32], text: Vec<String>, place: Place, chip: Chip) -> Reading {
+        Reading {
+            title,
+            words: words.to_vec(),
+            text,
+            fields: explain(words, place, chip),
+            meaning: Vec::new(),
+            flow: Vec::new(),
+            findings: stray(words, &formats(words, place, chip)),
+            unread: false,
+            source: "",
+        }
+    }
+
     /// Of a group, what is about one slot.
     fn keep_slot(&mut self, slot: usize, slots: usize) {
         let about = |word: usize| word / 2 == slot || word / 2 >= slots;
@@ -172,17 +187,8 @@ fn stray(words: &[u32], formats: &[&'static WordInfo]) -> Vec<String> {
 
 fn control_flow(words: &[u32], chip: Chip) -> Reading {
     let formats = formats(words, Place::ControlFlow, chip);
-    let mut reading = Reading {
-        title: "control flow",
-        words: words.to_vec(),
-        text: text::instruction(words, Home::ControlFlow, chip),
-        fields: explain(words, Place::ControlFlow, chip),
-        meaning: Vec::new(),
-        flow: Vec::new(),
-        findings: stray(words, &formats),
-        unread: false,
-        source: "",
-    };
+    let text = text::instruction(words, Home::ControlFlow, chip);
+    let mut reading = Reading::of("control flow", words, text, Place::ControlFlow, chip);
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);
     let r600 = chip.family == Family::R600;
     let (number, missing) = (get("cf_inst"), "is no instruction of this chip");
@@ -484,17 +490,8 @@ fn operand(source: &Source, op: &AluOp) -> String {
 
 fn fetch(words: &[u32], chip: Chip) -> Reading {
     let formats = formats(words, Place::Fetch, chip);
-    let mut reading = Reading {
-        title: "fetch",
-        words: words.to_vec(),
-        text: text::instruction(words, Home::Fetch, chip),
-        fields: explain(words, Place::Fetch, chip),
-        meaning: Vec::new(),
-        flow: Vec::new(),
-        findings: stray(words, &formats),
-        unread: false,
-        source: "",
-    };
+    let text = text::instruction(words, Home::Fetch, chip);
+    let mut reading = Reading::of("fetch", words, text, Place::Fetch, chip);
     let get = |name: &str| field(words, &formats, name).unwrap_or(0);
     if let Err(fault) = code::fetch_of(words, chip) {
         reading.findings.push(fault.to_string());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 
 use crate::code::{AluClause, Cf, CfOp, Code, always_passes};
-use crate::flow::{AluForm, Control, Cost};
+use crate::flow::{AluForm, Condition, Control, Cost};
 use crate::words::CfInst;
 
 /// One way on from a control-flow instruction.
@@ -59,8 +59,26 @@ pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
     effects(cf, addr)
 }
 
-/// [`ways`] as if the program did not end here.
+/// [`ways`] as if the program did not end here; the next instruction first, where it is one of them.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
+    let mut ways = all_ways(cf, addr);
+    // What no lane ever passes decides alone.
+    if let CfOp::Control(inst, Control { cond: Condition::False, .. }) = &cf.op {
+        match inst {
+            CfInst::JUMP | CfInst::PUSH | CfInst::POP_JUMP | CfInst::POP_PUSH => {
+                ways.retain(|way| way.kind == EdgeKind::Jump);
+            }
+            CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
+                ways.retain(|way| way.kind == EdgeKind::Jump);
+            }
+            CfInst::LOOP_END | CfInst::CALL => ways.retain(|way| way.kind == EdgeKind::Next),
+            _ => {}
+        }
+    }
+    ways
+}
+
+fn all_ways(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
         CfOp::Alu(clause) => {
@@ -96,7 +114,7 @@ fn control_ways(inst: CfInst, control: &Control, addr: u32) -> Vec<Way> {
             vec![next(&[Effect::Push(Cost::Loop)]), jump(&[pop])]
         }
         CfInst::LOOP_END => {
-            vec![to(EdgeKind::Loop, &[Effect::LoopOnTop]), next(&[Effect::EndLoop])]
+            vec![next(&[Effect::EndLoop]), to(EdgeKind::Loop, &[Effect::LoopOnTop])]
         }
         CfInst::LOOP_BREAK => vec![next(&[Effect::InLoop]), to(EdgeKind::Break, &[Effect::Unwind])],
         CfInst::LOOP_CONTINUE => vec![next(&[Effect::InLoop]), to(EdgeKind::Continue, &[Effect::Unwind])],

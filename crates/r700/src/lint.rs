@@ -2,17 +2,29 @@
 //!
 //! Every rule has a name and a source. Words without a meaning break the rule `decode`.
 
+mod clause;
+mod layout;
+mod order;
+mod paths;
 mod unwritten;
 
 pub use unwritten::Components;
 
+use std::collections::BTreeMap;
+
+use reconverge_isa::graph::Edge;
 use reconverge_isa::lint::{Finding, Rule, Severity};
+use reconverge_isa::program::Stage;
+use reconverge_simt::uses::Uses;
 
 use crate::chip::{Chip, Family};
 use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeOptions, Export, ExportKind, Group, Operand, TRANS};
+use crate::control;
 use crate::flow::AluForm;
+use crate::graph::Ways;
 use crate::meaning::Meaning;
-use crate::words::{CfInst, IndexModeR700, KcacheMode};
+use crate::uses::uses;
+use crate::words::{CfInst, ExportInst, IndexModeR700, KcacheMode};
 
 macro_rules! rules {
     ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
@@ -32,48 +44,90 @@ macro_rules! rules {
 }
 
 rules! {
-    DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "";
-    MODES = "modes", Error, "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49", "";
-    ALIGNMENT = "alignment", Error, "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer", "";
-    CALL_POP = "call-pop", Error, "A CALL pops nothing.", "MAN p. 53", "";
-    LOOP_PAIR = "loop-pair", Error, "LOOP_START names what follows its LOOP_END, LOOP_END what follows its LOOP_START.", "MAN p. 120, Mesa", "";
-    LOOP_EXIT = "loop-exit", Error, "LOOP_BREAK and LOOP_CONTINUE name a LOOP_END.", "Mesa, LLVM", "";
-    EXPORT_TARGET = "export-target", Error, "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86", "";
-    KCACHE_RANGE = "kcache-range", Error, "A constant is read from what its clause has locked.", "MAN 4", "";
-    KCACHE_REL = "kcache-rel", Error, "Only registers and the constant file are indexed.", "MAN p. 67", "";
-    INDEX_MODE = "index-mode", Error, "Registers are indexed by AR.x or aL; GLOBAL modes are of R700.", "MAN p. 67, DECAF", "";
-    BANK_SWIZZLE = "bank-swizzle", Error, "BANK_SWIZZLE is 0 to 5, in slot t 0 to 3.", "MAN 4", "";
-    READ_PORT = "read-port", Error, "In each cycle one register address a component is read.", "Mesa check_vector, check_scalar", "";
-    CONSTANT_PORT = "constant-port", Error, "A group reads two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa", "";
-    TRANS_CONSTANTS = "trans-constants", Error, "Slot t reads two constants at most.", "Mesa check_scalar", "";
-    ONE_PREDICATE = "one-predicate", Error, "A group has one PRED_SET, and no KILL beside it.", "Mesa; several KILLs in a group are seen in its output", "";
-    MOVA_USE = "mova-use", Error, "AR is used in a later group than it is written, and not written by the last.", "MAN p. 67, Mesa, LLVM", "";
-    DOUBLE_WRITE = "double-write", Error, "Two instructions of a group do not write the same component.", "MAN 4", "";
-    PRED_UPDATE = "pred-update", Error, "Only PRED_SET updates the predicate or the execute mask.", "MAN 4", "";
-    EXEC_LAST = "exec-last", Error, "The execute mask is updated by the last group of a clause.", "all known compilers", "";
-    UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "";
-    INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP.", "MAN 4", "";
+    DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "correct the word, or read the program as the chip that it was made for";
+    MODES = "modes", Error, "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49", "clear one of the two bits";
+    ALIGNMENT = "alignment", Error, "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer", "put a zero word before the clause and count ADDR up";
+    OFF_END = "off-end", Error, "Control flow ends before the last word does.", "MAN p. 37", "set END_OF_PROGRAM on the last control-flow instruction; behind an ALU clause add `NOP: END_OF_PROGRAM`";
+    INTO_CLAUSE = "into-clause", Error, "Control flow does not enter the words of a clause.", "MAN p. 37: clauses hold no control flow", "name a control-flow instruction in ADDR, or end the program before its first clause";
+    UNREACHABLE = "unreachable", Note, "Every word that is not 0 is an instruction or a literal that some path reaches.", "MAN p. 37", "remove the words, or mend the jump that should lead to them";
+    CALL_POP = "call-pop", Error, "A CALL pops nothing.", "MAN p. 53", "set POP_COUNT to 0 and pop before the call";
+    LOOP_PAIR = "loop-pair", Error, "LOOP_START names what follows its LOOP_END, LOOP_END what follows its LOOP_START.", "MAN p. 120, Mesa", "set ADDR of each to the address behind the other";
+    LOOP_EXIT = "loop-exit", Error, "LOOP_BREAK and LOOP_CONTINUE name the LOOP_END of the innermost loop.", "Mesa, LLVM", "set ADDR to that LOOP_END";
+    OUTSIDE_LOOP = "outside-loop", Error, "LOOP_BREAK, LOOP_CONTINUE, ALU_BREAK and ALU_CONTINUE are in a loop of their subroutine.", "MAN pp. 47, 120", "put a loop around it, or use a branch";
+    LOOP_OPEN = "loop-open", Error, "At a LOOP_END the entry of its loop is on top of the stack.", "MAN p. 120", "pop what the body has pushed before the LOOP_END; end each loop once";
+    POP = "pop", Error, "Entries that an instruction pops were pushed by branches of the same subroutine and loop.", "MAN pp. 49 to 54", "lower POP_COUNT, or push on every path that leads here";
+    ELSE = "else", Error, "ELSE is between a push and its pop.", "MAN p. 53", "push before the branch, as ALU_PUSH_BEFORE does";
+    RETURN = "return", Error, "At a RETURN the entry of a call is on top of the stack.", "MAN p. 53", "pop and end loops before the RETURN; in a main program use END_OF_PROGRAM";
+    STACK_MERGE = "stack-merge", Warning, "All paths to an instruction bring the same entries on the stack.", "inferred: no POP_COUNT behind it fits all of them", "pop on the path that has more entries: POP_COUNT of the JUMP, or a POP";
+    STACK_LEFT = "stack-left", Warning, "The stack is empty where the program ends.", "inferred: the hardware stops whatever the stack, and no structured program ends so", "pop the branches and end the loops before END_OF_PROGRAM";
+    END_IN_CALL = "end-in-call", Warning, "The program ends in its main program, not in a subroutine.", "inferred: MAN p. 53 ends subroutines by RETURN", "return, and set END_OF_PROGRAM behind the call";
+    STACK_SIZE = "stack-size", Error, "STACK_SIZE covers what any path needs.", "MAN p. 51; Mesa, LLVM for two subentries more", "declare what the message says; a recursion needs a CALL_COUNT";
+    LOOP_INDEX = "loop-index", Error, "aL is used only in a loop that has an index.", "MAN p. 120", "start the loop with LOOP_START, or index by AR";
+    EXPORT_TARGET = "export-target", Error, "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86", "correct ARRAY_BASE or BURST_COUNT";
+    EXPORT_DONE = "export-done", Error, "The last export of each type is an EXPORT_DONE, and no other is.", "MAN 3, XF86", "use EXPORT_DONE for the last export of the type and EXPORT for those before";
+    STAGE = "stage", Error, "Instructions and exports belong to the kind of the program.", "MAN p. 47; DECAF, Mesa for exports", "correct the instruction, or the stage that the program is said to have";
+    BARRIER = "barrier", Warning, "BARRIER is set on what reads results of a fetch clause, and on an export that reads results of any clause.", "XF86, LLVM, Mesa", "set BARRIER";
+    SCRATCH_WAIT = "scratch-wait", Warning, "On R700 a WAIT_ACK is between a write to memory and a fetch that reads that memory.", "Mesa r600_shader.c", "write with an ACK type and put `WAIT_ACK: ADDR(0)` before the fetch clause";
+    FETCH_HAZARD = "fetch-hazard", Warning, "A fetch does not read a register that an earlier fetch of its clause writes.", "LLVM isCompatibleWithClause", "put the second fetch into a clause of its own, with BARRIER";
+    KCACHE_RANGE = "kcache-range", Error, "A constant is read from what its clause has locked.", "MAN 4", "lock the line of the constant (KCACHE_MODE), or read another constant";
+    KCACHE_REL = "kcache-rel", Error, "Only registers and the constant file are indexed.", "MAN p. 67", "clear SRC_REL; read a constant through an index with a vertex fetch";
+    INDEX_MODE = "index-mode", Error, "Registers are indexed by AR.x or aL; GLOBAL modes are of R700.", "MAN p. 67, DECAF", "set INDEX_MODE to AR_X or LOOP";
+    INDEXED_WRITE = "indexed-write", Warning, "On RV770 and the chips that index by aL no group reads through an index, nor the named register, what the group before writes through one.", "Mesa r6xx_nop_after_rel_dst", "put a group with a NOP between the two";
+    BANK_SWIZZLE = "bank-swizzle", Error, "BANK_SWIZZLE is 0 to 5, in slot t 0 to 3.", "MAN 4", "choose a BANK_SWIZZLE of the slot";
+    READ_PORT = "read-port", Error, "In each cycle one register address a component is read.", "Mesa check_vector, check_scalar", "choose another BANK_SWIZZLE, or split the group";
+    CONSTANT_PORT = "constant-port", Error, "A group reads two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa", "split the group, or copy a constant to a register first";
+    TRANS_CONSTANTS = "trans-constants", Error, "Slot t reads two constants at most.", "Mesa check_scalar", "copy a constant to a register first";
+    ONE_PREDICATE = "one-predicate", Error, "A group has one PRED_SET, and no KILL beside it.", "Mesa; several KILLs in a group are seen in its output", "put them into groups of their own";
+    PREDICATE = "predicate", Warning, "PRED_SEL follows a PRED_SET with UPDATE_PRED of its clause.", "LLVM; at the start of a clause the predicate is undefined (D22)", "set the predicate in this clause";
+    PRED_SEL = "pred-sel", Warning, "All instructions of a group have the same PRED_SEL.", "LLVM", "split the group";
+    PREVIOUS = "previous", Error, "PV and PS are read where the group before has written them.", "MAN 4", "read the register, or keep the two groups together in one clause";
+    MOVA_USE = "mova-use", Error, "AR is used in a later group than it is written, and not written by the last.", "MAN p. 67, Mesa, LLVM", "put the MOVA into an earlier group";
+    ADDRESS = "address", Error, "AR is used where a MOVA of its clause has written it before.", "MAN p. 67", "repeat the MOVA in this clause";
+    DOUBLE_WRITE = "double-write", Error, "Two instructions of a group do not write the same component.", "MAN 4", "clear WRITE_MASK of one, or split the group";
+    PRED_UPDATE = "pred-update", Error, "Only PRED_SET updates the predicate or the execute mask.", "MAN 4", "clear UPDATE_PRED and UPDATE_EXECUTE_MASK";
+    EXEC_LAST = "exec-last", Error, "The execute mask is updated by the last group of a clause.", "all known compilers", "end the clause behind the group";
+    REGISTERS = "registers", Error, "Registers are below NUM_GPRS, or the four clause temporaries.", "MAN p. 33", "declare more registers, or use lower ones";
+    UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "write it on the path that does not";
+    INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP; what CND*_INT pass on may be negated.", "MAN 4", "clear the modifier and compute it with an operation";
 }
 
-/// The findings in the program that starts at the first of `words`, in order of address. The rule `unwritten` needs the
-/// `inputs`: the registers that have a value at the start, where that is known.
-pub fn lint_with(words: &[u32], chip: Chip, inputs: Option<Components>) -> Vec<Finding> {
-    let mut found = lint(words, chip);
-    let code = Code::new(words, 0, CodeOptions::new(chip));
-    found.extend(inputs.into_iter().flat_map(|inputs| unwritten::unwritten(&code, 0, inputs)));
-    found.sort_by_key(|finding| finding.pc);
-    found
+/// What is known of a program besides its words.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// Its first control-flow instruction.
+    pub start: u32,
+    /// Its kind.
+    pub stage: Option<Stage>,
+    /// The registers that have a value at the start.
+    pub inputs: Option<Components>,
+    /// STACK_SIZE, in entries.
+    pub stack_size: Option<u32>,
+    /// NUM_GPRS.
+    pub registers: Option<u32>,
 }
 
-/// As [`lint_with`], where no inputs are known.
+/// The findings in a program of which nothing else is known, in order of address.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
-    let code = Code::new(words, 0, CodeOptions::new(chip));
-    let mut lint = Lint { words, chip, found: Vec::new() };
-    for (addr, fault) in code.faults() {
+    lint_with(words, chip, &Known::default())
+}
+
+/// The findings in a program, in order of address. Rules about what is not known find nothing: `stack-size`, `stage`,
+/// `registers`, `unwritten`.
+pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
+    let code = Code::new(words, known.start, CodeOptions::new(chip));
+    let ways = Ways::of(&code, known.start);
+    let mut lint = Lint { words, chip, known, uses: uses(&code), found: Vec::new() };
+    let layout = layout::layout(&mut lint, &code, &ways);
+    for (addr, fault) in code.faults().filter(|(addr, _)| layout.sound(*addr)) {
         lint.find(&DECODE, addr, fault.to_string());
     }
-    for (addr, cf) in code.instructions() {
+    for (addr, cf) in code.instructions().filter(|(addr, _)| layout.sound(*addr)) {
         lint.cf(&code, addr, cf);
+    }
+    paths::paths(&mut lint, &code, &ways);
+    order::order(&mut lint, &code, &ways);
+    if let Some(inputs) = known.inputs {
+        unwritten::unwritten(&mut lint, &code, &ways, inputs);
     }
     lint.found.sort_by_key(|finding| finding.pc);
     lint.found
@@ -82,8 +136,39 @@ pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
 struct Lint<'a> {
     words: &'a [u32],
     chip: Chip,
+    known: &'a Known,
+    uses: BTreeMap<u32, Vec<Uses>>,
     found: Vec<Finding>,
 }
+
+/// The facts before each control-flow instruction that can be reached, when `first` holds at the start: what `step` makes
+/// of those before an instruction holds behind it, and where paths meet what `join` makes of both. `leads` gives where an
+/// edge leads; nothing for one that does not count.
+fn forward<S: Clone + PartialEq>(
+    ways: &Ways,
+    start: u32,
+    first: S,
+    join: impl Fn(&S, &S) -> S,
+    mut step: impl FnMut(u32, &S) -> S,
+    leads: impl Fn(u32, &Edge) -> Option<u32>,
+) -> BTreeMap<u32, S> {
+    let mut facts: BTreeMap<u32, S> = BTreeMap::new();
+    let mut open = vec![(start, first)];
+    while let Some((addr, from)) = open.pop() {
+        let Some(next) = ways.next.get(&addr) else { continue };
+        let before = facts.get(&addr).map_or_else(|| from.clone(), |known| join(known, &from));
+        if facts.get(&addr) == Some(&before) {
+            continue;
+        }
+        let after = step(addr, &before);
+        facts.insert(addr, before);
+        open.extend(next.iter().filter_map(|edge| Some((leads(addr, edge)?, after.clone()))));
+    }
+    facts
+}
+
+/// The first of the four clause temporaries that drivers configure.
+const CLAUSE_TEMPORARIES: u32 = 124;
 
 /// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE (r700.md 4.6).
 const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]];
@@ -95,13 +180,33 @@ impl Lint<'_> {
         self.found.push(Finding { rule, pc: addr, message: what.into() });
     }
 
+    /// The operations of a control-flow instruction and of what its clause holds, in order, each with its address.
+    fn uses_of<'u>(
+        uses: &'u BTreeMap<u32, Vec<Uses>>,
+        code: &Code,
+        addr: u32,
+        op: &CfOp,
+    ) -> Vec<(u32, &'u Uses)> {
+        let mut places = vec![addr];
+        match op {
+            CfOp::Alu(clause) => places.extend(code.groups(clause).map(|group| group.addr)),
+            CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| fetch.addr)),
+            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
+        }
+        let of = |pc: u32| uses.get(&pc).into_iter().flat_map(move |list| (pc..).zip(list));
+        places.into_iter().flat_map(of).collect()
+    }
+
     fn cf(&mut self, code: &Code, addr: u32, cf: &Cf) {
+        self.stage(addr, &cf.op);
+        self.registers(code, addr, cf);
         match &cf.op {
             CfOp::Control(inst, control) => {
                 self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode);
                 self.control(code, addr, *inst, control.addr, control.pop_count);
             }
-            CfOp::Fetch(inst, control, _) => {
+            CfOp::Fetch(inst, control, fetches) => {
+                self.fetches(fetches);
                 self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode);
                 if control.addr % 2 != 0 {
                     self.find(&ALIGNMENT, addr, format!("{} names address {}", inst.name(), control.addr));
@@ -113,6 +218,56 @@ impl Lint<'_> {
                 self.export(addr, export);
             }
             CfOp::Memory(control, _) => self.modes(addr, control.whole_quad_mode, control.valid_pixel_mode),
+        }
+    }
+
+    fn stage(&mut self, addr: u32, op: &CfOp) {
+        let Some(stage) = self.known.stage else { return };
+        let (name, fits) = match op {
+            CfOp::Control(inst, _) => match control::cf(*inst).stage {
+                Some(control::Stage::Pixel) => (inst.name(), stage == Stage::Pixel),
+                Some(control::Stage::Vertex) => (inst.name(), stage == Stage::Vertex),
+                Some(control::Stage::Geometry) => (inst.name(), stage == Stage::Geometry),
+                None => return,
+            },
+            CfOp::Export(_, export) => match export.kind {
+                ExportKind::Pixel => ("an export of PIXEL", stage == Stage::Pixel),
+                ExportKind::Pos => ("an export of POS", matches!(stage, Stage::Vertex | Stage::GsCopy)),
+                ExportKind::Param => ("an export of PARAM", matches!(stage, Stage::Vertex | Stage::GsCopy)),
+            },
+            CfOp::Memory(_, memory) => match memory.inst {
+                ExportInst::MEM_RING => (memory.inst.name(), stage != Stage::Pixel),
+                ExportInst::MEM_STREAM0
+                | ExportInst::MEM_STREAM1
+                | ExportInst::MEM_STREAM2
+                | ExportInst::MEM_STREAM3 => {
+                    (memory.inst.name(), matches!(stage, Stage::Vertex | Stage::GsCopy))
+                }
+                ExportInst::MEM_SCRATCH
+                | ExportInst::MEM_REDUCTION
+                | ExportInst::MEM_EXPORT
+                | ExportInst::EXPORT
+                | ExportInst::EXPORT_DONE => return,
+            },
+            CfOp::Fetch(..) | CfOp::Alu(_) => return,
+        };
+        // A kernel runs as a program of some kind, which is not known.
+        if !fits && stage != Stage::Compute {
+            self.find(&STAGE, addr, format!("{name} in a program of stage {stage}"));
+        }
+    }
+
+    fn registers(&mut self, code: &Code, addr: u32, cf: &Cf) {
+        let Some(declared) = self.known.registers else { return };
+        let mut beyond = Vec::new();
+        for (pc, uses) in Lint::uses_of(&self.uses, code, addr, &cf.op) {
+            let slots = uses.reads.iter().map(|read| read.slot).chain(uses.writes.iter().copied());
+            let numbers = slots.filter(|slot| slot.file == crate::uses::R).filter_map(|slot| slot.number);
+            let outside = |register: &u32| (declared..CLAUSE_TEMPORARIES).contains(register);
+            beyond.extend(numbers.map(|number| number / 4).find(outside).map(|register| (pc, register)));
+        }
+        for (pc, register) in beyond {
+            self.find(&REGISTERS, pc, format!("R{register} is used, NUM_GPRS is {declared}"));
         }
     }
 
@@ -163,6 +318,7 @@ impl Lint<'_> {
     }
 
     fn alu(&mut self, code: &Code, clause: &AluClause) {
+        self.sequence(code, clause);
         for (index, group) in code.groups(clause).enumerate() {
             let last = index + 1 == clause.group_count();
             self.group(clause, group, last);
@@ -205,9 +361,11 @@ impl Lint<'_> {
                 matches!(op.opcode.meaning, Meaning::Bits1(_) | Meaning::Bits2(_) | Meaning::Bits3(_))
                     && name.ends_with("INT")
                     && !name.starts_with("FLT_TO");
-            if integer
-                && (op.clamp || op.omod != 1.0 || sources.iter().any(|source| source.abs || source.neg))
-            {
+            // CND*_INT tests its first operand and passes on one of the others, which may be floats.
+            let chooses = matches!(op.opcode.meaning, Meaning::Bits3(_));
+            let mut integers = sources.iter().take(if chooses { 1 } else { 3 });
+            let modified = op.clamp && !chooses || op.omod != 1.0;
+            if integer && (modified || integers.any(|source| source.abs || source.neg)) {
                 self.find(&INTEGER_MODIFIER, addr, format!("{name} has one"));
             }
             for source in sources {

@@ -5,107 +5,197 @@
 
 use std::collections::HashSet;
 
-use crate::code::Code;
-use crate::flow::{Cost, StackUse};
+use crate::code::{CfOp, Code};
+use crate::flow::{Cost, FlowSetup, StackUse};
 use crate::graph::{Effect, Way, effects};
+use crate::words::CfInst;
 
 /// What is known of a stack entry without running the program.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
-    cost: Cost,
-    /// The address to which a RETURN goes.
-    return_to: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) cost: Cost,
+    /// Of a call where its RETURN goes, of a loop the first instruction of its body.
+    pub(crate) to: u32,
+    /// Whether it is a loop with an index.
+    pub(crate) indexed: bool,
+    /// CALL_COUNT of a call.
+    calls: u8,
+}
+
+impl Place {
+    /// The call of a program that others call.
+    pub(crate) const CALLER: Place = Place { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
+
+    pub(crate) fn is_branch(&self) -> bool {
+        matches!(self.cost, Cost::Push | Cost::WholeQuadPush)
+    }
+
+    pub(crate) fn is_loop(&self) -> bool {
+        self.cost == Cost::Loop
+    }
+
+    pub(crate) fn is_call(&self) -> bool {
+        self.cost == Cost::Call
+    }
 }
 
 /// A place in the program with the stack there.
 type At = (u32, Vec<Place>);
 
-/// The most entries a stack is followed to: what the eight bits of STACK_SIZE can declare, in the smallest subentries.
-const DEEPEST: usize = 255 * 8;
+/// What a walk comes across.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Met<'a> {
+    /// An instruction, with the stack before it.
+    Instruction(&'a [Place]),
+    /// An effect that the stack does not allow: the way ends.
+    Fault(Effect, &'a [Place]),
+    /// The end of the program, with the stack behind it.
+    End(&'a [Place]),
+}
+
+/// Why a walk has not followed all paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// The stack grows beyond what STACK_SIZE can declare.
+    Deep,
+    /// There are too many.
+    Long,
+}
+
+/// The most entries that the eight bits of STACK_SIZE can declare: a stack is followed to as many.
+const DEEPEST: usize = 255;
 
 /// The most that the search visits: addresses with a stack, and the entries of these stacks. Compiled programs have about
 /// as many as instructions.
-const EFFORT: usize = 1 << 20;
+const EFFORT: usize = 1 << 22;
 
 /// The most stack that the program can need when it begins at `start`; `None` where there is no bound or the search is too
 /// long. A path ends where it would trap.
 ///
 /// What a fetch program pushes is not included, its call is.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
-    let mut search = Search { code, open: vec![(start, Vec::new())], most: StackUse::default() };
+    walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
+}
+
+/// Follows every path from `start` with this stack, and gives the most stack that one needs, and the
+/// instruction that pushes the last of it. `watch` is called for each
+/// instruction with each stack that it can have.
+pub(crate) fn walk(
+    code: &Code,
+    start: u32,
+    stack: Vec<Place>,
+    watch: &mut dyn FnMut(u32, Met<'_>),
+) -> Result<(StackUse, u32), Unfinished> {
+    let mut search = Search { code, open: vec![(start, stack)], most: StackUse::default(), most_at: start };
+    let deepest = DEEPEST * StackUse::subentries_an_entry(code.chip().wave_width) as usize;
     let mut seen = HashSet::new();
     let mut effort = 0;
     while let Some(at) = search.open.pop() {
         if seen.insert(at.clone()) {
             effort += 1 + at.1.len();
-            if effort > EFFORT || at.1.len() > DEEPEST {
-                return None;
+            if at.1.len() > deepest {
+                return Err(Unfinished::Deep);
             }
-            search.follow(at);
+            if effort > EFFORT {
+                return Err(Unfinished::Long);
+            }
+            search.follow(at, watch);
         }
     }
-    Some(search.most)
+    Ok((search.most, search.most_at))
 }
 
 struct Search<'a> {
     code: &'a Code,
     open: Vec<At>,
     most: StackUse,
+    /// The instruction that pushes the last of it.
+    most_at: u32,
 }
 
 impl Search<'_> {
-    /// Adds the places that can follow the instruction at `pc`. A way that traps has none.
-    fn follow(&mut self, (pc, stack): At) {
+    /// Adds the places that can follow the instruction at `pc`.
+    fn follow(&mut self, (pc, stack): At, watch: &mut dyn FnMut(u32, Met<'_>)) {
         let Ok(cf) = self.code.cf(pc) else { return };
-        for way in effects(cf, pc) {
-            let mut stack = stack.clone();
-            let behind = self.take(&way, pc, &mut stack);
-            if let Some(to) = behind.filter(|_| !cf.end_of_program) {
-                self.open.push((to, stack));
+        watch(pc, Met::Instruction(&stack));
+        let indexed = matches!(cf.op, CfOp::Control(CfInst::LOOP_START, _));
+        for (number, way) in effects(cf, pc).iter().enumerate() {
+            // Where the program ends, the first way stands for all.
+            let said = number == 0 || !cf.end_of_program;
+            let mut behind = stack.clone();
+            match self.take(way, pc, indexed, &mut behind) {
+                Ok(Some(to)) if !cf.end_of_program => self.open.push((to, behind)),
+                Ok(Some(_)) if said => watch(pc, Met::End(&behind)),
+                Err(effect) if said => watch(pc, Met::Fault(effect, &behind)),
+                Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// Does to the stack what a way does, and gives where it leads; `None` where it traps.
-    fn take(&mut self, way: &Way, pc: u32, stack: &mut Vec<Place>) -> Option<u32> {
+    /// Does to the stack what a way does, and gives where it leads: nowhere, when the call is too deep to be made.
+    fn take(
+        &mut self,
+        way: &Way,
+        pc: u32,
+        indexed: bool,
+        stack: &mut Vec<Place>,
+    ) -> Result<Option<u32>, Effect> {
         let mut to = way.to;
         for effect in &way.effects {
+            let fault = Err(*effect);
             match *effect {
-                Effect::Push(cost) => self.push(stack, Place { cost, return_to: 0 }),
+                Effect::Push(cost) => {
+                    let to = if cost == Cost::Loop { pc + 1 } else { 0 };
+                    self.push(pc, stack, Place { cost, to, indexed, calls: 0 });
+                }
                 Effect::Pop(count) => {
-                    (0..count).try_for_each(|_| stack.pop().filter(is_branch).map(|_| ()))?;
+                    for _ in 0..count {
+                        if !stack.last().is_some_and(Place::is_branch) {
+                            return fault;
+                        }
+                        stack.pop();
+                    }
                 }
-                Effect::InLoop => drop(innermost_loop(stack)?),
-                Effect::Unwind => stack.truncate(innermost_loop(stack)? + 1),
-                Effect::LoopOnTop => drop(stack.last().filter(|place| place.cost == Cost::Loop)?),
-                Effect::EndLoop => drop(stack.pop().filter(|place| place.cost == Cost::Loop)?),
-                Effect::Call(_) => self.push(stack, Place { cost: Cost::Call, return_to: pc + 1 }),
-                Effect::Return => {
-                    let call = stack.pop().filter(|place| place.cost == Cost::Call)?;
-                    to = to.or(Some(call.return_to));
+                Effect::InLoop if innermost_loop(stack).is_none() => return fault,
+                Effect::InLoop => {}
+                Effect::Unwind => match innermost_loop(stack) {
+                    Some(place) => stack.truncate(place + 1),
+                    None => return fault,
+                },
+                Effect::LoopOnTop | Effect::EndLoop if !stack.last().is_some_and(Place::is_loop) => {
+                    return fault;
                 }
+                Effect::LoopOnTop => {}
+                Effect::EndLoop => drop(stack.pop()),
+                Effect::Call(calls) => {
+                    let depth: u32 = stack.iter().map(|place| u32::from(place.calls)).sum();
+                    if depth + u32::from(calls) > FlowSetup::CALL_LIMIT {
+                        return Ok(None);
+                    }
+                    self.push(pc, stack, Place { cost: Cost::Call, to: pc + 1, indexed: false, calls });
+                }
+                Effect::Return => match stack.pop_if(|place| place.is_call()) {
+                    Some(call) => to = to.or((call != Place::CALLER).then_some(call.to)),
+                    None => return fault,
+                },
             }
         }
-        to
+        Ok(to)
     }
 
-    fn push(&mut self, stack: &mut Vec<Place>, place: Place) {
+    fn push(&mut self, pc: u32, stack: &mut Vec<Place>, place: Place) {
         stack.push(place);
         let width = self.code.chip().wave_width;
         let used = StackUse::of(stack.iter().map(|place| place.cost), width);
         let size = |used: StackUse| used.full * StackUse::subentries_an_entry(width) + used.sub;
         if size(used) > size(self.most) {
-            self.most = used;
+            (self.most, self.most_at) = (used, pc);
         }
     }
 }
 
-fn is_branch(place: &Place) -> bool {
-    matches!(place.cost, Cost::Push | Cost::WholeQuadPush)
-}
-
 /// The place on the stack of the innermost loop, if it began in this subroutine.
-fn innermost_loop(stack: &[Place]) -> Option<usize> {
-    let top = stack.iter().rposition(|place| !is_branch(place))?;
-    (stack[top].cost == Cost::Loop).then_some(top)
+pub(crate) fn innermost_loop(stack: &[Place]) -> Option<usize> {
+    let top = stack.iter().rposition(|place| !place.is_branch())?;
+    stack[top].is_loop().then_some(top)
 }

@@ -1,15 +1,20 @@
-//! The rules of `lint`, each broken once; compiled programs break one, once.
+//! The rules of `lint`, each broken once; compiled programs break few.
 
+use reconverge_isa::program::Stage;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::lint::{Components, lint, lint_with};
+use reconverge_r700::lint::{Components, Known, RULES, lint, lint_with};
 use reconverge_r700::text::assemble;
 use reconverge_testkit::records;
 
-fn broken(source: &str) -> Vec<&'static str> {
-    let words = assemble(source, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0])).words;
-    let mut rules: Vec<_> = lint(&words, Chip::RV770).iter().map(|finding| finding.rule.name).collect();
+fn broken_on(source: &str, chip: Chip, known: &Known) -> Vec<&'static str> {
+    let words = assemble(source, chip).unwrap_or_else(|faults| panic!("{source}: {}", faults[0])).words;
+    let mut rules: Vec<_> = lint_with(&words, chip, known).iter().map(|finding| finding.rule.name).collect();
     rules.dedup();
     rules
+}
+
+fn broken(source: &str) -> Vec<&'static str> {
+    broken_on(source, Chip::RV770, &Known::default())
 }
 
 const END: &str = "NOP: END_OF_PROGRAM\n";
@@ -18,7 +23,11 @@ const END: &str = "NOP: END_OF_PROGRAM\n";
 fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     let found = |source: &str| {
         let words = assemble(source, Chip::RV770).unwrap().words;
-        let findings = lint_with(&words, Chip::RV770, Some(Components::NONE.with(0)));
+        let findings = lint_with(
+            &words,
+            Chip::RV770,
+            &Known { inputs: Some(Components::NONE.with(0)), ..Known::default() },
+        );
         findings
             .into_iter()
             .map(|finding| (finding.rule.name, finding.pc, finding.message))
@@ -53,19 +62,40 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     assert_eq!(found(&branch.replacen("ALU_PUSH_BEFORE", "CALL_FS:\nALU_PUSH_BEFORE", 1)), []);
 }
 
+const PUSH: &str = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_MASK\n";
+
 #[test]
 fn each_rule_finds_the_program_that_breaks_it() {
     let cases = [
         ("decode", "CF_31: END_OF_PROGRAM\n"),
-        ("modes", "NOP: WHOLE_QUAD VALID_PIX END_OF_PROGRAM\n"),
+        ("modes", "NOP: WHOLE_QUAD VALID_PIX\n"),
         ("alignment", "TEX: ADDR(3)\n 0 SAMPLE R0.xyzw, R0.xyzw, t0, s0\n"),
-        ("call-pop", "CALL: ADDR(1) POP_CNT(1)\n"),
-        ("loop-pair", "LOOP_START_DX10: ADDR(1)\n"),
-        ("loop-exit", "LOOP_BREAK: ADDR(1)\n"),
+        ("loop-pair", "LOOP_START_DX10: ADDR(@out)\n@in:\nNOP:\nLOOP_END: ADDR(@in)\nNOP:\n@out:\n"),
+        (
+            "loop-exit",
+            "LOOP_START_DX10: ADDR(@out)\n@in:\nLOOP_BREAK: ADDR(@out)\nLOOP_END: ADDR(@in)\n@out:\n",
+        ),
+        (
+            "outside-loop",
+            "LOOP_BREAK: ADDR(@end)\nLOOP_START_DX10: ADDR(@out)\n@in:\n@end:\nLOOP_END: ADDR(@in)\n@out:\n",
+        ),
+        ("loop-open", "NOP:\n@in:\nNOP:\nLOOP_END: ADDR(@in)\n"),
+        ("pop", "POP: POP_CNT(1)\n"),
+        ("else", "ELSE: ADDR(@end)\n@end:\n"),
+        ("stack-left", "{PUSH}"),
+        ("end-in-call", "CALL: ADDR(@sub)\nNOP: END_OF_PROGRAM\n@sub:\n"),
+        ("loop-index", "ALU:\n 0 x: MOV R0.x, R[1+aL].x\n"),
         ("export-target", "EXPORT_DONE: PIXEL[9], R0.xyzw\n"),
+        ("export-done", "EXPORT: PIXEL[0], R0.xyzw\n"),
+        ("barrier", "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0\nALU: NO_BARRIER\n 0 x: MOV R0.x, R1.x\n"),
+        ("fetch-hazard", "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0\n 1 SAMPLE R2.xyzw, R1.xyzw, t0, s0\n"),
         ("kcache-range", "ALU: KCACHE0(CB0:0-15)\n 0 x: MOV R0.x, KC0[16].x\n"),
         ("kcache-rel", "ALU: KCACHE0(CB0:0-15)\n 0 x: MOV R0.x, KC0[1+AR.x].x\n"),
-        ("index-mode", "ALU:\n 0 x: MOV R0.x, R[1+AR.y].x\n"),
+        ("index-mode", "ALU:\n 0 y: MOVA_INT _.y, R0.x\n 1 x: MOV R0.x, R[1+AR.y].x\n"),
+        (
+            "indexed-write",
+            "ALU:\n 0 x: MOVA_INT _.x, R0.x\n 1 x: MOV R[1+AR.x].x, R0.x\n 2 x: MOV R0.x, R[1+AR.x].x\n",
+        ),
         ("bank-swizzle", "ALU:\n 0 x: MOV R0.x, R1.x BANK(6)\n"),
         ("read-port", "ALU:\n 0 x: MOV R0.x, R1.x\n y: MOV R0.y, R2.x\n"),
         (
@@ -74,21 +104,111 @@ fn each_rule_finds_the_program_that_breaks_it() {
         ),
         ("trans-constants", "ALU:\n 0 t: MUL_LIT R0.x, 1.0, 0.5, 0\n"),
         ("one-predicate", "ALU:\n 0 x: PRED_SETE _.x, R0.x, 0\n y: KILLE _.y, R0.x, 0\n"),
+        ("predicate", "ALU:\n 0 x: MOV R0.x, R1.x PRED(ONE)\n"),
+        (
+            "pred-sel",
+            "ALU:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_PRED\n 1 x: MOV R0.x, R1.x PRED(ONE)\n y: MOV R0.y, R1.y\n",
+        ),
+        ("previous", "ALU:\n 0 x: MOV R0.x, PV.x\n"),
         ("mova-use", "ALU:\n 0 x: MOVA_INT _.x, R0.x\n y: MOV R1.y, R[2+AR.x].y\n 1 x: MOV R0.x, R0.x\n"),
+        ("address", "ALU:\n 0 x: MOV R0.x, R[1+AR.x].x\n"),
         ("double-write", "ALU:\n 0 x: MOV R0.x, R1.x\n t: MOV R0.x, 0\n"),
         ("pred-update", "ALU:\n 0 x: MOV R0.x, R1.x UPDATE_PRED\n"),
         ("exec-last", "ALU:\n 0 x: PRED_SETE _.x, R1.x, 0 UPDATE_EXEC_MASK\n 1 x: MOV R0.x, 0\n"),
         ("integer-modifier", "ALU:\n 0 x: ADD_INT R0.x, -R1.x, 0\n"),
     ];
+    let mut seen: Vec<&str> = Vec::new();
     for (rule, source) in cases {
-        assert_eq!(broken(&format!("{source}{END}")), [rule], "{source}");
+        let source = source.replace("{PUSH}", PUSH);
+        let mut found = broken(&format!("{source}{END}"));
+        // A jump out of a loop leaves its entry behind as well.
+        found.retain(|found| rule != "loop-exit" || *found == rule);
+        assert_eq!(found, [rule], "{source}");
+        seen.push(rule);
+    }
+    // Where the program ends, or what else is known, decides.
+    let known = Known::default();
+    let others = [
+        (
+            "call-pop",
+            "CALL: ADDR(@sub) POP_CNT(1)\nNOP: END_OF_PROGRAM\n@sub:\nRETURN:\n".to_owned(),
+            Chip::RV770,
+            known,
+        ),
+        (
+            "return",
+            format!("CALL: ADDR(@sub)\nNOP: END_OF_PROGRAM\n@sub:\n{PUSH}RETURN:\n"),
+            Chip::RV770,
+            known,
+        ),
+        (
+            "stack-merge",
+            format!("{PUSH}JUMP: ADDR(@end)\nPOP: POP_CNT(1)\n@end:\nJUMP: ADDR(@end) COND(FALSE)\n"),
+            Chip::RV770,
+            known,
+        ),
+        ("off-end", "NOP:\n".to_owned(), Chip::RV770, known),
+        ("into-clause", "ALU:\n 0 x: MOV R0.x, 0\n".to_owned(), Chip::RV770, known),
+        ("unreachable", format!("{END}NOP: ADDR(1)\n"), Chip::RV770, known),
+        (
+            "stack-size",
+            format!("{PUSH}POP: POP_CNT(1)\n{END}"),
+            Chip::RV770,
+            Known { stack_size: Some(0), ..known },
+        ),
+        (
+            "stage",
+            format!("EXPORT_DONE: PIXEL[0], R0.xyzw\n{END}"),
+            Chip::RV770,
+            Known { stage: Some(Stage::Vertex), ..known },
+        ),
+        (
+            "registers",
+            format!("EXPORT_DONE: PIXEL[0], R2.xyzw\n{END}"),
+            Chip::RV770,
+            Known { registers: Some(2), ..known },
+        ),
+        (
+            "scratch-wait",
+            format!(
+                "MEM_SCRATCH: WRITE_ACK[0], R0.xyzw ELEM_SIZE(3)\nTEX:\n 0 RD_SCRATCH R1.xyzw, R0.x\n{END}"
+            ),
+            Chip::RV770,
+            known,
+        ),
+    ];
+    for (rule, source, chip, known) in others {
+        assert_eq!(broken_on(&source, chip, &known), [rule], "{source}");
+        seen.push(rule);
     }
     // `unwritten`, which needs the inputs, has the test above.
-    assert_eq!(cases.len() + 1, reconverge_r700::lint::RULES.len());
+    seen.push("unwritten");
+    let mut rules: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+    rules.sort_unstable();
+    seen.sort_unstable();
+    assert_eq!(seen, rules);
 }
 
 #[test]
-fn what_llvm_and_mesa_compiled_breaks_one_rule_once() {
+fn every_rule_says_what_it_demands_who_says_so_and_what_helps() {
+    for rule in RULES {
+        for field in [rule.name, rule.demands, rule.source, rule.fix] {
+            assert!(!field.is_empty() && field.trim() == field, "{}", rule.name);
+        }
+        assert!(rule.demands.ends_with('.') && !rule.fix.ends_with('.'), "{}", rule.name);
+    }
+}
+
+#[test]
+fn a_call_that_comes_back_to_itself_needs_a_stack_without_a_bound() {
+    let source = "@self:\nCALL: ADDR(@self)\nNOP: END_OF_PROGRAM\n";
+    let words = assemble(source, Chip::RV770).unwrap().words;
+    let found = lint(&words, Chip::RV770);
+    assert!(found.iter().any(|finding| finding.rule.name == "stack-size"), "{found:?}");
+}
+
+#[test]
+fn what_llvm_and_mesa_compiled_breaks_few_rules() {
     let word = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
     let mut found: Vec<String> = Vec::new();
     let mut programs = 0;
@@ -112,10 +232,11 @@ fn what_llvm_and_mesa_compiled_breaks_one_rule_once() {
         }
     }
     println!("{programs} programs");
-    // LLVM 19 once packs two copies into R61.y, one in slot y and one in t, into one group: its own mistake.
-    let expected = usize::from(programs > 0);
-    assert!(
-        found.len() == expected && found.iter().all(|finding| finding.contains("double-write")),
-        "{found:#?}"
-    );
+    // LLVM 19 once packs two copies into R61.y, one in slot y and one in t, into one group: its own mistake. LLVM knows no
+    // hazard behind a write through an index.
+    let count =
+        |rule: &str| found.iter().filter(|finding| finding.contains(&format!("name: \"{rule}\""))).count();
+    let expected = if programs > 0 { [1, 11, 0] } else { [0; 3] };
+    let others = found.len() - count("double-write") - count("indexed-write") - count("fetch-hazard");
+    assert_eq!([count("double-write"), count("indexed-write"), others], expected, "{found:#?}");
 }

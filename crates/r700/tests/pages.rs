@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use reconverge_isa::lint::Rule;
 use reconverge_r700::coverage::coverage;
 use reconverge_r700::lint;
 use reconverge_r700::rules::{RULES, Weight};
@@ -32,9 +33,10 @@ fn the_page_lists_every_rule() {
 
 #[test]
 fn the_page_lists_every_lint() {
-    let mut table = String::from("\n| rule | demands | source |\n|---|---|---|\n");
+    let mut table = String::from("\n| rule | severity | demands | source | fix |\n|---|---|---|---|---|\n");
     for rule in lint::RULES {
-        let _ = writeln!(table, "| {} | {} | {} |", rule.name, rule.demands, rule.source);
+        let Rule { name, severity, demands, source, fix } = rule;
+        let _ = writeln!(table, "| {name} | {severity} | {demands} | {source} | {fix} |");
     }
     page_is_current("r700.md", Some("lint"), &(table + "\n"));
 }

@@ -62,8 +62,13 @@ fn a_call_adds_what_its_subroutine_holds() {
 }
 
 #[test]
-fn a_subroutine_that_calls_itself_has_no_bound() {
-    assert_eq!(needed("@self:\nCALL: ADDR(@self) CALL_CNT(1)\nNOP: END_OF_PROGRAM\n", Chip::RV770), None);
+fn a_subroutine_that_calls_itself_has_no_bound_but_that_of_its_count() {
+    let source = "@self:\nCALL: ADDR(@self)\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(needed(source, Chip::RV770), None);
+    // CALL_COUNT gives it one: calls beyond a depth of 32 are passed over.
+    let counted = |count: u32| source.replace("ADDR(@self)", &format!("ADDR(@self) CALL_CNT({count})"));
+    assert_eq!(needed(&counted(1), Chip::RV770), use_of(0, 32));
+    assert_eq!(needed(&counted(5), Chip::RV770), use_of(0, 6));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod engines;
 
 use std::sync::Arc;
 
+use reconverge_isa::lint::Severity;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::Code;
 use reconverge_r700::flow::LoopConstant;
@@ -649,7 +650,9 @@ fn no_program_breaks_a_rule_of_the_manual() {
         let Some(prepared) = Prepared::new(seed, &program(seed)) else { continue };
         let fetch = prepared.launch.fetch_program.iter().map(|program| &program.words);
         for words in fetch.chain([&prepared.words]) {
-            let findings = lint(words, prepared.launch.chip);
+            let mut findings = lint(words, prepared.launch.chip);
+            // What stands behind COND(FALSE) is never reached.
+            findings.retain(|finding| finding.rule.severity > Severity::Note);
             assert!(findings.is_empty(), "seed {seed}: {findings:?}\n{}", prepared.text);
         }
     }

@@ -72,6 +72,7 @@ impl Order {
     }
 
     /// The addresses of `count` instructions from a place on, as many as there are.
+    #[inline]
     pub(crate) fn from(&self, place: u32, count: u32) -> &[u32] {
         let rest = self.addresses.get(place as usize..).unwrap_or_default();
         &rest[..rest.len().min(count as usize)]

@@ -140,6 +140,7 @@ pub enum What {
 
 impl What {
     /// An event; `number` gives the number of a word.
+    #[inline(always)]
     pub(crate) fn of(event: Event, number: impl FnOnce(&'static str) -> Kind) -> What {
         match event {
             Event::Issue { pc, mask } => What::Ran { pc, count: 1, mask },

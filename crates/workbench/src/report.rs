@@ -3,24 +3,31 @@
 //! The counts are those of the whole run; steps, lanes, stacks and registers are recorded from the first instruction on,
 //! up to bounds that the page names when it reaches them. `viewer/src/data.ts` is the other side of this format.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::io::Write;
+mod record;
+mod written;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
-use reconverge_isa::Program;
-use reconverge_simt::{Event, Lane, Mask, Options, StackRow, Why};
+use reconverge_isa::{Isa, Program};
+use reconverge_simt::{Fidelity, Options, Why};
 use serde::Serialize;
 
+use crate::array::Array;
 use crate::listing::Style;
-use crate::machine::Target;
+use crate::machine::Machine;
+use crate::open::Opened;
 use crate::request::Error;
-use crate::session::{Session, Stepping};
+use crate::result::RunResult;
+use crate::session::Session;
 use crate::stats::{Profile, Totals};
 use crate::trace::Recorded;
+use record::{Recorder, ReportRow};
+use written::Written;
+
+/// Rows and columns of an output that a report shows, and how many outputs.
+const ROWS: usize = 64;
+const COLUMNS: usize = 16;
+const OUTPUTS: usize = 16;
+/// Lines of a program that are all explained; of a longer one those that ran.
+const EXPLAINED: usize = 256;
 
 /// How much of a run a report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +36,14 @@ pub struct Bounds {
     pub steps: usize,
     /// Values written to registers, a value a lane.
     pub values: usize,
+    /// Bytes of the report in a page. Registers are left out first, then steps.
+    pub bytes: usize,
 }
 
 impl Default for Bounds {
-    /// 100,000 steps and 1,500,000 values: a page of less than 10 MB.
+    /// 100,000 steps and 1,500,000 values, in less than 10 MB.
     fn default() -> Bounds {
-        Bounds { steps: 100_000, values: 1_500_000 }
+        Bounds { steps: 100_000, values: 1_500_000, bytes: 9_900_000 }
     }
 }
 
@@ -55,11 +64,14 @@ struct ReportLine {
     flow: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Written>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct ReportWhy {
     text: String,
+    more: String,
     state: usize,
 }
 
@@ -96,6 +108,42 @@ struct PackedEvents {
     kind: String,
 }
 
+/// The trap that ended a run.
+#[derive(Clone, Debug, Serialize)]
+struct ReportTrap {
+    message: String,
+    address: u32,
+    lanes: [u32; 2],
+}
+
+/// The first rows of an output.
+#[derive(Clone, Debug, Serialize)]
+struct ReportOutput {
+    name: String,
+    kind: String,
+    rows: Vec<Vec<String>>,
+    left_rows: usize,
+    left_columns: usize,
+}
+
+/// How exact operations were: a grade, and the operations of it with how often they were issued.
+#[derive(Clone, Debug, Serialize)]
+struct ReportGrade {
+    grade: &'static str,
+    operations: Vec<(&'static str, u64)>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, Serialize)]
+struct ReportOutcome {
+    trap: Option<ReportTrap>,
+    mismatches: Vec<String>,
+    findings: Vec<String>,
+    outputs: Vec<ReportOutput>,
+    more_outputs: usize,
+    fidelity: Vec<ReportGrade>,
+}
+
 /// A run as the page reads it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -112,14 +160,14 @@ pub struct Report {
     totals: Totals,
     whys: Vec<ReportWhy>,
     vectors: Vec<Vec<usize>>,
-    stacks: Vec<Vec<String>>,
+    stacks: Vec<Vec<ReportRow>>,
     registers: Vec<ReportClass>,
     steps: PackedSteps,
     writes: PackedWrites,
     registers_until: usize,
     events: PackedEvents,
     notes: Vec<String>,
-    trap: Option<String>,
+    outcome: ReportOutcome,
 }
 
 /// A program that runs, and what it is called.
@@ -127,29 +175,43 @@ pub struct Report {
 pub struct Subject<'a> {
     /// What heads the report.
     pub title: &'a str,
-    /// How the program is read.
-    pub target: &'a Target,
+    /// The file of the program.
+    pub opened: &'a Opened,
     /// The program.
     pub program: &'a Program,
+    /// The text of the file, where it is a source.
+    pub source: Option<&'a str>,
 }
 
 impl Report {
     /// The trap that ended the run.
     pub fn trap(&self) -> Option<&str> {
-        self.trap.as_deref()
+        self.outcome.trap.as_ref().map(|trap| trap.message.as_str())
+    }
+
+    /// What is not in the report, in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Adds expectations that the run did not meet, in words.
+    pub fn mismatched(&mut self, mismatches: &[String]) {
+        self.outcome.mismatches.extend_from_slice(mismatches);
     }
 
     /// Runs a launch and records it. A trap ends the record and is part of it.
     ///
     /// # Errors
-    /// A launch that does not fit the machine, or a program that has no listing.
+    /// A launch that does not fit the machine, a program that has no listing, or one that alone takes more bytes than the
+    /// report may have.
     pub fn of(
         subject: Subject<'_>,
         session: &Session,
         options: &Options,
         bounds: Bounds,
     ) -> Result<Report, Error> {
-        let Subject { title, target, program } = subject;
+        let Subject { title, opened, program, source } = subject;
+        let target = &opened.target;
         let machine = target.machine();
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);
@@ -157,23 +219,16 @@ impl Report {
         let mut lines: Vec<_> = listing.lines(&program.words);
         lines.retain(|line| line.address.is_some());
         lines.sort_by_key(|line| line.address);
-        let mut recorder = Recorder::new(session.start(options)?, bounds);
-        recorder.lines =
-            lines.iter().enumerate().filter_map(|(number, line)| Some((line.address?, number))).collect();
-        let mut trap = recorder.run();
-        let mut profile = Profile::new(recorder.width as u32);
-        if trap.is_none() || !recorder.ended {
-            let whole = session.copy().run_traced(options, Recorded::Flow, &mut profile);
-            trap = trap.or(whole.err());
-        } else {
-            // The trap is within the steps: they are the whole run.
-            let _ = session.copy().run_traced(options, Recorded::Flow, &mut profile);
-        }
-        let trap = match trap {
-            None => None,
-            Some(Error::Trap(trapped)) => Some(trapped.to_string()),
-            Some(other) => return Err(other),
-        };
+        let numbers = lines.iter().enumerate().filter_map(|(number, line)| Some((line.address?, number)));
+        let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, numbers.collect());
+        let ended = recorder.run();
+        // The whole run, for the counts and for what it leaves.
+        let mut profile = Profile::new(recorder.width() as u32);
+        let whole = session.copy().run_traced(options, Recorded::Flow, &mut profile);
+        let outcome = outcome(match (ended, whole) {
+            (Some(error), _) => Err(error),
+            (None, whole) => whole.map(|outcome| RunResult::of(&*outcome)),
+        })?;
         let counts = lines.iter().map(|line| {
             let counts = line.address.map(|address| profile.at(address)).unwrap_or_default();
             [
@@ -188,11 +243,12 @@ impl Report {
             ]
         });
         let counts: Vec<[u64; 8]> = counts.collect();
-        let executed = |number: usize| counts[number][0] > 0;
+        let explained = |number: usize| counts[number][0] > 0 || counts.len() <= EXPLAINED;
+        let mut written = source.map(|source| written::lines(source, opened, program)).unwrap_or_default();
         let lines = lines.iter().enumerate().map(|(number, line)| {
             let address = line.address.unwrap_or(0);
             let explained =
-                executed(number).then(|| machine.explain_at(target, program, address).ok()).flatten();
+                explained(number).then(|| machine.explain_at(target, program, address).ok()).flatten();
             let (meaning, flow, source) = explained.map_or_else(Default::default, |explained| {
                 (explained.meaning, explained.flow, explained.source)
             });
@@ -206,19 +262,11 @@ impl Report {
                 meaning,
                 flow,
                 source,
+                written: written.remove(&address),
             }
         });
         let lines: Vec<ReportLine> = lines.collect();
-        let totals = profile.totals();
-        let mut notes = Vec::new();
-        if totals.instructions > recorder.group.len() as u64 {
-            notes.push(format!(
-                "the timeline has the first {} of {} steps; the counts are of all",
-                recorder.group.len(),
-                totals.instructions
-            ));
-        }
-        Ok(recorder.finish(Report {
+        let report = Report {
             title: title.to_owned(),
             isa: target.isa.name(),
             chip: target.chip.clone(),
@@ -229,7 +277,7 @@ impl Report {
             lanes: 0,
             listing: lines,
             counts,
-            totals,
+            totals: profile.totals(),
             whys: Vec::new(),
             vectors: Vec::new(),
             stacks: Vec::new(),
@@ -238,9 +286,16 @@ impl Report {
             writes: PackedWrites::default(),
             registers_until: 0,
             events: PackedEvents::default(),
-            notes,
-            trap,
-        }))
+            notes: Vec::new(),
+            outcome,
+        };
+        recorder.finish(report, machine)
+    }
+
+    /// The report as it is written into a page.
+    fn json(&self) -> Result<String, serde_json::Error> {
+        // `<` could end the script; JSON may spell it so in every string, and has it nowhere else.
+        Ok(serde_json::to_string(self)?.replace('<', "\\u003c"))
     }
 }
 
@@ -251,256 +306,78 @@ impl Report {
 pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     const PLACE: &str = "<script id=\"runs\" type=\"application/json\">[]</script>";
     let (before, after) = template.split_once(PLACE).ok_or("the page has no place for runs")?;
-    // `<` could end the script; JSON may spell it so in every string, and has it nowhere else.
-    let json = serde_json::to_string(runs).map_err(|error| error.to_string())?.replace('<', "\\u003c");
-    Ok(format!("{before}<script id=\"runs\" type=\"application/json\">{json}</script>{after}"))
+    let runs: Vec<String> =
+        runs.iter().map(Report::json).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let place = PLACE.trim_end_matches("[]</script>");
+    Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
-/// Things that occur again and again, by number.
-struct Numbers<T> {
-    numbers: HashMap<T, i32>,
-    list: Vec<T>,
+/// What a run left, or the trap that ended it.
+fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
+    let result = match ended {
+        Ok(result) => result,
+        Err(Error::Trap(trapped)) => {
+            let lanes = [trapped.lanes.0 as u32, (trapped.lanes.0 >> 32) as u32];
+            let trap = ReportTrap { message: trapped.message, address: trapped.pc, lanes };
+            return Ok(ReportOutcome { trap: Some(trap), ..ReportOutcome::default() });
+        }
+        Err(other) => return Err(other),
+    };
+    let fidelity = Fidelity::ALL.into_iter().filter_map(|grade| {
+        let of = result.report.operations.iter().filter(|(_, (known, _))| *known == grade);
+        let operations: Vec<_> = of.map(|(name, (_, times))| (*name, *times)).collect();
+        (!operations.is_empty()).then(|| ReportGrade { grade: grade.name(), operations })
+    });
+    Ok(ReportOutcome {
+        trap: None,
+        mismatches: result.mismatches,
+        findings: result.findings,
+        more_outputs: result.outputs.len().saturating_sub(OUTPUTS),
+        outputs: result.outputs.iter().take(OUTPUTS).map(|(name, array)| output(name, array)).collect(),
+        fidelity: fidelity.collect(),
+    })
 }
 
-impl<T: Eq + Hash + Clone> Numbers<T> {
-    fn new() -> Numbers<T> {
-        Numbers { numbers: HashMap::new(), list: Vec::new() }
-    }
-
-    fn of(&mut self, thing: T) -> i32 {
-        if let Some(number) = self.numbers.get(&thing) {
-            return *number;
-        }
-        let number = self.list.len() as i32;
-        self.list.push(thing.clone());
-        self.numbers.insert(thing, number);
-        number
+fn output(name: &str, array: &Array) -> ReportOutput {
+    let rows = array.rows();
+    let columns = if rows == 0 { 0 } else { array.row(0).len() };
+    let shown = (0..rows.min(ROWS))
+        .map(|row| array.row(row).take(COLUMNS).map(|index| array.text(index)).collect::<Vec<_>>());
+    ReportOutput {
+        name: name.to_owned(),
+        kind: format!("{} {:?}", array.dtype, array.shape),
+        rows: shown.collect(),
+        left_rows: rows.saturating_sub(ROWS),
+        left_columns: columns.saturating_sub(COLUMNS),
     }
 }
 
-/// Records a run step by step.
-struct Recorder {
-    stepping: Stepping,
-    bounds: Bounds,
-    width: usize,
-    /// Line of the listing by address.
-    lines: HashMap<u32, usize>,
-    ended: bool,
-    group: Vec<i32>,
-    line: Vec<i32>,
-    vector: Vec<i32>,
-    stack: Vec<i32>,
-    whys: Numbers<Why>,
-    vectors: Numbers<Vec<i32>>,
-    stacks: Numbers<Vec<String>>,
-    /// Step, register, lanes.
-    writes: Vec<(i32, i32, Mask)>,
-    values: Vec<i32>,
-    registers_until: Option<usize>,
-    events: Vec<(i32, i32)>,
-}
-
-impl Recorder {
-    fn new(stepping: Stepping, bounds: Bounds) -> Recorder {
-        let groups = stepping.groups();
-        let width = (0..groups.min(64)).map(|group| stepping.lanes(group).len()).max().unwrap_or(1);
-        Recorder {
-            stepping,
-            bounds,
-            width: width.clamp(1, 64),
-            lines: HashMap::new(),
-            ended: false,
-            group: Vec::new(),
-            line: Vec::new(),
-            vector: Vec::new(),
-            stack: Vec::new(),
-            whys: Numbers::new(),
-            vectors: Numbers::new(),
-            stacks: Numbers::new(),
-            writes: Vec::new(),
-            values: Vec::new(),
-            registers_until: None,
-            events: Vec::new(),
-        }
-    }
-
-    /// Runs to the end or the bound; gives the error that ended it.
-    fn run(&mut self) -> Option<Error> {
-        while self.group.len() < self.bounds.steps {
-            let Some(group) = self.stepping.current() else {
-                self.ended = true;
-                return None;
-            };
-            let Some(issue) = self.stepping.issue(group) else {
-                self.ended = true;
-                return None;
-            };
-            let step = self.group.len() as i32;
-            let whys = (0..self.width).map(|lane| {
-                let why = self.stepping.why(group, Lane(lane as u8)).unwrap_or(Why::Uncovered);
-                self.whys.of(why)
-            });
-            let whys: Vec<i32> = whys.collect();
-            let rows = self.stepping.stack(group).iter().map(row).collect();
-            self.group.push(group as i32);
-            self.line.push(self.lines.get(&issue.pc).map_or(0, |line| *line as i32));
-            self.vector.push(self.vectors.of(whys));
-            self.stack.push(self.stacks.of(rows));
-            let mut written: Vec<(u32, Mask, [i32; 64])> = Vec::new();
-            let events = &mut self.events;
-            let result =
-                self.stepping.step(
-                    group,
-                    crate::session::Stride::Instruction,
-                    &mut |of, event| match event {
-                        _ if of != group => {}
-                        Event::Write { lane, register, value } => {
-                            let place = written.iter().position(|(known, ..)| *known == register);
-                            let place = place.unwrap_or_else(|| {
-                                written.push((register, Mask::NONE, [0; 64]));
-                                written.len() - 1
-                            });
-                            written[place].1.set(lane, true);
-                            written[place].2[lane.index()] = value as i32;
-                        }
-                        Event::Diverge { .. } => events.push((step, 0)),
-                        Event::Reconverge { .. } => events.push((step, 1)),
-                        Event::Trap { .. } => events.push((step, 2)),
-                        _ => {}
-                    },
-                );
-            if self.registers_until.is_none() {
-                for (register, mask, values) in written {
-                    self.writes.push((step, register as i32, mask));
-                    self.values.extend(mask.lanes().map(|lane| values[lane.index()]));
-                }
-                if self.values.len() > self.bounds.values {
-                    self.registers_until = Some(step as usize);
-                }
-            }
-            if let Err(error) = result {
-                self.ended = true;
-                return Some(error);
-            }
-        }
-        None
-    }
-
-    fn finish(self, report: Report) -> Report {
-        let groups = self.stepping.groups();
-        let mut notes = report.notes;
-        if let Some(until) = self.registers_until {
-            notes.push(format!("registers are recorded up to step {until}"));
-        }
-        let why = |why: &Why| {
-            let (text, state) = in_words(*why, report.unit);
-            ReportWhy { text, state }
-        };
-        let column = |numbers: &mut dyn Iterator<Item = i32>| pack(numbers);
-        Report {
-            lanes_per_group: self.width,
-            groups,
-            lanes: self.stepping.lanes(groups.saturating_sub(1)).end,
-            whys: self.whys.list.iter().map(why).collect(),
-            vectors: self.vectors.list.iter().map(|lanes| runs(lanes)).collect(),
-            stacks: self.stacks.list,
-            registers: self
-                .stepping
-                .registers()
-                .into_iter()
-                .map(|class| ReportClass { name: class.name, count: class.count, channels: class.channels })
-                .collect(),
-            steps: PackedSteps {
-                count: self.group.len(),
-                group: column(&mut self.group.iter().copied()),
-                line: column(&mut self.line.iter().copied()),
-                vector: column(&mut self.vector.iter().copied()),
-                stack: column(&mut self.stack.iter().copied()),
+/// What a lane does, in few words and in a sentence, and the number of its state in the viewer. A branch that switched a
+/// lane off is named as the machine counts it: R500's branch counter, R700's entry of the stack.
+fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
+    let (text, more, state): (String, String, usize) = match why {
+        Why::Active => ("active".into(), "it takes part in the instruction".into(), 0),
+        Why::Branch { depth } if isa == Isa::R500 => (
+            format!("branch counter {depth}"),
+            match depth {
+                0 => "the innermost branch switched it off: its branch counter is 0".into(),
+                _ => format!("a branch {depth} further out switched it off: its branch counter is {depth}"),
             },
-            writes: PackedWrites {
-                count: self.writes.len(),
-                step: column(&mut self.writes.iter().map(|(step, ..)| *step)),
-                register: column(&mut self.writes.iter().map(|(_, register, _)| *register)),
-                low: column(&mut self.writes.iter().map(|(.., mask)| mask.0 as i32)),
-                high: column(&mut self.writes.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
-                values: column(&mut self.values.iter().copied()),
-            },
-            registers_until: self.registers_until.unwrap_or(self.group.len()),
-            events: PackedEvents {
-                count: self.events.len(),
-                step: column(&mut self.events.iter().map(|(step, _)| *step)),
-                kind: column(&mut self.events.iter().map(|(_, kind)| *kind)),
-            },
-            notes,
-            ..report
+            1,
+        ),
+        Why::Branch { depth } => (
+            format!("branch, entry {}", depth + 1),
+            format!("a branch switched it off: entry {} of the stack has it, from the inside", depth + 1),
+            1,
+        ),
+        Why::Break => ("break".into(), "it has left the loop and waits for its end".into(), 2),
+        Why::Continue => ("continue".into(), "it waits for the loop's next round".into(), 3),
+        Why::Parked { pc } => {
+            let at = machine.spelled(pc);
+            (format!("parked at {at}"), format!("an entry of the stack has it; it goes on at {at}"), 4)
         }
-    }
-}
-
-/// What a lane does, in words, and the number of its state in the viewer.
-fn in_words(why: Why, unit: &str) -> (String, usize) {
-    match why {
-        Why::Active => ("active".to_owned(), 0),
-        Why::Branch { depth: 0 } => ("in another branch".to_owned(), 1),
-        Why::Branch { depth } => (format!("in another branch, {depth} out"), 1),
-        Why::Break => ("has left the loop".to_owned(), 2),
-        Why::Continue => ("waits for the next round".to_owned(), 3),
-        Why::Parked { pc } if unit == "bytes" => (format!("parked at {pc:#x}"), 4),
-        Why::Parked { pc } => (format!("parked at {pc}"), 4),
-        Why::Exited => ("exited".to_owned(), 5),
-        Why::Uncovered => ("not covered".to_owned(), 6),
-    }
-}
-
-/// A row of the stack as text.
-fn row(row: &StackRow) -> String {
-    let mut text = row.kind.to_owned();
-    text.extend(row.pc.map(|pc| format!("  to {pc:#x}")));
-    text.extend(row.mask.map(|mask| format!("  lanes {mask}")));
-    text.extend(row.count.map(|count| format!("  count {count}")));
-    text
-}
-
-/// Pairs of a number and how often it follows itself.
-fn runs(numbers: &[i32]) -> Vec<usize> {
-    let mut runs: Vec<usize> = Vec::new();
-    for number in numbers {
-        match runs.len() {
-            2.. if runs[runs.len() - 2] == *number as usize => *runs.last_mut().unwrap_or(&mut 0) += 1,
-            _ => runs.extend([*number as usize, 1]),
-        }
-    }
-    runs
-}
-
-/// A column: zlib of zigzag varints of the differences, in base64.
-fn pack(numbers: &mut dyn Iterator<Item = i32>) -> String {
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
-    let mut last = 0i32;
-    let mut bytes = Vec::with_capacity(5);
-    for number in numbers {
-        let difference = number.wrapping_sub(last);
-        last = number;
-        let mut value = (difference << 1 ^ difference >> 31) as u32;
-        bytes.clear();
-        while value >= 0x80 {
-            bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        bytes.push(value as u8);
-        // Writing to a vector does not fail.
-        let _ = packed.write_all(&bytes);
-    }
-    STANDARD.encode(packed.finish().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_pairs_of_number_and_length() {
-        assert_eq!(runs(&[0, 0, 0, 2, 1, 1]), [0, 3, 2, 1, 1, 2]);
-        assert_eq!(runs(&[]), [0usize; 0]);
-    }
+        Why::Exited => ("exited".into(), "it has finished".into(), 5),
+        Why::Uncovered => ("uncovered".into(), "no work for it, or discarded".into(), 6),
+    };
+    ReportWhy { text, more, state }
 }

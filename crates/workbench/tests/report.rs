@@ -4,17 +4,22 @@ use reconverge_isa::Isa;
 use reconverge_simt::Options;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
+use reconverge_workbench::request::Error;
 
 /// A page with a place for runs.
 const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";
 
 /// The report of a kernel on some lanes.
 fn report(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Report {
+    attempt(isa, name, lanes, bounds).unwrap()
+}
+
+fn attempt(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Result<Report, Error> {
     let kernel = KERNELS.iter().find(|kernel| (kernel.isa, kernel.name) == (isa, name)).unwrap();
     let opened = kernel.open().unwrap();
     let session = kernel.prepare(lanes).unwrap();
-    let subject = Subject { title: name, target: &opened.target, program: &opened.image.programs[0] };
-    Report::of(subject, &session, &Options::default(), bounds).unwrap()
+    let subject = Subject { title: name, opened: &opened, program: &opened.image.programs[0], source: None };
+    Report::of(subject, &session, &Options::default(), bounds)
 }
 
 #[test]
@@ -27,7 +32,7 @@ fn a_page_has_the_run_and_nothing_that_ends_its_script() {
 
 #[test]
 fn a_bound_is_named_in_the_page() {
-    let bounds = Bounds { steps: 100, values: 64 };
+    let bounds = Bounds { steps: 100, values: 64, ..Bounds::default() };
     for kernel in &KERNELS {
         let run = report(kernel.isa, kernel.name, 256, bounds);
         let json = serde_json::to_value(&run).unwrap();
@@ -48,20 +53,27 @@ fn the_counts_of_a_report_are_those_of_the_run() {
         assert_eq!(run["totals"]["instructions"], counted.instructions, "{what}");
         assert_eq!(run["totals"]["lane_instructions"], counted.lane_instructions, "{what}");
         assert_eq!(run["totals"]["divergent_branches"], counted.divergent_branches, "{what}");
+        // A step is an instruction: what turns lanes around without being issued is none.
+        let bound = Bounds::default().steps as u64;
+        assert_eq!(run["steps"]["count"], counted.instructions.min(bound), "{what}");
         let sum: u64 = run["counts"].as_array().unwrap().iter().filter_map(|counts| counts[0].as_u64()).sum();
         assert_eq!(sum, counted.instructions, "{what}");
     }
 }
 
-/// Writes a page of each kernel for the tests of the viewer.
 #[test]
-#[ignore = "writes files: VIEWER_PAGES=DIR"]
-fn pages_for_the_viewer() {
-    let template = std::fs::read_to_string("../cli/assets/report.html").unwrap();
-    let folder = std::env::var("VIEWER_PAGES").unwrap();
+fn a_report_keeps_its_bytes_and_says_what_it_leaves_out() {
     for kernel in &KERNELS {
-        let run = report(kernel.isa, kernel.name, 1 << 14, Bounds::default());
-        let name = format!("{folder}/{}-{}.html", kernel.isa, kernel.name);
-        std::fs::write(name, page(&template, &[run]).unwrap()).unwrap();
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        let whole = report(kernel.isa, kernel.name, 1 << 11, Bounds::default());
+        let size = page(TEMPLATE, &[whole]).unwrap().len();
+        let bytes = size * 3 / 4;
+        let run = report(kernel.isa, kernel.name, 1 << 11, Bounds { bytes, ..Bounds::default() });
+        assert!(run.notes().iter().any(|note| note.contains("registers are recorded up to")), "{what}");
+        let html = page(TEMPLATE, &[run]).unwrap();
+        assert!(html.len() <= bytes + TEMPLATE.len(), "{what}: {} of {bytes}", html.len());
+        let error = attempt(kernel.isa, kernel.name, 1 << 11, Bounds { bytes: 100, ..Bounds::default() });
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("the program alone takes") && text.contains("100 are left"), "{what}: {text}");
     }
 }

@@ -161,6 +161,7 @@ impl Reader<'_> {
                 Window { bank: low.kcache_bank1, line: high.kcache_addr1, mode: high.kcache_mode1 },
             ],
             alt_const: high.alt_const && self.family() == Family::R700,
+            slots: low.addr..end,
             groups: first..self.groups.len() as u32,
         })
     }

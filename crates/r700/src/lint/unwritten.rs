@@ -3,13 +3,16 @@
 //! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
 //! program.
 
-use reconverge_isa::graph::EdgeKind;
-use reconverge_isa::lint::Finding;
+use std::collections::BTreeMap;
 
-use super::UNWRITTEN;
-use crate::code::{Cf, CfOp, Code, FetchOp, Operand, Select, VertexFormat, always_passes};
+use reconverge_isa::graph::{Edge, EdgeKind};
+
+use super::{Lint, UNWRITTEN, forward};
+use crate::code::{CfOp, Code, always_passes};
+use crate::flow::Control;
 use crate::graph::Ways;
-use crate::words::{CfInst, SelTexSrc};
+use crate::uses::R;
+use crate::words::CfInst;
 
 /// Components of registers, a set each for x, y, z and w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,141 +29,148 @@ impl Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
 
-    fn add(&mut self, gpr: u8, chan: usize) {
-        self.0[chan & 3] |= 1 << (gpr & 127);
+    /// Adds or removes the component with this number: register times four plus component.
+    pub(super) fn set(&mut self, number: u32, on: bool) {
+        let (set, bit) = (&mut self.0[number as usize & 3], 1 << (number >> 2 & 127));
+        *set = if on { *set | bit } else { *set & !bit };
     }
 
-    fn has(&self, gpr: u8, chan: usize) -> bool {
-        self.0[chan & 3] >> (gpr & 127) & 1 != 0
+    /// Whether the component with this number is one of them.
+    pub(super) fn contains(&self, number: u32) -> bool {
+        self.0[number as usize & 3] >> (number >> 2 & 127) & 1 != 0
     }
 
-    fn and(self, other: Components) -> Components {
+    pub(super) fn and(self, other: Components) -> Components {
         Components(std::array::from_fn(|chan| self.0[chan] & other.0[chan]))
+    }
+
+    pub(super) fn or(self, other: Components) -> Components {
+        Components(std::array::from_fn(|chan| self.0[chan] | other.0[chan]))
     }
 }
 
-/// The first reads of components that no path before writes, when `inputs` are written at the start.
-pub(super) fn unwritten(code: &Code, start: u32, inputs: Components) -> Vec<Finding> {
-    let ways = Ways::of(code, start);
-    let last = code.instructions().map(|(addr, _)| addr as usize + 2).max().unwrap_or(0);
-    let mut written: Vec<Option<Components>> = vec![None; last];
-    let mut open = vec![(start, inputs)];
-    while let Some((addr, from)) = open.pop() {
-        let (Some(place), Ok(cf)) = (written.get_mut(addr as usize), code.cf(addr)) else { continue };
-        let before = place.map_or(from, |known| known.and(from));
-        if *place == Some(before) {
-            continue;
+/// Where a lane goes on, as long as it is active, or comes back: narrower than the ways of the wavefront.
+struct Lanes<'a> {
+    code: &'a Code,
+    /// For each ELSE to which a JUMP leads, where those go on that it switches off.
+    over: BTreeMap<u32, u32>,
+}
+
+impl<'a> Lanes<'a> {
+    fn of(code: &'a Code, ways: &Ways) -> Lanes<'a> {
+        let mut lanes = Lanes { code, over: BTreeMap::new() };
+        for (addr, edge) in
+            ways.next.iter().flat_map(|(addr, next)| next.iter().map(move |edge| (*addr, edge)))
+        {
+            if let Some((CfInst::ELSE, control)) =
+                lanes.control(edge.to).filter(|_| lanes.to_else(addr, edge))
+            {
+                lanes.over.insert(edge.to, control.addr);
+            }
         }
-        *place = Some(before);
-        let mut after = before;
-        visit(code, cf, &mut after, &mut |_, _, _, _| {});
-        // A lane that is active at a CALL without a condition comes back from the subroutine.
-        let calls = matches!(&cf.op, CfOp::Control(CfInst::CALL, call) if always_passes(call));
-        let next = ways.next.get(&addr).into_iter().flatten();
-        open.extend(next.filter(|edge| !calls || edge.kind == EdgeKind::Call).map(|edge| (edge.to, after)));
+        lanes
     }
-    let (mut found, mut told) = (Vec::new(), Components::NONE);
-    for (addr, cf) in code.instructions() {
-        let Some(mut before) = written.get(addr as usize).copied().flatten() else { continue };
-        visit(code, cf, &mut before, &mut |at, gpr, chan, written: &Components| {
-            if !written.has(gpr, chan) && !told.has(gpr, chan) {
-                told.add(gpr, chan);
-                let message =
-                    format!("R{gpr}.{} may be read before it is written", char::from(b"xyzw"[chan & 3]));
-                found.push(Finding { rule: &UNWRITTEN, pc: at.unwrap_or(addr), message });
+
+    fn control(&self, addr: u32) -> Option<(CfInst, &'a Control)> {
+        match &self.code.cf(addr).ok()?.op {
+            CfOp::Control(inst, control) => Some((*inst, control)),
+            _ => None,
+        }
+    }
+
+    /// Whether an edge takes the lanes that a branch has switched off to their ELSE: a JUMP that pops nothing.
+    fn to_else(&self, addr: u32, edge: &Edge) -> bool {
+        let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
+        let to = matches!(self.control(edge.to), Some((CfInst::ELSE, flip)) if always_passes(flip));
+        edge.kind == EdgeKind::Jump && from && to
+    }
+
+    fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
+        // A lane that is active at a CALL without a condition comes back from the subroutine.
+        let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
+        if calls && edge.kind != EdgeKind::Call {
+            return None;
+        }
+        // One that is active at a loop without a count, or at a PUSH, does not pass over it.
+        let enters = matches!(
+            self.control(addr),
+            Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
+        );
+        if enters && edge.kind == EdgeKind::Jump {
+            return None;
+        }
+        // A lane runs one side of an ELSE: the second, if it comes by the JUMP, or else what is behind both.
+        if self.to_else(addr, edge) {
+            return Some(edge.to + 1);
+        }
+        let mut to = edge.to;
+        for _ in 0..self.over.len() {
+            match self.over.get(&to) {
+                Some(behind) => to = *behind,
+                None => break,
+            }
+        }
+        Some(to)
+    }
+}
+
+/// Finds the first reads of components that some path does not write before, when `inputs` are written at the start.
+pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
+    let step = |addr: u32, before: &Components| {
+        let mut after = *before;
+        visit(lint, code, addr, &mut after, &mut |_, _, _| {});
+        after
+    };
+    let lanes = Lanes::of(code, ways);
+    let join = |one: &Components, other: &Components| one.and(*other);
+    let written = forward(ways, lint.known.start, inputs, join, step, |addr, edge| lanes.leads(addr, edge));
+    let (mut found, mut said) = (Vec::new(), Components::NONE);
+    for (addr, mut before) in written {
+        visit(lint, code, addr, &mut before, &mut |at, number, written| {
+            if !written.contains(number) && !said.contains(number) {
+                said.set(number, true);
+                found.push((at, number));
             }
         });
     }
-    found
+    for (at, number) in found {
+        let chan = char::from(b"xyzw"[number as usize & 3]);
+        lint.find(&UNWRITTEN, at, format!("R{}.{chan} may be read before it is written", number / 4));
+    }
 }
 
-/// Shows `read` each component that an instruction reads, with its address in a clause and what is written then, and
-/// adds to `written` what it writes.
+/// Shows `read` each component that an instruction and its clause read, with the address and what is written then, and
+/// adds to `written` what they write.
 fn visit(
+    lint: &Lint<'_>,
     code: &Code,
-    cf: &Cf,
+    addr: u32,
     written: &mut Components,
-    read: &mut impl FnMut(Option<u32>, u8, usize, &Components),
+    read: &mut impl FnMut(u32, u32, &Components),
 ) {
+    let Ok(cf) = code.cf(addr) else { return };
+    // The host chooses the fetch program, which fetches what the program wants.
+    if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
+        *written = Components::ALL;
+    }
+    let mut places = vec![addr];
     match &cf.op {
-        // The host chooses the fetch program, which fetches what the program wants.
-        CfOp::Control(CfInst::CALL_FS, _) => *written = Components::ALL,
-        CfOp::Control(..) => {}
-        CfOp::Fetch(_, _, fetches) => {
-            for fetch in fetches {
-                let mut source = |chan: usize| {
-                    if !fetch.src_rel {
-                        read(Some(fetch.addr), fetch.src_gpr, chan, written);
-                    }
-                };
-                match &fetch.op {
-                    FetchOp::Vertex(low, ..) => source(low.src_sel_x as usize),
-                    FetchOp::Texture(_, _, third) => {
-                        let coordinates =
-                            [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
-                        for select in coordinates.into_iter().filter(|select| *select < SelTexSrc::ZERO) {
-                            source(select as usize);
-                        }
-                    }
-                    FetchOp::Memory(_, low, ..) if low.indexed => source(low.src_sel_x as usize),
-                    FetchOp::Memory(..) => {}
-                    FetchOp::DataShareWrite(_) => (0..4).for_each(source),
-                    FetchOp::DataShareRead(low, _) => {
-                        source(low.src_sel_x as usize);
-                        source(low.src_sel_y as usize);
-                    }
-                }
-                if fetch.dst_rel || matches!(fetch.op, FetchOp::Vertex(_, VertexFormat::Semantic(_), _)) {
-                    *written = Components::ALL;
-                }
-                let burst = match &fetch.op {
-                    FetchOp::Memory(_, low, ..) => low.burst_count,
-                    _ => 0,
-                };
-                for (chan, _) in (0..).zip(fetch.select).filter(|(_, select)| *select != Select::Mask) {
-                    (0..=burst).for_each(|number| written.add(fetch.dst_gpr.saturating_add(number), chan));
-                }
+        CfOp::Alu(clause) => places.extend(code.groups(clause).map(|group| group.addr)),
+        CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| fetch.addr)),
+        CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
+    }
+    for place in places {
+        let operations = lint.uses.get(&place).map_or(&[][..], Vec::as_slice);
+        // Those that are issued together all read first.
+        for (pc, uses) in (place..).zip(operations) {
+            let reads = uses.reads.iter().map(|read| read.slot).filter(|slot| slot.file == R);
+            reads.filter_map(|slot| slot.number).for_each(|number| read(pc, number, written));
+        }
+        for slot in operations.iter().flat_map(|uses| &uses.writes).filter(|slot| slot.file == R) {
+            match slot.number {
+                Some(number) => written.set(number, true),
+                None => *written = Components::ALL,
             }
         }
-        CfOp::Alu(clause) => {
-            for group in code.groups(clause) {
-                for (op, addr) in group.ops.iter().zip(group.addr..) {
-                    for source in op.read().iter().filter(|source| !source.rel) {
-                        if let Operand::Gpr { gpr, chan } = source.operand {
-                            read(Some(addr), gpr, usize::from(chan), written);
-                        }
-                    }
-                }
-                for op in group.ops.iter().filter(|op| op.writes()) {
-                    if op.dst_rel {
-                        *written = Components::ALL;
-                    }
-                    written.add(op.dst_gpr, usize::from(op.dst_chan));
-                }
-            }
-        }
-        CfOp::Export(_, export) if !export.rel => {
-            for number in 0..export.burst {
-                for select in export.select {
-                    if let Select::Component(chan) = select {
-                        read(None, export.gpr.saturating_add(number), chan, written);
-                    }
-                }
-            }
-        }
-        CfOp::Memory(_, memory) if memory.read => {
-            (0..memory.burst).for_each(|number| *written = written.with(memory.gpr.saturating_add(number)));
-        }
-        CfOp::Memory(_, memory) if !memory.rel => {
-            for number in 0..memory.burst {
-                for chan in (0..4).filter(|chan| memory.comp_mask >> chan & 1 != 0) {
-                    read(None, memory.gpr.saturating_add(number), chan, written);
-                }
-            }
-            if memory.indexed {
-                read(None, memory.index_gpr, 0, written);
-            }
-        }
-        CfOp::Export(..) | CfOp::Memory(..) => {}
     }
 }

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
-use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
+use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
+use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::mistaken::{Mistaken, mistaken};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::uses::uses;
-use reconverge_r500::violations::Violation;
 use reconverge_simt::uses::Uses;
 
 use crate::launch::MachineLaunch;
@@ -29,15 +29,6 @@ use crate::machine::{
 use crate::stats::Conventions;
 
 pub use launch::Launch;
-
-/// Words that the documents forbid.
-const FORBIDDEN: Rule = Rule {
-    name: "forbidden",
-    severity: Severity::Error,
-    demands: "An instruction has only what the documents allow.",
-    source: "CTM guide, REG",
-    fix: "",
-};
 
 /// The R500 fragment processor.
 #[derive(Clone, Copy, Debug)]
@@ -127,16 +118,7 @@ impl Machine for R500 {
     }
 
     fn lint(&self, _: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let setup = load(program)?;
-        let findings = setup.slots().flat_map(|(slot, loaded)| {
-            let finding = move |what: &Violation| Finding {
-                rule: &FORBIDDEN,
-                pc: slot.into(),
-                message: what.to_string(),
-            };
-            loaded.violations.iter().map(finding)
-        });
-        Ok(findings.collect())
+        Ok(lint(&load(program)?))
     }
 
     fn graph(&self, _: &Target, program: &Program) -> Result<Graph, TargetError> {
@@ -148,7 +130,7 @@ impl Machine for R500 {
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        vec![&MALFORMED, &FORBIDDEN]
+        std::iter::once(&MALFORMED).chain(RULES).collect()
     }
 
     fn write(

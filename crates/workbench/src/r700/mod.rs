@@ -16,7 +16,7 @@ use reconverge_r700::chip::{CHIPS, Chip};
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
 use reconverge_r700::graph::graph;
-use reconverge_r700::lint::Components;
+use reconverge_r700::lint::{Components, Known, lint_with};
 use reconverge_r700::text;
 use reconverge_r700::uses::uses;
 use reconverge_simt::uses::Uses;
@@ -200,8 +200,15 @@ impl Machine for R700 {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let inputs = inputs(program.stage.or(target.stage), program);
-        Ok(reconverge_r700::lint::lint_with(&program.words, chip(target), inputs))
+        let stage = program.stage.or(target.stage);
+        let known = Known {
+            start: program.base,
+            stage,
+            inputs: inputs(stage, program),
+            stack_size: program.resources.stack,
+            registers: program.resources.registers,
+        };
+        Ok(lint_with(&program.words, chip(target), &known))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {

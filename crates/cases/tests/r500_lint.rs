@@ -1,0 +1,74 @@
+//! What lint finds in R500 programs: nothing in those of the built-in corpus but what they are there to show, and in what
+//! compilers wrote only what docs/r500.md explains.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use reconverge_cases::{Folder, NoFolder, read};
+use reconverge_isa::{Isa, Program};
+use reconverge_r500::lint::lint;
+use reconverge_r500::setup::Setup;
+use reconverge_testkit::shared;
+use reconverge_workbench::lint::findings;
+
+/// The findings in the programs of a folder's files, by rule and file; prints some of each.
+fn found(folder: &Path) -> (usize, BTreeMap<(String, &'static str), usize>) {
+    let none: Arc<dyn Folder> = Arc::new(NoFolder);
+    let (mut programs, mut found) = (0, BTreeMap::new());
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(cases) = read(&path.display().to_string(), &bytes, &none, None) else { continue };
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        for case in cases {
+            let Ok(opened) = case.open() else { continue };
+            let (target, image) = (&opened.opened.target, &opened.opened.image);
+            assert_eq!(target.isa, Isa::R500);
+            programs += 1;
+            for finding in findings(target, &image.programs[0]).unwrap() {
+                let count = found.entry((file.clone(), finding.rule.name)).or_insert(0);
+                *count += 1;
+                if *count <= 3 {
+                    println!(
+                        "{file} {}: {} {}: {}",
+                        case.name, finding.pc, finding.rule.name, finding.message
+                    );
+                }
+            }
+        }
+    }
+    (programs, found)
+}
+
+/// The programs of a driver, words in hexadecimal, those for the vertex processor left out.
+fn of_driver(folder: &Path) -> (usize, BTreeMap<(String, &'static str), usize>) {
+    let (mut programs, mut found) = (0, BTreeMap::new());
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("pvs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let words = text.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap()).collect();
+        programs += 1;
+        for finding in lint(&Setup::new(&Program::from_words(words)).unwrap()) {
+            println!("{name}: {} {}: {}", finding.pc, finding.rule.name, finding.message);
+            *found.entry((name.clone(), finding.rule.name)).or_insert(0) += 1;
+        }
+    }
+    (programs, found)
+}
+
+#[test]
+fn programs_of_the_corpora_break_what_the_page_explains() {
+    let own = found(Path::new("../../corpus/r500"));
+    println!("{own:#?}");
+    if let Some(folder) = shared("corpus/r500") {
+        println!("{:#?}", found(&folder));
+    }
+    if let Some(folder) = shared("binaries/r500/xf86-video-ati") {
+        println!("{:#?}", of_driver(&folder));
+    }
+}

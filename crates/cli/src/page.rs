@@ -1,0 +1,94 @@
+//! The page of a run, for `run` and `trace`; runs side by side.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args as _, Command, FromArgMatches as _};
+use reconverge_workbench::report::{Bounds, Report, Subject, page};
+
+use crate::files;
+use crate::launch::{LaunchArgs, Ready};
+use crate::messages::{self, note};
+
+/// The page that reports are written with; `npm run build` in viewer/ makes it.
+const PAGE: &str = include_str!("../assets/report.html");
+
+/// Bytes of a page, at most.
+const BYTES: usize = 10_000_000;
+
+/// Runs that fit side by side.
+const RUNS: usize = 3;
+
+/// A page that shows the run.
+#[derive(clap::Args)]
+pub(crate) struct PageArgs {
+    /// Write a page that shows the run: program, counts, a timeline of all lanes, registers, and why each lane waits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Show another launch beside it in the page: its file and options in one word, 'other.s --lanes 8'; may be given twice
+    #[arg(long, value_name = "LAUNCH", requires = "html")]
+    beside: Vec<String>,
+    /// Steps of each run that the page has, at most
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().steps, hide_default_value = true)]
+    steps: usize,
+    /// Bytes that the page may have: registers, then steps, are left out where it would be larger
+    #[arg(long, value_name = "BYTES", default_value_t = BYTES, hide_default_value = true)]
+    page_limit: usize,
+}
+
+impl PageArgs {
+    /// Records the launches and writes the page; gives the trap of the first. `mismatches` are expectations that it did not meet.
+    pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
+        let Some(file) = &self.html else { return Ok(None) };
+        if self.beside.len() >= RUNS {
+            bail!("--beside: {RUNS} runs fit side by side, and {} are asked for", self.beside.len() + 1);
+        }
+        let others: Vec<Ready> = self.beside.iter().map(|text| launch(text)).collect::<Result<_>>()?;
+        let count = others.len() + 1;
+        let room = self.page_limit.checked_sub(PAGE.len()).ok_or_else(|| {
+            anyhow!("--page-limit {}: the page without a run has {} bytes", self.page_limit, PAGE.len())
+        })?;
+        let whole = Bounds::default();
+        let bounds = Bounds {
+            steps: self.steps,
+            values: whole.values / count,
+            bytes: (room / count).saturating_sub(2),
+        };
+        let progress = messages::spinner("recording");
+        let mut reports = Vec::new();
+        for ready in std::iter::once(ready).chain(&others) {
+            let subject = Subject {
+                title: &ready.title,
+                opened: &ready.opened,
+                program: ready.program(),
+                source: ready.source.as_deref(),
+            };
+            let report = Report::of(subject, &ready.session, &ready.options, bounds);
+            let report = report.map_err(|error| anyhow!("{}: {error}", ready.title))?;
+            let place = file.display();
+            report.notes().iter().for_each(|text| note(&format!("{place}: {}: {text}", ready.title)));
+            reports.push(report);
+        }
+        progress.finish_and_clear();
+        reports[0].mismatched(mismatches);
+        files::write(file, page(PAGE, &reports).map_err(|why| anyhow!(why))?.as_bytes())?;
+        for (ready, report) in others.iter().zip(&reports[1..]) {
+            report.trap().into_iter().for_each(|trap| tell!("{}: {trap}", ready.title));
+        }
+        Ok(reports[0].trap().map(str::to_owned))
+    }
+}
+
+/// A launch that `--beside` names.
+fn launch(text: &str) -> Result<Ready> {
+    let place = || format!("--beside '{text}'");
+    let words = shlex::split(text).ok_or_else(|| anyhow!("{}: a quotation mark is not closed", place()))?;
+    let command = LaunchArgs::augment_args(Command::new("--beside").no_binary_name(true));
+    let matches = command.try_get_matches_from(words).map_err(|error| {
+        let text = error.to_string();
+        anyhow!("{}", text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+    });
+    let matches = matches.with_context(place)?;
+    let args = LaunchArgs::from_arg_matches(&matches).with_context(place)?;
+    args.ready(&matches).with_context(place)
+}

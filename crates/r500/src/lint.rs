@@ -1,0 +1,235 @@
+//! What the documents demand of a program, checked without running it: words, flow control, values, hazards.
+//!
+//! Every rule has a name and a source. What is forbidden in one instruction is found in `violations.rs`, the nesting of
+//! constructs on all paths in `lint/nesting.rs`, values and hazards between instructions in `lint/values.rs`.
+
+mod nesting;
+mod values;
+
+use reconverge_isa::graph::Graph;
+use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
+
+use crate::graph::{graph, target, ways};
+use crate::inst::{Body, Inst};
+use crate::setup::Setup;
+use crate::uses;
+use crate::violations::Violation;
+use crate::words::*;
+
+macro_rules! rules {
+    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
+        $(
+            #[doc = $demands]
+            pub const $Name: Rule = Rule {
+                name: $name,
+                severity: Severity::$severity,
+                demands: $demands,
+                source: $source,
+                fix: $fix,
+            };
+        )*
+        /// Every rule, besides [`MALFORMED`].
+        pub const RULES: &[Rule] = &[$($Name),*];
+    };
+}
+
+rules! {
+    // One instruction
+    RESERVED_BITS = "reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
+    FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate: RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";
+    OMASK = "omask", Error, "RGB_OMASK and ALPHA_OMASK are of ALU and OUT.", "CTM guide p. 31; REG", "clear the output masks";
+    SOP_SOURCE = "sop-source", Error, "SOP needs EX2, LN2, RCP, RSQ, SIN or COS in the alpha unit.", "REG", "put the function into the alpha unit, or another operation into the RGB unit";
+    DP_SOURCE = "dp-source", Error, "DP needs DP3, DP4 or D2A in the RGB unit.", "REG", "put the dot product into the RGB unit, or another operation into the alpha unit";
+    OMOD_DISABLED = "omod-disabled", Error, "OMOD is disabled only for MIN, MAX, CND and CMP.", "CTM guide p. 29", "use OMOD MUL_1";
+    CLAMP_IGNORED = "clamp-ignored", Note, "A clamp has an output modifier: with OMOD disabled it is not applied.", "CTM guide p. 29", "use OMOD MUL_1, or clear the clamp";
+    RELATIVE_INLINE = "relative-inline", Error, "An inline constant is not relative.", "CTM guide p. 26", "clear REL";
+    ALU_RESULT_ON_OUT = "alu-result-on-out", Error, "ALU_WMASK is of ALU.", "CTM guide p. 35", "compare in an ALU instruction";
+    DEPTH_ON_ALU = "depth-on-alu", Error, "W_OMASK is of OUT.", "REG", "write the depth in an OUT instruction";
+    FRAME = "frame", Error, "Temporaries are below the frame size, US_PIXSIZE + 1.", "REG, US_PIXSIZE", "raise US_PIXSIZE, or use lower temporaries";
+    FULL_MODE = "full-mode", Error, "Loops, calls and returns need full flow control.", "REG, US_FC_CTRL", "set US_FC_CTRL.FULL_FC_EN";
+
+    // The shape of the program
+    OUTSIDE = "outside", Error, "Every path stays on the program's instructions and in US_CODE_RANGE.", "CTM guide p. 23; REG, US_CODE_RANGE", "end the path with END_ADDR, or mend the jump";
+    END = "end", Error, "Some path reaches the instruction at END_ADDR.", "REG, US_CODE_ADDR", "set END_ADDR to the last instruction that runs";
+    END_OUT = "end-out", Error, "The instruction at END_ADDR is OUT.", "CTM guide p. 23", "append an OUT with empty masks";
+    END_WAIT = "end-wait", Warning, "The last OUT waits for the texture semaphore.", "CTM guide p. 23", "set TEX_SEM_WAIT";
+    UNREACHABLE = "unreachable", Note, "Every instruction can be reached.", "-", "take the instructions away, or jump to them";
+
+    // Nesting, on all paths
+    BRANCH_DEPTH = "branch-depth", Warning, "Branches nest 32 deep, in partial flow control 4.", "CTM guide p. 35; Mesa", "nest fewer ifs and conditional calls, or set US_FC_CTRL.FULL_FC_EN";
+    LOOP_DEPTH = "loop-depth", Warning, "Loops nest 4 deep.", "CTM guide p. 35; Shader Model 3", "unroll a loop";
+    CALL_DEPTH = "call-depth", Warning, "Calls nest 4 deep, and do not recurse.", "CTM guide p. 35; Shader Model 3", "put the subroutine in place of its call";
+    NO_IF = "no-if", Warning, "DECR takes off levels that are open.", "CTM guide p. 37", "lower B_POP_CNT, or take the endif away";
+    NO_LOOP = "no-loop", Error, "ENDLOOP, ENDREP, BREAK and CONTINUE are inside a loop.", "CTM guide p. 35", "open the loop, or take the instruction away";
+    LOOP_KIND = "loop-kind", Error, "LOOP has ENDLOOP and BREAKLOOP, REP has ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
+    LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close what is open: B_POP_CNT counts the ifs around the instruction";
+    LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the integer constant of its start.", "REG, US_FC_ADDR", "name the same constant";
+    LOOP_SKIP = "loop-skip", Warning, "LOOP and REP name what follows the end of the loop: at the end itself, a loop that was skipped closes another.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    NO_CALL = "no-call", Error, "A return has a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
+    RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and takes off the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
+    JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "jump neither into nor out of a construct";
+    LEFT_OPEN = "left-open", Warning, "Nothing is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
+
+    // Values
+    UNWRITTEN = "unwritten", Warning, "What decides, addresses or leaves the program comes from inputs and from what was written, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
+    UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "A predicate bit is written before it is read, on every path.", "r500.md 10: what registers hold at the start is undefined", "write it first";
+    STALE_RESULT = "stale-result", Error, "The first FC instruction behind a comparison reads the ALU result, and no other.", "CTM guide p. 35", "compare again, or use a predicate";
+    AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";
+
+    // Hazards
+    TEXTURE_WAIT = "texture-wait", Warning, "What a fetch writes is used behind a wait for a semaphore that this fetch, or a later one, acquired.", "CTM guide p. 33", "set TEX_SEM_ACQUIRE on the last fetch, and TEX_SEM_WAIT where its result is first used";
+    TEXTURE_OVERWRITE = "texture-overwrite", Warning, "What a fetch writes is written by arithmetic behind a wait for that fetch: the later of both writes stays.", "CTM guide p. 33; Mesa 22.3.6 waits only where the result is read", "set TEX_SEM_WAIT where the register is written, or leave the channel out of the fetch";
+    SECOND_ACQUIRE = "second-acquire", Warning, "A fetch that acquires the semaphore waits where another may hold it.", "CTM guide p. 33", "set TEX_SEM_WAIT";
+    NOP_PRESUBTRACT = "nop-presubtract", Warning, "An idle slot comes before a presubtract of what the instruction before it wrote.", "REG, US_CMN_INST.NOP; CTM guide p. 26", "set NOP on the instruction that writes";
+    NOP_DERIVATIVE = "nop-derivative", Warning, "An idle slot comes before MDH or MDV of what the instruction before it wrote.", "REG, US_CMN_INST.NOP", "set NOP on the instruction that writes";
+    ALU_WAIT = "alu-wait", Note, "An FC instruction that reads the ALU result or a predicate waits for the arithmetic before it.", "Mesa sets ALU_WAIT on all", "set ALU_WAIT";
+}
+
+impl Violation {
+    /// The rule that it breaks.
+    pub const fn rule(self) -> &'static Rule {
+        match self {
+            Violation::ReservedBits { .. } => &RESERVED_BITS,
+            Violation::FcPredicatePerChannel => &FC_PREDICATE,
+            Violation::OmaskOnTexOrFc => &OMASK,
+            Violation::SopWithoutTranscendental => &SOP_SOURCE,
+            Violation::DpWithoutDotProduct => &DP_SOURCE,
+            Violation::OmodDisabledOnArithmetic => &OMOD_DISABLED,
+            Violation::RelativeInline => &RELATIVE_INLINE,
+            Violation::AluResultOnOut => &ALU_RESULT_ON_OUT,
+            Violation::DepthOnAlu => &DEPTH_ON_ALU,
+        }
+    }
+}
+
+/// Findings so far. A rule is broken once an instruction in the same words.
+#[derive(Default)]
+struct Found(Vec<Finding>);
+
+impl Found {
+    fn add(&mut self, rule: &'static Rule, pc: u16, message: impl Into<String>) {
+        let finding = Finding { rule, pc: u32::from(pc), message: message.into() };
+        if !self.0.contains(&finding) {
+            self.0.push(finding);
+        }
+    }
+}
+
+/// What a program breaks, in order of its slots.
+pub fn lint(setup: &Setup) -> Vec<Finding> {
+    let mut found = Found::default();
+    let graph = graph(setup);
+    for (pc, slot) in setup.slots() {
+        for violation in &slot.violations {
+            found.add(violation.rule(), pc, violation.to_string());
+        }
+        match &slot.inst {
+            Ok(inst) => instruction(setup, pc, inst, &mut found),
+            Err(error) if graph.node(u32::from(pc)).is_some() => {
+                found.add(&MALFORMED, pc, format!("not an instruction: {error}"));
+            }
+            Err(_) => {}
+        }
+    }
+    shape(setup, &graph, &mut found);
+    nesting::check(setup, &mut found);
+    values::check(setup, &graph, &mut found);
+    let mut found = found.0;
+    found.sort_by_key(|finding| finding.pc);
+    found
+}
+
+fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
+    for uses in uses::of_instruction(inst) {
+        let reads = uses.reads.iter().map(|read| read.slot);
+        let above = reads.chain(uses.writes.iter().copied()).find(|slot| {
+            slot.file == uses::TEMP
+                && slot.number.is_some_and(|number| number / 4 > u32::from(setup.pix_size))
+        });
+        if let Some(temp) = above.and_then(|slot| slot.number) {
+            let highest = setup.pix_size;
+            found.add(
+                &FRAME,
+                pc,
+                format!("temp[{}] is above temp[{highest}], the highest there is", temp / 4),
+            );
+        }
+    }
+    match &inst.body {
+        Body::Alu(alu) => {
+            let halves = [
+                ("RGB", inst.common.rgb_clamp, alu.rgb.omod),
+                ("alpha", inst.common.alpha_clamp, alu.alpha.omod),
+            ];
+            for (name, ..) in halves.into_iter().filter(|(_, clamp, omod)| *clamp && *omod == Omod::DISABLED)
+            {
+                found.add(&CLAMP_IGNORED, pc, format!("the {name} unit clamps, and its OMOD is disabled"));
+            }
+        }
+        Body::Fc(fc) if setup.fc_mode == FcMode::PARTIAL => {
+            let needs = match (fc.inst.op, fc.inst.a_op) {
+                (FcOp::JUMP, AOp::NONE) => None,
+                (FcOp::JUMP, a_op) => Some(a_op.name()),
+                (op, _) => Some(op.name()),
+            };
+            if let Some(what) = needs {
+                found.add(&FULL_MODE, pc, format!("{what} in a program with partial flow control"));
+            }
+        }
+        Body::Fc(_) | Body::Tex(_) => {}
+    }
+}
+
+/// Where the program ends, what lies outside it, and what it does not reach.
+fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
+    let window = setup.range_start..=setup.range_end;
+    if setup.slot(setup.start).is_none() {
+        found.add(&OUTSIDE, setup.start, "the program starts where no instruction is");
+    }
+    for node in &graph.nodes {
+        let pc = node.pc as u16;
+        let Some(Ok(inst)) = setup.slot(pc).map(|slot| &slot.inst) else { continue };
+        if !window.contains(&pc) {
+            let (start, end) = (setup.range_start, setup.range_end);
+            found.add(&OUTSIDE, pc, format!("slot {pc} is outside slots {start} to {end} (US_CODE_RANGE)"));
+        }
+        if pc == setup.end {
+            if inst.common.r#type != InstType::OUT {
+                found.add(&END_OUT, pc, format!("the last instruction is {}", inst.common.r#type.name()));
+            } else if !inst.common.tex_sem_wait {
+                found.add(&END_WAIT, pc, "the last OUT does not wait");
+            }
+            continue;
+        }
+        let (stays, jumps) = match &inst.body {
+            Body::Fc(fc) => {
+                let ways = ways(&inst.common, &fc.inst);
+                // A return goes to its call; without one that is another rule's finding.
+                (ways.stays, (ways.jumps && fc.inst.a_op != AOp::POP).then(|| target(setup, fc)))
+            }
+            Body::Alu(_) | Body::Tex(_) => (true, None),
+        };
+        if stays && setup.slot(pc + 1).is_none() {
+            found.add(&OUTSIDE, pc, format!("it runs on to slot {}, which holds no instruction", pc + 1));
+        }
+        if let Some(to) = jumps.filter(|to| setup.slot(*to).is_none()) {
+            found.add(&OUTSIDE, pc, format!("it jumps to slot {to}, which holds no instruction"));
+        }
+    }
+    if graph.node(u32::from(setup.end)).is_none() {
+        found.add(&END, setup.start, format!("no path reaches slot {} (US_CODE_ADDR.END_ADDR)", setup.end));
+    }
+    let mut unreached =
+        setup.slots().map(|(pc, _)| pc).filter(|pc| graph.node(u32::from(*pc)).is_none()).peekable();
+    while let Some(first) = unreached.next() {
+        let mut last = first;
+        while let Some(next) = unreached.next_if_eq(&(last + 1)) {
+            last = next;
+        }
+        let message = match last {
+            last if last == first => "no path comes here".to_owned(),
+            last => format!("no path comes here, and up to slot {last}"),
+        };
+        found.add(&UNREACHABLE, first, message);
+    }
+}

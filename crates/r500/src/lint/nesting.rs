@@ -1,0 +1,310 @@
+//! Which branches, loops and calls are open where, on all paths: an abstract run of the program in which every vote goes
+//! both ways.
+//!
+//! What is open is a number of branch levels, the loops, and the calls. In a program of constructs it is the same on all
+//! paths that come to an instruction from the same calls; where it is not, that is a finding, and the first path counts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::*;
+use crate::flow::{Limits, Role};
+use crate::graph::Ways;
+use crate::inst::Fc;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Loop {
+    /// The slot behind its start.
+    body: u16,
+    al: bool,
+    int: u8,
+    /// Levels when it was entered.
+    levels: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Call {
+    return_to: u16,
+    levels: u32,
+    loops: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Open {
+    /// Branches and calls that lanes off before them count.
+    levels: u32,
+    loops: Vec<Loop>,
+}
+
+impl std::fmt::Display for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let s = |count: u32| if count == 1 { "" } else { "s" };
+        let loops = self.loops.len() as u32;
+        write!(f, "{} branch{}", self.levels, if self.levels == 1 { "" } else { "es" })?;
+        write!(f, " and {loops} loop{}", s(loops))
+    }
+}
+
+type Calls = Vec<Call>;
+
+struct Nesting<'a> {
+    setup: &'a Setup,
+    limits: Limits,
+    found: &'a mut Found,
+    seen: HashMap<(u16, Calls), Open>,
+    /// Paths that go on: in order of their slots, and of one slot first the path from the slot before it, which is the
+    /// one that a message compares with.
+    pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
+}
+
+/// Paths that come to instructions from different calls, beyond which the check stops: four calls deep, there may be many.
+const ENOUGH: usize = 1 << 14;
+
+pub(super) fn check(setup: &Setup, found: &mut Found) {
+    let full = Limits::recommended(FcMode::FULL);
+    // Loops and calls in partial mode are another rule's finding.
+    let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
+    let mut nesting = Nesting { setup, limits, found, seen: HashMap::new(), pending: BTreeMap::new() };
+    nesting.go(setup.start, setup.start, Vec::new(), Open::default());
+    while let Some(((pc, _, calls), paths)) = nesting.pending.pop_first() {
+        for (from, open) in paths {
+            nesting.arrive(from, pc, &calls, open);
+        }
+        if nesting.seen.len() > ENOUGH {
+            break;
+        }
+    }
+}
+
+impl Nesting<'_> {
+    fn go(&mut self, from: u16, to: u16, calls: Calls, open: Open) {
+        if self.setup.slot(to).is_some() {
+            self.pending.entry((to, to != from + 1, calls)).or_default().push((from, open));
+        }
+    }
+
+    fn arrive(&mut self, from: u16, pc: u16, calls: &Calls, open: Open) {
+        match self.seen.get(&(pc, calls.clone())) {
+            None => {
+                self.seen.insert((pc, calls.clone()), open.clone());
+                self.step(pc, calls, open);
+            }
+            Some(other) if *other == open => {}
+            Some(other) => {
+                let message = format!("{open} open on the path from slot {from}, {other} on another");
+                self.found.add(&JOIN, pc, message);
+            }
+        }
+    }
+
+    fn step(&mut self, pc: u16, calls: &Calls, open: Open) {
+        let Some(Ok(inst)) = self.setup.slot(pc).map(|slot| &slot.inst) else { return };
+        let al = open.loops.iter().any(|open| open.al);
+        if !al && uses::of_instruction(inst).iter().flat_map(|uses| &uses.reads).any(reads_al) {
+            self.found.add(&AL_OUTSIDE, pc, "a relative address where no LOOP is open");
+        }
+        if pc == self.setup.end {
+            if !open.loops.is_empty() || open.levels > 0 || !calls.is_empty() {
+                let behind = if calls.is_empty() { "" } else { ", and calls have not returned" };
+                self.found.add(&LEFT_OPEN, pc, format!("the program ends with {open} open{behind}"));
+            }
+            return;
+        }
+        let Body::Fc(fc) = &inst.body else { return self.go(pc, pc + 1, calls.clone(), open) };
+        let mut ways = ways(&inst.common, &fc.inst);
+        // Where a boolean constant alone decides, the words may suit the value that comes with them.
+        let wishes = crate::graph::wishes(&inst.common, &fc.inst);
+        let sure = !wishes.differ && wishes.jump && wishes.stay && !fc.inst.b_else;
+        if sure && self.setup.brings_bools && fc.inst.op == FcOp::JUMP {
+            let all =
+                crate::graph::wants(&inst.common, &fc.inst, self.setup.bools >> fc.addr.bool_addr & 1 != 0);
+            ways = Ways { stays: ways.stays && !all, jumps: ways.jumps && all };
+        }
+        if let Role::End { .. } | Role::Break { .. } | Role::Continue = fc.inst.op.role() {
+            self.check_loop(pc, fc, &open);
+        }
+        if ways.stays {
+            self.stay(pc, fc, calls, open.clone());
+        }
+        if ways.jumps {
+            self.jump(pc, fc, calls, open);
+        }
+    }
+
+    /// What an instruction of a loop finds open.
+    fn check_loop(&mut self, pc: u16, fc: &Fc, open: &Open) {
+        let name = fc.inst.op.name();
+        let Some(innermost) = open.loops.last() else {
+            return self.found.add(&NO_LOOP, pc, format!("{name} where no loop is open"));
+        };
+        let kind = if innermost.al { "LOOP" } else { "REP" };
+        let (Role::End { al } | Role::Break { al }) = fc.inst.op.role() else { return };
+        if al != innermost.al {
+            return self.found.add(&LOOP_KIND, pc, format!("{name} inside {kind}"));
+        }
+        if matches!(fc.inst.op.role(), Role::End { .. }) {
+            let (start, end) = (innermost.int, fc.addr.int_addr);
+            if al && start != end {
+                self.found.add(&LOOP_CONSTANT, pc, format!("{name} names int[{end}], its LOOP int[{start}]"));
+            }
+        }
+    }
+
+    fn levels(&mut self, pc: u16, name: &str, open: u32, outside: u32) {
+        let message = match open.checked_sub(outside) {
+            Some(left) => format!("{name} leaves {left} of the branches in the loop open"),
+            None => format!("{name} closes {} outside the loop", outside - open),
+        };
+        self.found.add(&LOOP_LEVELS, pc, message);
+    }
+
+    /// The levels behind an operation of the branch counters.
+    fn count(&mut self, pc: u16, fc: &Fc, op: BOp, levels: u32) -> u32 {
+        match op {
+            BOp::NONE => levels,
+            BOp::INCR => {
+                let limit = u32::from(self.limits.branch_counter) + 1;
+                if levels >= limit {
+                    self.found.add(
+                        &BRANCH_DEPTH,
+                        pc,
+                        format!("{} branches are open, of {limit}", levels + 1),
+                    );
+                }
+                levels + 1
+            }
+            BOp::DECR => {
+                let closes = u32::from(fc.inst.b_pop_cnt);
+                if closes > levels {
+                    self.found.add(&NO_IF, pc, format!("it closes {closes} branches, {levels} are open"));
+                }
+                levels.saturating_sub(closes)
+            }
+        }
+    }
+
+    fn stay(&mut self, pc: u16, fc: &Fc, calls: &Calls, mut open: Open) {
+        match fc.inst.op.role() {
+            Role::Begin { al } => {
+                if open.loops.len() >= self.limits.loop_stack {
+                    let (count, limit) = (open.loops.len() + 1, self.limits.loop_stack);
+                    return self.found.add(&LOOP_DEPTH, pc, format!("{count} loops are open, of {limit}"));
+                }
+                // Lanes that a condition keeps out of the loop wait outside of it.
+                let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
+                open.levels = levels;
+                open.loops.push(Loop { body: pc + 1, al, int, levels });
+                return self.go(pc, pc + 1, calls.clone(), open);
+            }
+            Role::End { .. } => {
+                // It may close a branch of the loop as well.
+                let levels = self.count(pc, fc, fc.inst.b_op0, open.levels);
+                if let Some(closed) = open.loops.pop() {
+                    if levels != closed.levels {
+                        self.levels(pc, fc.inst.op.name(), levels, closed.levels);
+                    }
+                    open.levels = closed.levels;
+                }
+                return self.go(pc, pc + 1, calls.clone(), open);
+            }
+            Role::Jump | Role::Break { .. } | Role::Continue => {}
+        }
+        open.levels = self.count(pc, fc, fc.inst.b_op0, open.levels);
+        self.go(pc, pc + 1, calls.clone(), open);
+    }
+
+    fn jump(&mut self, pc: u16, fc: &Fc, calls: &Calls, mut open: Open) {
+        let mut to = target(self.setup, fc);
+        let innermost = open.loops.last().cloned();
+        let before = open.levels;
+        // The levels of a loop that no path closes are checked where it is left.
+        if !(innermost.is_none() && matches!(fc.inst.op.role(), Role::Break { .. } | Role::Continue)) {
+            open.levels = self.count(pc, fc, fc.inst.b_op1, before);
+        }
+        match (fc.inst.op.role(), innermost) {
+            (Role::Begin { .. }, _) => {
+                // Its own end goes back to its body; behind it may be that of the loop around it.
+                let inst = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
+                let own_end = inst.is_some_and(|inst| match &inst.body {
+                    Body::Fc(end) if matches!(end.inst.op.role(), Role::End { .. }) => {
+                        target(self.setup, end) == pc + 1
+                    }
+                    Body::Fc(_) | Body::Alu(_) | Body::Tex(_) => false,
+                });
+                if own_end {
+                    let name = fc.inst.op.name();
+                    self.found.add(&LOOP_SKIP, pc, format!("{name} jumps to the loop's end at slot {to}"));
+                    to += 1;
+                }
+            }
+            (Role::Break { .. }, Some(left)) => {
+                if open.levels != left.levels {
+                    self.levels(pc, fc.inst.op.name(), open.levels, left.levels);
+                }
+                open.loops.pop();
+                open.levels = left.levels;
+            }
+            (Role::Continue, Some(around)) => {
+                // The end of the loop may close a branch, which is then open here.
+                let end = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
+                if let Some(Inst { body: Body::Fc(end), .. }) = end
+                    && matches!(end.inst.op.role(), Role::End { .. })
+                {
+                    let closes = if end.inst.b_op0 == BOp::DECR { u32::from(end.inst.b_pop_cnt) } else { 0 };
+                    if open.levels != around.levels + closes {
+                        self.levels(pc, fc.inst.op.name(), open.levels, around.levels + closes);
+                    }
+                    open.levels = around.levels + closes;
+                }
+            }
+            (Role::End { .. }, Some(around)) => {
+                if open.levels != around.levels {
+                    self.levels(pc, fc.inst.op.name(), open.levels, around.levels);
+                }
+                open.levels = around.levels;
+                if to != around.body {
+                    let message =
+                        format!("it goes back to slot {to}, the loop begins at slot {}", around.body);
+                    self.found.add(&JOIN, pc, message);
+                    return;
+                }
+            }
+            // Without a count there is no other round.
+            (Role::End { .. }, None) => return,
+            (Role::Jump | Role::Break { .. } | Role::Continue, _) => {}
+        }
+        let mut calls = calls.clone();
+        match fc.inst.a_op {
+            AOp::NONE => {}
+            AOp::PUSH => {
+                let limit = self.limits.address_stack;
+                if calls.len() >= limit {
+                    let message = format!("{} calls are open, of {limit}", calls.len() + 1);
+                    return self.found.add(&CALL_DEPTH, pc, message);
+                }
+                calls.push(Call { return_to: pc + 1, levels: before, loops: open.loops.len() });
+            }
+            AOp::POP => {
+                let Some(call) = calls.pop() else {
+                    return self.found.add(&NO_CALL, pc, "a return where no call is open");
+                };
+                if (open.loops.len(), open.levels) != (call.loops, call.levels) {
+                    let (inside, loops) = (
+                        open.levels as i64 - i64::from(call.levels),
+                        open.loops.len() as i64 - call.loops as i64,
+                    );
+                    let message =
+                        format!("it returns with {inside} branches and {loops} loops more than at the call");
+                    self.found.add(&RETURN_LEVELS, pc, message);
+                }
+                to = call.return_to;
+                open.levels = call.levels;
+                open.loops.truncate(call.loops);
+            }
+        }
+        self.go(pc, to, calls, open);
+    }
+}
+
+fn reads_al(read: &reconverge_simt::uses::Read) -> bool {
+    read.slot.file == uses::AL && read.role == reconverge_simt::uses::Role::Address
+}

@@ -1,0 +1,313 @@
+//! What holds a value where, and hazards between instructions, along the edges of the program's graph.
+//!
+//! A path is one of the group: what it writes counts as written, whichever lanes took part, so that what is found is read
+//! before any instruction of a path has written it.
+
+use std::collections::BTreeMap;
+
+use reconverge_isa::graph::EdgeKind;
+use reconverge_simt::uses::{Slot, Uses};
+
+use super::*;
+use crate::flow::Role;
+use crate::graph::wishes;
+use crate::inst::TEMPORARIES;
+use crate::operations::{Unit, each_read, sources_of};
+
+/// A set of components of temporaries, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Components([u64; TEMPORARIES * 4 / 64]);
+
+impl Components {
+    const NONE: Components = Components([0; TEMPORARIES * 4 / 64]);
+    const ALL: Components = Components([u64::MAX; TEMPORARIES * 4 / 64]);
+
+    fn has(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
+    }
+
+    fn put(&mut self, number: u32, there: bool) {
+        if let Some(word) = self.0.get_mut(number as usize / 64) {
+            *word = *word & !(1 << (number % 64)) | u64::from(there) << (number % 64);
+        }
+    }
+
+    fn with(self, other: &Components, of: impl Fn(u64, u64) -> u64) -> Components {
+        Components(std::array::from_fn(|word| of(self.0[word], other.0[word])))
+    }
+}
+
+/// What is true before an instruction on every path to it (what is written), or on some (what is on its way).
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    written: Components,
+    predicates: u32,
+    alu_result: bool,
+    /// Fetched since the last acquire.
+    fetched: Components,
+    /// Fetched before the last acquire, since the last wait.
+    acquired: Components,
+    held: bool,
+}
+
+impl State {
+    fn join(&self, other: &State) -> State {
+        let either = |one: u64, other: u64| one | other;
+        State {
+            written: self.written.with(&other.written, |one, other| one & other),
+            predicates: self.predicates & other.predicates,
+            alu_result: self.alu_result && other.alu_result,
+            fetched: self.fetched.with(&other.fetched, either),
+            acquired: self.acquired.with(&other.acquired, either),
+            held: self.held || other.held,
+        }
+    }
+}
+
+pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
+    let mut written = if setup.inputs.is_some() { Components::NONE } else { Components::ALL };
+    for number in
+        setup.inputs.iter().flatten().flat_map(|temp| u32::from(*temp) * 4..u32::from(*temp) * 4 + 4)
+    {
+        written.put(number, true);
+    }
+    let start = State {
+        written,
+        predicates: 0,
+        alu_result: false,
+        fetched: Components::NONE,
+        acquired: Components::NONE,
+        held: false,
+    };
+    let mut states: BTreeMap<u32, State> = BTreeMap::from([(u32::from(setup.start), start)]);
+    let mut pending: Vec<u32> = states.keys().copied().collect();
+    while let Some(pc) = pending.pop() {
+        let (Some(node), Some(inst)) = (graph.node(pc), instruction_at(setup, pc)) else { continue };
+        let after = step(pc as u16, inst, states[&pc].clone(), &mut Found::default());
+        for edge in node.next.iter().filter(|edge| has_lanes(setup, inst, edge.kind)) {
+            let joined = states.get(&edge.to).map_or_else(|| after.clone(), |before| before.join(&after));
+            if states.get(&edge.to) != Some(&joined) {
+                states.insert(edge.to, joined);
+                pending.push(edge.to);
+            }
+        }
+    }
+    for (pc, state) in states {
+        let Some(inst) = instruction_at(setup, pc) else { continue };
+        step(pc as u16, inst, state, found);
+        let next = instruction_at(setup, pc + 1).filter(|_| pc != u32::from(setup.end));
+        idle_slot(pc as u16, inst, next, found);
+    }
+}
+
+/// Whether lanes are active on this way on. A break of all lanes stays with none, and a loop is not skipped with any when
+/// its count is not 0 and no vote is for it: what they lead to, others lead to as well.
+fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
+    let Body::Fc(fc) = &inst.body else { return true };
+    let wishes = wishes(&inst.common, &fc.inst);
+    match fc.inst.op.role() {
+        Role::Break { .. } | Role::Continue => wishes.stay || kind != EdgeKind::Next,
+        Role::Begin { .. } => {
+            let count = setup.ints[usize::from(fc.addr.int_addr)].count;
+            wishes.jump || count == 0 || kind == EdgeKind::Next
+        }
+        Role::Jump | Role::End { .. } => true,
+    }
+}
+
+fn instruction_at(setup: &Setup, pc: u32) -> Option<&Inst> {
+    setup.slot(pc as u16)?.inst.as_ref().ok()
+}
+
+fn spelled(number: u32) -> String {
+    format!("temp[{}].{}", number / 4, ["r", "g", "b", "a"][number as usize % 4])
+}
+
+/// One instruction: what it breaks, and what is true behind it.
+fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
+    if inst.common.tex_sem_wait {
+        state.acquired = Components::NONE;
+        state.held = false;
+    }
+    let uses = uses::of_instruction(inst);
+    let places = |of: &dyn Fn(&Uses) -> Vec<Slot>| uses.iter().flat_map(of).collect::<Vec<_>>();
+    let mut reads = places(&|uses| uses.reads.iter().map(|read| read.slot).collect());
+    reads.retain(|read| needed(inst, read));
+    let writes = places(&|uses| uses.writes.clone());
+    let on_its_way = state.fetched.with(&state.acquired, |one, other| one | other);
+    for Slot { file, number } in reads {
+        match (file, number) {
+            (uses::TEMP, Some(number)) => {
+                if on_its_way.has(number) {
+                    found.add(
+                        &TEXTURE_WAIT,
+                        pc,
+                        format!("{} is read, its fetch may not have ended", spelled(number)),
+                    );
+                }
+            }
+            (uses::PRED, Some(number)) if state.predicates >> number & 1 == 0 => {
+                let channel = ["r", "g", "b", "a"][number as usize % 4];
+                found.add(
+                    &UNWRITTEN_PREDICATE,
+                    pc,
+                    format!("predicate {channel} may be read before it is written"),
+                );
+                state.predicates |= 1 << number;
+            }
+            (uses::ALU_RESULT, _) if !state.alu_result => {
+                found.add(
+                    &STALE_RESULT,
+                    pc,
+                    "no instruction since the last FC, or the start, has written the ALU result",
+                );
+            }
+            // Through an index anything may be read.
+            _ => {}
+        }
+    }
+    let written = defined(pc, inst, &state, found);
+    let fetches = matches!(inst.body, Body::Tex(_));
+    for Slot { file, number } in writes {
+        match (file, number) {
+            (uses::TEMP, Some(number)) => {
+                if !fetches && on_its_way.has(number) {
+                    let what = spelled(number);
+                    found.add(
+                        &TEXTURE_OVERWRITE,
+                        pc,
+                        format!("{what} is written, and by a fetch that may not have ended"),
+                    );
+                }
+                state.fetched.put(number, fetches);
+                state.acquired.put(number, false);
+            }
+            (uses::PRED, Some(number)) => state.predicates |= 1 << number,
+            (uses::ALU_RESULT, _) => state.alu_result = !matches!(inst.body, Body::Fc(_)),
+            _ => {}
+        }
+    }
+    state.written = written;
+    match &inst.body {
+        Body::Tex(tex) if tex.inst.tex_sem_acquire => {
+            if state.held {
+                found.add(&SECOND_ACQUIRE, pc, "the semaphore may be held by an earlier fetch");
+            }
+            state.acquired = state.acquired.with(&state.fetched, |one, other| one | other);
+            (state.fetched, state.held) = (Components::NONE, true);
+        }
+        Body::Fc(_)
+            if !inst.common.alu_wait
+                && uses[0]
+                    .reads
+                    .iter()
+                    .any(|read| [uses::ALU_RESULT, uses::PRED].contains(&read.slot.file)) =>
+        {
+            found.add(&ALU_WAIT, pc, "it does not wait for what it reads");
+        }
+        Body::Tex(_) | Body::Fc(_) | Body::Alu(_) => {}
+    }
+    state
+}
+
+/// The components that hold what inputs and written values have made, behind an instruction. Channels that arithmetic
+/// computes from others and nothing uses are no finding: compilers compute whole vectors.
+fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
+    let mut written = before.written;
+    for uses in uses::by_channel(inst) {
+        let temps = uses
+            .reads
+            .iter()
+            .map(|read| read.slot)
+            .filter(|slot| slot.file == uses::TEMP && needed(inst, slot));
+        let undefined: Vec<u32> =
+            temps.filter_map(|slot| slot.number).filter(|number| !before.written.has(*number)).collect();
+        let moves =
+            matches!(inst.body, Body::Alu(_)) && uses.writes.iter().all(|write| write.file == uses::TEMP);
+        for number in undefined.iter().filter(|_| !moves) {
+            let what = spelled(*number);
+            found.add(
+                &UNWRITTEN,
+                pc,
+                format!("{what} is used here, and may come from what nothing has written"),
+            );
+        }
+        for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {
+            match write.number {
+                Some(number) => written.put(number, !moves || undefined.is_empty()),
+                // Through an index anything may be written.
+                None => written = Components::ALL,
+            }
+        }
+    }
+    written
+}
+
+/// Whether a read matters whatever texture is bound: the third coordinate does not to one of two dimensions.
+fn needed(inst: &Inst, read: &Slot) -> bool {
+    let Body::Tex(tex) = &inst.body else { return true };
+    let (addr, dxdy) = (&tex.addr, &tex.dxdy);
+    let mut coordinates = vec![(addr.src_addr, addr.src_s_swiz), (addr.src_addr, addr.src_t_swiz)];
+    match tex.inst.inst {
+        TexOp::NOP | TexOp::LD => {}
+        TexOp::TEXKILL => return true,
+        TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => coordinates.push((addr.src_addr, addr.src_q_swiz)),
+        TexOp::DXDY => coordinates.extend([
+            (dxdy.dx_addr, dxdy.dx_s_swiz),
+            (dxdy.dx_addr, dxdy.dx_t_swiz),
+            (dxdy.dy_addr, dxdy.dy_s_swiz),
+            (dxdy.dy_addr, dxdy.dy_t_swiz),
+        ]),
+    }
+    let number = |(temp, channel): &(u8, TexSwiz)| Some(u32::from(*temp) * 4 + *channel as u32);
+    read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
+}
+
+/// What comes directly behind arithmetic: a presubtract or a derivative of what it writes. (r500.md 3.9)
+fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
+    let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
+    if inst.common.nop {
+        return;
+    }
+    let mut writes = Components::NONE;
+    for write in uses::of_instruction(inst).iter().flat_map(|uses| &uses.writes) {
+        write
+            .number
+            .filter(|_| write.file == uses::TEMP)
+            .into_iter()
+            .for_each(|number| writes.put(number, true));
+    }
+    let kept = crate::fidelity::computes(next.unwrap_or(inst), alu);
+    let units = [Unit::Rgb, Unit::Alpha].into_iter().zip(kept).filter(|(_, kept)| *kept);
+    for (unit, _) in units {
+        each_read(alu, unit, [true; 3], &mut |sel, swiz, quad| {
+            let Some((word, sources, presubtract)) = sources_of(alu, sel, swiz) else { return };
+            for source in sources {
+                let crate::inst::Source::Temp { addr, rel: false } =
+                    [&alu.rgb_sources, &alu.alpha_sources][word].src[*source]
+                else {
+                    continue;
+                };
+                let number = u32::from(addr) * 4 + swiz as u32;
+                if !writes.has(number) {
+                    continue;
+                }
+                let what = spelled(number);
+                if presubtract {
+                    found.add(
+                        &NOP_PRESUBTRACT,
+                        pc,
+                        format!("{what} is written here and in the next presubtract"),
+                    );
+                }
+                if quad {
+                    found.add(
+                        &NOP_DERIVATIVE,
+                        pc,
+                        format!("{what} is written here and in the next derivative"),
+                    );
+                }
+            }
+        });
+    }
+}

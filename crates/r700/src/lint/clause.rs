@@ -1,0 +1,127 @@
+//! What follows what within a clause: results, addresses and predicates that live between groups, and fetches.
+
+use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PREVIOUS};
+use crate::chip::Chip;
+use crate::code::{AluClause, AluOp, Code, Fetch, Group, Operand, TRANS};
+use crate::meaning::Meaning;
+use crate::uses::R;
+use crate::words::IndexModeR700;
+
+/// The component of AR that an instruction is indexed by.
+fn address(op: &AluOp) -> Option<usize> {
+    let operand = |operand: &Operand| matches!(operand, Operand::Gpr { .. } | Operand::ConstantFile { .. });
+    let indexed =
+        op.dst_rel && op.writes() || op.read().iter().any(|source| source.rel && operand(&source.operand));
+    match op.index_mode {
+        _ if !indexed => None,
+        IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => Some(0),
+        IndexModeR700::AR_Y => Some(1),
+        IndexModeR700::AR_Z => Some(2),
+        IndexModeR700::AR_W => Some(3),
+        IndexModeR700::LOOP | IndexModeR700::GLOBAL => None,
+    }
+}
+
+/// Whether a register of the lane is written through an index.
+fn written_by_index(op: &&AluOp) -> bool {
+    let own = !matches!(op.index_mode, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X);
+    op.dst_rel && op.writes() && own
+}
+
+impl Lint<'_> {
+    /// The groups of a clause in order.
+    pub(super) fn sequence(&mut self, code: &Code, clause: &AluClause) {
+        let mut results = [false; 5];
+        let mut addresses = [false; 4];
+        let mut predicate = false;
+        let mut before: Option<Group<'_>> = None;
+        for group in code.groups(clause) {
+            for (op, addr) in group.ops.iter().zip(group.addr..) {
+                for source in op.read() {
+                    let slot = match source.operand {
+                        Operand::Previous(chan) => usize::from(chan & 3),
+                        Operand::PreviousScalar => usize::from(TRANS),
+                        _ => continue,
+                    };
+                    if !results[slot] {
+                        let name = ["PV.x", "PV.y", "PV.z", "PV.w", "PS"][slot];
+                        self.find(
+                            &PREVIOUS,
+                            addr,
+                            format!("{name} is read, the group before does not write it"),
+                        );
+                    }
+                }
+                // In the same group `mova-use` says it.
+                let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
+                if let Some(chan) =
+                    address(op).filter(|chan| !addresses[*chan] && !group.ops.iter().any(mova))
+                {
+                    let name = ["x", "y", "z", "w"][chan];
+                    self.find(&ADDRESS, addr, format!("AR.{name} is not written in this clause"));
+                }
+                if op.pred_sel.is_some() && !predicate {
+                    self.find(&PREDICATE, addr, "nothing has set the predicate in this clause");
+                }
+            }
+            if group.ops.windows(2).any(|pair| pair[0].pred_sel != pair[1].pred_sel) {
+                self.find(&PRED_SEL, group.addr, "the group has several");
+            }
+            if let Some(before) = before {
+                self.indexed_write(before, group);
+            }
+            results = [false; 5];
+            for op in group.ops {
+                results[usize::from(op.slot)] |= !matches!(op.opcode.meaning, Meaning::Nothing);
+                addresses[usize::from(op.dst_chan & 3)] |= matches!(op.opcode.meaning, Meaning::Mova(_));
+                predicate |= op.update_pred;
+            }
+            before = Some(group);
+        }
+    }
+
+    /// What the group before has written through an index. The chips without the hazard are those that Mesa names none
+    /// of: R700 but RV770, and RV670, RS780, RS880.
+    fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
+        if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
+            return;
+        }
+        for (op, addr) in group.ops.iter().zip(group.addr..) {
+            let reads = |written: &AluOp| {
+                op.read().iter().any(|source| match source.operand {
+                    Operand::Gpr { gpr, chan } => {
+                        chan == written.dst_chan && (source.rel || gpr == written.dst_gpr)
+                    }
+                    _ => false,
+                })
+            };
+            if let Some(written) = before.ops.iter().filter(written_by_index).find(|written| reads(written)) {
+                let message = format!("the group before writes R[{}+index]", written.dst_gpr);
+                self.find(&INDEXED_WRITE, addr, message);
+            }
+        }
+    }
+
+    /// The fetches of a clause in order.
+    pub(super) fn fetches(&mut self, fetches: &[Fetch]) {
+        let mut written: Vec<u32> = Vec::new();
+        let mut found = Vec::new();
+        for fetch in fetches {
+            for uses in self.uses.get(&fetch.addr).into_iter().flatten() {
+                let mut reads = uses.reads.iter().map(|read| read.slot).filter(|slot| slot.file == R);
+                let read = reads.find_map(|slot| slot.number.filter(|number| written.contains(number)));
+                found.extend(read.map(|number| (fetch.addr, number)));
+                let writes = uses.writes.iter().filter(|slot| slot.file == R);
+                written.extend(writes.filter_map(|slot| slot.number));
+            }
+        }
+        for (addr, number) in found {
+            let (register, chan) = (number / 4, char::from(b"xyzw"[number as usize & 3]));
+            self.find(
+                &FETCH_HAZARD,
+                addr,
+                format!("an earlier fetch of the clause writes R{register}.{chan}"),
+            );
+        }
+    }
+}

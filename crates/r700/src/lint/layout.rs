@@ -1,0 +1,87 @@
+//! Where words lie: control flow that leaves the program or enters a clause, and words that nothing reaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::{INTO_CLAUSE, Lint, OFF_END, UNREACHABLE};
+use crate::code::{CfOp, Code};
+use crate::graph::Ways;
+
+/// Which addresses are control flow.
+pub(super) struct Layout {
+    /// Reached as control flow, but words of a clause or behind the last one.
+    unsound: BTreeSet<u32>,
+}
+
+impl Layout {
+    /// Whether what is at `addr` is control flow.
+    pub(super) fn sound(&self, addr: u32) -> bool {
+        !self.unsound.contains(&addr)
+    }
+}
+
+pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
+    let end = (lint.words.len() / 2) as u32;
+    let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
+    let mut reached: BTreeSet<u32> = BTreeSet::new();
+    // In the order in which a program comes across them: a clause is known before control flow can run into it.
+    let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
+    let mut into: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut unsound = BTreeSet::new();
+    while let Some(addr) = open.pop() {
+        if unsound.contains(&addr) || !reached.insert(addr) {
+            continue;
+        }
+        match code.cf(addr).map(|cf| &cf.op) {
+            Ok(CfOp::Alu(clause)) => clauses.push((addr, clause.slots.clone())),
+            Ok(CfOp::Fetch(_, control, fetches)) => {
+                clauses.push((addr, control.addr..control.addr + 2 * fetches.len() as u32));
+            }
+            Ok(CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..)) | Err(_) => {}
+        }
+        let mut next: Vec<u32> = ways.next.get(&addr).into_iter().flatten().map(|edge| edge.to).collect();
+        next.dedup();
+        for to in next.into_iter().rev() {
+            if to >= end {
+                lint.find(
+                    &OFF_END,
+                    addr,
+                    format!("the next instruction is {to}, the program has {end} words"),
+                );
+                unsound.insert(to);
+            } else if let Some((owner, _)) = clauses.iter().find(|(_, clause)| clause.contains(&to)) {
+                into.insert(addr, *owner);
+                lint.find(&INTO_CLAUSE, addr, format!("{to} is next, in the clause of {owner}"));
+                unsound.insert(to);
+            } else {
+                open.push(to);
+            }
+        }
+    }
+    let covered =
+        |addr: u32| reached.contains(&addr) || clauses.iter().any(|(_, clause)| clause.contains(&addr));
+    let used = |addr: u32| {
+        let pair = &lint.words[2 * addr as usize..][..2];
+        // Compilers put a NOP with END_OF_PROGRAM behind an export that ends already.
+        pair != [0, 0] && pair != [0, 0x8020_0000] && !covered(addr)
+    };
+    let mut unused: Vec<Range<u32>> = Vec::new();
+    for addr in (0..end).filter(|addr| used(*addr)) {
+        match unused.last_mut().filter(|range| range.end == addr) {
+            Some(range) => range.end = addr + 1,
+            None => unused.push(addr..addr + 1),
+        }
+    }
+    // Behind words without a meaning anything may follow.
+    let unread = code.faults().any(|(addr, _)| reached.contains(&addr));
+    for range in unused.into_iter().filter(|_| !unread) {
+        let message = match range.len() {
+            1 => format!("no path reaches word {}", range.start),
+            _ => format!("no path reaches words {} to {}", range.start, range.end - 1),
+        };
+        lint.find(&UNREACHABLE, range.start, message);
+    }
+    // What only runs through a clause would reach says nothing.
+    unsound.extend(ways.next.keys().filter(|addr| !reached.contains(addr)));
+    Layout { unsound }
+}

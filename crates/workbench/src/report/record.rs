@@ -1,0 +1,369 @@
+//! Records a run step by step, and packs what it recorded.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io::Write;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use reconverge_isa::Isa;
+use reconverge_simt::{Event, Lane, Mask, StackRow, Why};
+use serde::Serialize;
+
+use super::{Bounds, PackedEvents, PackedSteps, PackedWrites, Report, ReportClass, in_words};
+use crate::machine::Machine;
+use crate::request::Error;
+use crate::session::{Stepping, Stride};
+
+/// A row of the machine's own bookkeeping.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct ReportRow {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<u32>,
+    /// Low and high word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lanes: Option<[u32; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<i64>,
+}
+
+fn words(mask: Mask) -> [u32; 2] {
+    [mask.0 as u32, (mask.0 >> 32) as u32]
+}
+
+impl From<&StackRow> for ReportRow {
+    fn from(row: &StackRow) -> ReportRow {
+        ReportRow { kind: row.kind, to: row.pc, lanes: row.mask.map(words), count: row.count }
+    }
+}
+
+/// Things that occur again and again, by number.
+struct Numbers<T> {
+    numbers: HashMap<T, i32>,
+    list: Vec<T>,
+}
+
+impl<T: Eq + Hash + Clone> Numbers<T> {
+    fn new() -> Numbers<T> {
+        Numbers { numbers: HashMap::new(), list: Vec::new() }
+    }
+
+    fn of(&mut self, thing: T) -> i32 {
+        if let Some(number) = self.numbers.get(&thing) {
+            return *number;
+        }
+        let number = self.list.len() as i32;
+        self.list.push(thing.clone());
+        self.numbers.insert(thing, number);
+        number
+    }
+}
+
+/// The things up to the highest of these numbers.
+fn used<T>(list: &[T], numbers: &[i32]) -> usize {
+    numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
+}
+
+/// A step: an instruction that is issued to a group.
+#[derive(Clone, Copy, Debug)]
+struct RecordedStep {
+    group: i32,
+    line: i32,
+    vector: i32,
+    stack: i32,
+}
+
+/// Records a run step by step.
+pub(super) struct Recorder {
+    stepping: Stepping,
+    bounds: Bounds,
+    isa: Isa,
+    width: usize,
+    /// Line of the listing by address.
+    lines: HashMap<u32, usize>,
+    steps: Vec<RecordedStep>,
+    /// By group: its last step.
+    last: HashMap<usize, i32>,
+    /// Steps of the run that are not recorded: more than the bound.
+    full: bool,
+    whys: Numbers<Why>,
+    vectors: Numbers<Vec<i32>>,
+    stacks: Numbers<Vec<ReportRow>>,
+    /// Step, register, lanes.
+    writes: Vec<(i32, i32, Mask)>,
+    values: Vec<i32>,
+    registers_until: Option<usize>,
+    events: Vec<(i32, i32)>,
+}
+
+impl Recorder {
+    /// Records a launch from its start; `lines` has the line of the listing by address.
+    pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, lines: HashMap<u32, usize>) -> Recorder {
+        let groups = stepping.groups();
+        let width = (0..groups.min(64)).map(|group| stepping.lanes(group).len()).max().unwrap_or(1);
+        Recorder {
+            stepping,
+            bounds,
+            isa,
+            width: width.clamp(1, 64),
+            lines,
+            steps: Vec::new(),
+            last: HashMap::new(),
+            full: false,
+            whys: Numbers::new(),
+            vectors: Numbers::new(),
+            stacks: Numbers::new(),
+            writes: Vec::new(),
+            values: Vec::new(),
+            registers_until: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// The most lanes that a group has.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Runs to the end or the bound; gives the error that ended it.
+    pub(super) fn run(&mut self) -> Option<Error> {
+        loop {
+            let group = self.stepping.current()?;
+            let issue = self.stepping.issue(group)?;
+            if self.steps.len() >= self.bounds.steps {
+                self.full = true;
+                return None;
+            }
+            let step = self.steps.len() as i32;
+            let recorded = self.before(group, issue.pc);
+            self.steps.push(recorded);
+            let mut issued = false;
+            let mut events = Vec::new();
+            let mut written: Vec<(u32, Mask, [i32; 64])> = Vec::new();
+            let result = self.stepping.step(group, Stride::Instruction, &mut |of, event| match event {
+                _ if of != group => {}
+                Event::Issue { .. } => issued = true,
+                Event::Write { lane, register, value } => {
+                    let place = written.iter().position(|(known, ..)| *known == register);
+                    let place = place.unwrap_or_else(|| {
+                        written.push((register, Mask::NONE, [0; 64]));
+                        written.len() - 1
+                    });
+                    written[place].1.set(lane, true);
+                    written[place].2[lane.index()] = value as i32;
+                }
+                Event::Diverge { .. } => events.push(0),
+                Event::Reconverge { .. } => events.push(1),
+                Event::Trap { .. } => events.push(2),
+                _ => {}
+            });
+            // What turns lanes around without being issued, as a `join` that takes up the other side, is part of the step
+            // before: steps count as `run`, `stats` and `trace` count.
+            if issued || result.is_err() {
+                self.last.insert(group, step);
+            } else {
+                self.steps.pop();
+            }
+            let step = self.last.get(&group).copied().unwrap_or(step);
+            self.events.extend(events.into_iter().map(|kind| (step, kind)));
+            if self.registers_until.is_none() {
+                for (register, mask, values) in written {
+                    self.writes.push((step, register as i32, mask));
+                    self.values.extend(mask.lanes().map(|lane| values[lane.index()]));
+                }
+                if self.values.len() > self.bounds.values {
+                    self.registers_until = Some(step as usize);
+                }
+            }
+            if let Err(error) = result {
+                return Some(error);
+            }
+        }
+    }
+
+    /// What is so in front of a step.
+    fn before(&mut self, group: usize, pc: u32) -> RecordedStep {
+        let lanes = |lane: usize| self.stepping.why(group, Lane(lane as u8)).unwrap_or(Why::Uncovered);
+        let whys: Vec<Why> = (0..self.width).map(lanes).collect();
+        let mut rows: Vec<ReportRow> = Vec::new();
+        if self.isa == Isa::R500 {
+            rows = branch_counters(&whys);
+        }
+        rows.extend(self.stepping.stack(group).iter().map(ReportRow::from));
+        let vector = whys.into_iter().map(|why| self.whys.of(why)).collect();
+        RecordedStep {
+            group: group as i32,
+            line: self.lines.get(&pc).map_or(0, |line| *line as i32),
+            vector: self.vectors.of(vector),
+            stack: self.stacks.of(rows),
+        }
+    }
+
+    /// The report with what was recorded: as much as its bytes have room for.
+    ///
+    /// # Errors
+    /// Without any step the report is larger.
+    pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
+        let until = self.registers_until.unwrap_or(self.steps.len());
+        let (mut steps, mut until) = (self.steps.len(), until);
+        loop {
+            let packed = self.packed(report.clone(), machine, steps, until);
+            let bytes = packed.json().map_or(usize::MAX, |json| json.len());
+            if bytes <= self.bounds.bytes {
+                return Ok(packed);
+            }
+            // In proportion, and a little less: it converges in a few turns.
+            let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
+            if until > 0 {
+                until = if until < 64 { 0 } else { less(until) };
+            } else if steps > 0 {
+                steps = if steps < 64 { 0 } else { less(steps) };
+            } else {
+                return Err(Error::Machine(format!(
+                    "the program alone takes {bytes} bytes of a page, and {} are left for it",
+                    self.bounds.bytes
+                )));
+            }
+        }
+    }
+
+    /// The first steps, and the registers in front of the first of them.
+    fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
+        let groups = self.stepping.groups();
+        let mut notes = report.notes;
+        if self.full || steps < self.steps.len() {
+            notes.push(format!(
+                "the timeline has the first {steps} of {} steps; the counts are of all",
+                report.totals.instructions
+            ));
+        }
+        if until < steps {
+            notes.push(format!("registers are recorded up to step {until}"));
+        }
+        let kept = &self.steps[..steps];
+        let writes = self.writes.partition_point(|(step, ..)| (*step as usize) < until);
+        let writes = &self.writes[..writes];
+        let values: usize = writes.iter().map(|(.., mask)| mask.count() as usize).sum();
+        let mut events: Vec<(i32, i32)> =
+            self.events.iter().copied().filter(|(step, _)| (*step as usize) < steps).collect();
+        events.sort_by_key(|(step, _)| *step);
+        let numbers = |of: fn(&RecordedStep) -> i32| kept.iter().map(of).collect::<Vec<i32>>();
+        let (vectors, stacks) = (numbers(|step| step.vector), numbers(|step| step.stack));
+        let column = |numbers: &mut dyn Iterator<Item = i32>| pack(numbers);
+        Report {
+            lanes_per_group: self.width,
+            groups,
+            lanes: self.stepping.lanes(groups.saturating_sub(1)).end,
+            whys: self.whys.list.iter().map(|why| in_words(*why, self.isa, machine)).collect(),
+            vectors: self.vectors.list[..used(&self.vectors.list, &vectors)]
+                .iter()
+                .map(|lanes| runs(lanes))
+                .collect(),
+            stacks: self.stacks.list[..used(&self.stacks.list, &stacks)].to_vec(),
+            registers: self
+                .stepping
+                .registers()
+                .into_iter()
+                .map(|class| ReportClass { name: class.name, count: class.count, channels: class.channels })
+                .collect(),
+            steps: PackedSteps {
+                count: steps,
+                group: column(&mut kept.iter().map(|step| step.group)),
+                line: column(&mut kept.iter().map(|step| step.line)),
+                vector: column(&mut vectors.into_iter()),
+                stack: column(&mut stacks.into_iter()),
+            },
+            writes: PackedWrites {
+                count: writes.len(),
+                step: column(&mut writes.iter().map(|(step, ..)| *step)),
+                register: column(&mut writes.iter().map(|(_, register, _)| *register)),
+                low: column(&mut writes.iter().map(|(.., mask)| mask.0 as i32)),
+                high: column(&mut writes.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
+                values: column(&mut self.values[..values].iter().copied()),
+            },
+            registers_until: until,
+            events: PackedEvents {
+                count: events.len(),
+                step: column(&mut events.iter().map(|(step, _)| *step)),
+                kind: column(&mut events.iter().map(|(_, kind)| *kind)),
+            },
+            notes,
+            ..report
+        }
+    }
+}
+
+/// The branch counters of R500, a row a value: a lane that a branch switched off counts the branches opened since.
+fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
+    let mut counters: Vec<(u32, Mask)> = Vec::new();
+    for (lane, why) in whys.iter().enumerate() {
+        let Why::Branch { depth } = why else { continue };
+        let place = counters.partition_point(|(known, _)| known < depth);
+        if counters.get(place).is_none_or(|(known, _)| known != depth) {
+            counters.insert(place, (*depth, Mask::NONE));
+        }
+        counters[place].1.set(Lane(lane as u8), true);
+    }
+    let row = |(counter, lanes)| ReportRow {
+        kind: "branch counter",
+        to: None,
+        lanes: Some(words(lanes)),
+        count: Some(i64::from(counter)),
+    };
+    counters.into_iter().map(row).collect()
+}
+
+/// Pairs of a number and how often it follows itself.
+fn runs(numbers: &[i32]) -> Vec<usize> {
+    let mut runs: Vec<usize> = Vec::new();
+    for number in numbers {
+        match runs.len() {
+            2.. if runs[runs.len() - 2] == *number as usize => *runs.last_mut().unwrap_or(&mut 0) += 1,
+            _ => runs.extend([*number as usize, 1]),
+        }
+    }
+    runs
+}
+
+/// A column: zlib of zigzag varints of the differences, in base64.
+fn pack(numbers: &mut dyn Iterator<Item = i32>) -> String {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
+    let mut last = 0i32;
+    let mut bytes = Vec::with_capacity(5);
+    for number in numbers {
+        let difference = number.wrapping_sub(last);
+        last = number;
+        let mut value = (difference << 1 ^ difference >> 31) as u32;
+        bytes.clear();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        // Writing to a vector does not fail.
+        let _ = packed.write_all(&bytes);
+    }
+    STANDARD.encode(packed.finish().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_pairs_of_number_and_length() {
+        assert_eq!(runs(&[0, 0, 0, 2, 1, 1]), [0, 3, 2, 1, 1, 2]);
+        assert_eq!(runs(&[]), [0usize; 0]);
+    }
+
+    #[test]
+    fn branch_counters_are_rows_from_the_inside_out() {
+        let off = |depth| Why::Branch { depth };
+        let rows = branch_counters(&[off(2), Why::Active, off(0), off(2)]);
+        let rows: Vec<_> = rows.into_iter().map(|row| (row.count, row.lanes)).collect();
+        assert_eq!(rows, [(Some(0), Some([0b0100, 0])), (Some(2), Some([0b1001, 0]))]);
+    }
+}
