@@ -79,8 +79,8 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let reached: BTreeSet<u32> = paths
         .states
         .iter()
-        .filter_map(|(at, _)| match at {
-            At::Before(pc) | At::Joined(pc) | At::Broken(pc) | At::Returned(pc) => Some(*pc),
+        .map(|(at, _)| match at {
+            At::Before(pc) | At::Joined(pc) | At::Broken(pc) | At::Returned(pc) => *pc,
         })
         .collect();
     let broken: BTreeSet<u32> = paths
