@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use reconverge_cases::{Folder, read};
 use reconverge_isa::Isa;
+use reconverge_isa::program::ConstantBlock;
 use reconverge_simt::{Event, Mask, Mode, Observer, Options};
-use reconverge_testkit::{LaneSteps, shared};
+use reconverge_testkit::{LaneSteps, shared, unpacked};
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::open::open;
@@ -16,6 +17,7 @@ use reconverge_workbench::session::Session;
 use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Target};
+use serde_json::Value;
 
 #[derive(Debug)]
 struct Disk(PathBuf);
@@ -85,6 +87,56 @@ fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups
     }
 }
 
+/// What a launch gives as constants, so that the graph knows where `bra c[]` goes.
+fn with_constants(program: &reconverge_isa::Program, blocks: Vec<ConstantBlock>) -> reconverge_isa::Program {
+    reconverge_isa::Program { constants: blocks, ..program.clone() }
+}
+
+/// The constants of each run of each case of a file, by the case's name: runs of a first word and words.
+fn constants_of_cases(path: &Path) -> BTreeMap<String, Vec<Vec<ConstantBlock>>> {
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return BTreeMap::new();
+    }
+    let word = |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    let block = |bank: &str, run: &Value| ConstantBlock {
+        bank: bank.parse().unwrap(),
+        offset: 4 * run[0].as_u64().unwrap() as u32,
+        bytes: run[1]
+            .as_str()
+            .unwrap()
+            .as_bytes()
+            .chunks(8)
+            .flat_map(|digits| word(digits).to_le_bytes())
+            .collect(),
+    };
+    let of_run = |run: &Value| {
+        let banks = run["const"]["cb"].as_object().into_iter().flatten();
+        banks.flat_map(|(bank, runs)| runs.as_array().unwrap().iter().map(|run| block(bank, run))).collect()
+    };
+    let case = |line: &str| {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let runs = case["runs"].as_array().into_iter().flatten().map(of_run).collect();
+        (case["name"].as_str().unwrap_or_default().to_owned(), runs)
+    };
+    unpacked(path).lines().map(case).collect()
+}
+
+/// The constants of a run manifest: the bytes of each bank.
+fn constants_of_manifest(bytes: &[u8]) -> Vec<ConstantBlock> {
+    let manifest: Value = serde_json::from_slice(bytes).unwrap();
+    let banks = manifest["constants"].as_object().into_iter().flatten();
+    let block = |(bank, digits): (&String, &Value)| {
+        let pairs = digits.as_str()?.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        Some(ConstantBlock {
+            bank: bank.strip_prefix('c')?.parse().ok()?,
+            offset: 0,
+            bytes: pairs.map(byte).collect(),
+        })
+    };
+    banks.filter_map(block).collect()
+}
+
 /// Runs a launch and compares; gives the edges that were taken.
 fn compare(
     name: &str,
@@ -124,27 +176,34 @@ fn file(path: &Path) -> usize {
     let disk = || Disk(path.parent().unwrap().to_owned());
     let name = path.display().to_string();
     if let Some(Ok(manifest)) = Manifest::parse(&bytes) {
-        let disk = Disk(path.parent().unwrap().join(".."));
         let known = Known { isa: Some(Isa::Tesla), chip: Some(manifest.arch.clone()), ..Known::default() };
-        let binary = std::fs::read(disk.0.join(&manifest.binary));
+        let beside = path.parent().unwrap();
+        let binary = std::fs::read(beside.join("..").join(&manifest.binary));
+        let binary = binary.or_else(|_| std::fs::read(beside.join(&manifest.binary)));
         let opened = open(&binary.unwrap(), false, &known).unwrap();
         let data = Disk(path.parent().unwrap().to_owned());
-        let (session, program) = manifest.prepare(&opened.image, &data).unwrap();
+        // Several launches share memory, and none stands alone.
+        let Ok((session, program)) = manifest.prepare(&opened.image, &data) else { return 0 };
+        let blocks = constants_of_manifest(&bytes);
+        let program = if blocks.is_empty() { program } else { with_constants(&program, blocks) };
         assert!(!compare(&name, &opened.target, &program, session, Recorded::Flow).is_empty());
         return 1;
     }
     let folder: Arc<dyn Folder> = Arc::new(disk());
     let Ok(cases) = read(&name, &bytes, &folder, None) else { return 0 };
     let mut compared = 0;
+    let constants = constants_of_cases(path);
     for case in cases {
         let Ok(opened) = case.open() else { continue };
         let (target, image) = (&opened.opened.target, &opened.opened.image);
         if target.isa != Isa::Tesla {
             return 0;
         }
-        for launch in &opened.launches {
+        for (run, launch) in opened.launches.iter().enumerate() {
             let program = choose_program(image, launch.common.kernel.as_deref()).unwrap();
             let Ok(session) = launch.prepare(image, program, &disk()) else { continue };
+            let blocks = constants.get(&case.name).and_then(|runs| runs.get(run)).cloned();
+            let program = &blocks.map_or_else(|| program.clone(), |blocks| with_constants(program, blocks));
             // The reference interpreter is slow.
             let recorded = if compared % 16 == 0 { Recorded::Data } else { Recorded::Flow };
             compare(&format!("{name} {}", case.name), target, program, session, recorded);
