@@ -137,14 +137,9 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     let on_its_way = state.fetched.with(&state.acquired, |one, other| one | other);
     for Slot { file, number } in reads {
         match (file, number) {
-            (uses::TEMP, Some(number)) => {
-                if on_its_way.has(number) {
-                    found.add(
-                        &TEXTURE_WAIT,
-                        pc,
-                        format!("{} is read, its fetch may not have ended", spelled(number)),
-                    );
-                }
+            (uses::TEMP, Some(number)) if on_its_way.has(number) => {
+                let message = format!("{} is read, its fetch may not have ended", spelled(number));
+                found.add(&TEXTURE_WAIT, pc, message);
             }
             (uses::PRED, Some(number)) if state.predicates >> number & 1 == 0 => {
                 let channel = ["r", "g", "b", "a"][number as usize % 4];

@@ -50,7 +50,7 @@ fn in_sequence(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
     };
     let start = |&(lane, address): &(usize, u32)| address.wrapping_sub(lane as u32 * bytes);
     let first = addresses.first().map(start).unwrap_or_default();
-    if first % segment == 0 && addresses.iter().all(|access| start(access) == first) {
+    if first.is_multiple_of(segment) && addresses.iter().all(|access| start(access) == first) {
         return vec![segment; if bytes == 16 { 2 } else { 1 }];
     }
     vec![32; addresses.len()]
