@@ -258,7 +258,7 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// What comes directly behind arithmetic: a presubtract or a derivative of what it writes. (r500.md 3.9)
+/// What comes directly behind arithmetic: a presubtract or a derivative of what it writes. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

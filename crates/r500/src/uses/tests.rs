@@ -170,7 +170,7 @@ fn changeable() -> Vec<Slot> {
 fn what_is_written_is_in_writes_and_what_is_not_read_changes_nothing() {
     let mut random = Random::new(500);
     let (mut effects, mut quads) = (0, 0);
-    for case in 0..2_000 {
+    for case in 0..12_000 {
         let (words, inst) = record(&mut random);
         let before = group(&mut random, words, &inst);
         let all = of_instruction(&inst);
