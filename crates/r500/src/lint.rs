@@ -71,7 +71,8 @@ rules! {
     LEFT_OPEN = "left-open", Warning, "Nothing is open at the end of the program.", "CTM guide p. 35", "close the loop or branch, or return";
 
     // Values
-    UNWRITTEN = "unwritten", Warning, "What decides, addresses or leaves the program comes from inputs and from what was written, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
+    UNWRITTEN = "unwritten", Warning, "What decides, addresses or leaves the program comes from inputs and from what was written, on some path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary first";
+    UNWRITTEN_PATH = "unwritten-path", Note, "What decides, addresses or leaves the program comes from inputs and from what was written, on every path.", "r500.md 10: what registers hold at the start is undefined", "write the temporary on the path that does not, if lanes can take it";
     UNWRITTEN_PREDICATE = "unwritten-predicate", Warning, "A predicate bit is written before it is read, on every path.", "r500.md 10: what registers hold at the start is undefined", "write it first";
     STALE_RESULT = "stale-result", Error, "The first FC instruction behind a comparison reads the ALU result, and no other.", "CTM guide p. 35", "compare again, or use a predicate";
     AL_OUTSIDE = "al-outside", Error, "aL is read inside a LOOP.", "r500.md Q17", "open a LOOP, or clear REL";

@@ -75,7 +75,7 @@ fn each_rule_is_broken_alone_and_kept_by_a_neighbour() {
         ("join", format!("{INTS}{COMPARE}FC JUMP FUNC=0xf0 -> 3\nloop int[0]\n{to_1}\nendloop int[0]\n{OUT}"), loops(2)),
         ("left-open", format!("FC JUMP FUNC=0 ANY B_OP0=INCR -> 0\n{OUT}"), format!("FC JUMP FUNC=0 ANY B_OP0=INCR -> 0\nendif -> 0\n{OUT}")),
         ("unwritten", format!("{inputs}{of_1}\n{of_2}{OUT}"), format!("{inputs}{to_1}\n{of_1}\n{of_2}{OUT}")),
-        ("unwritten", format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}"), format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nelse\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}")),
+        ("unwritten-path", format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}"), format!("{inputs}{PREDICATE}if pred.r\n{to_1}\nelse\n{to_1}\nendif\n{of_1}\n{of_2}{OUT}")),
         ("unwritten", format!("{inputs}TEX temp[3].r = LD tex[0], temp[1].rrrr\n{OUT}"), format!("{inputs}TEX temp[3].r = LD tex[0], temp[0].rrrr\n{of_1}\n{OUT}")),
         ("unwritten-predicate", format!("if pred.r\nendif\n{OUT}"), branches(1)),
         ("stale-result", format!("{COMPARE}if alu\nendif\nif alu\nendif\n{OUT}"), format!("{COMPARE}if alu\nendif\n{COMPARE}if alu\nendif\n{OUT}")),

@@ -87,7 +87,8 @@ rules! {
     PRED_UPDATE = "pred-update", Error, "Only PRED_SET updates the predicate or the execute mask.", "MAN 4", "clear UPDATE_PRED and UPDATE_EXECUTE_MASK";
     EXEC_LAST = "exec-last", Error, "The execute mask is updated by the last group of a clause.", "all known compilers", "end the clause behind the group";
     REGISTERS = "registers", Error, "Registers are below NUM_GPRS, or the four clause temporaries.", "MAN p. 33", "declare more registers, or use lower ones";
-    UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "write it on the path that does not";
+    UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on some path.", "MAN p. 33: its contents are undefined", "write it first";
+    UNWRITTEN_PATH = "unwritten-path", Note, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "write it on the path that does not, if lanes can take it";
     INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP; what CND*_INT pass on may be negated.", "MAN 4", "clear the modifier and compute it with an operation";
 }
 

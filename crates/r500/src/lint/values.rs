@@ -51,6 +51,13 @@ struct State {
 }
 
 impl State {
+    /// What is written where paths meet: what some path writes.
+    fn join_some(&self, other: &State) -> State {
+        let written = self.written.with(&other.written, |one, other| one | other);
+        State { written, ..self.join(other) }
+    }
+
+    /// What is written where paths meet: what every path writes.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -65,6 +72,18 @@ impl State {
 }
 
 pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
+    let (mut every, mut some) = (Found::default(), Found::default());
+    follow(setup, graph, State::join, &mut every);
+    follow(setup, graph, State::join_some, &mut some);
+    for finding in every.0 {
+        let by_path = finding.rule == &UNWRITTEN && !some.0.contains(&finding);
+        let rule = if by_path { &UNWRITTEN_PATH } else { finding.rule };
+        found.add(rule, finding.pc as u16, finding.message);
+    }
+}
+
+/// What is found when `join` says what is true where paths meet.
+fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found: &mut Found) {
     let mut written = if setup.inputs.is_some() { Components::NONE } else { Components::ALL };
     for number in
         setup.inputs.iter().flatten().flat_map(|temp| u32::from(*temp) * 4..u32::from(*temp) * 4 + 4)
@@ -85,7 +104,7 @@ pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
         let (Some(node), Some(inst)) = (graph.node(pc), instruction_at(setup, pc)) else { continue };
         let after = step(pc as u16, inst, states[&pc].clone(), &mut Found::default());
         for edge in node.next.iter().filter(|edge| has_lanes(setup, inst, edge.kind)) {
-            let joined = states.get(&edge.to).map_or_else(|| after.clone(), |before| before.join(&after));
+            let joined = states.get(&edge.to).map_or_else(|| after.clone(), |before| join(before, &after));
             if states.get(&edge.to) != Some(&joined) {
                 states.insert(edge.to, joined);
                 pending.push(edge.to);

@@ -1,4 +1,5 @@
-//! Registers that may be read before they are written: which components are written on every path to an instruction.
+//! Registers that are read before they are written: which components are written on every path to an instruction, and
+//! which on some.
 //!
 //! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
 //! program.
@@ -7,9 +8,9 @@ use std::collections::BTreeMap;
 
 use reconverge_isa::graph::{Edge, EdgeKind};
 
-use super::{Lint, UNWRITTEN, forward};
+use super::{Lint, UNWRITTEN, UNWRITTEN_PATH, forward};
 use crate::code::{CfOp, Code, always_passes};
-use crate::flow::Control;
+use crate::flow::{AluForm, Control};
 use crate::graph::Ways;
 use crate::uses::R;
 use crate::words::CfInst;
@@ -85,6 +86,21 @@ impl<'a> Lanes<'a> {
         edge.kind == EdgeKind::Jump && from && to
     }
 
+    /// Whether the LOOP_END at `addr` ends a loop that only LOOP_BREAK leaves.
+    fn ends_by_break(&self, addr: u32) -> bool {
+        let Some((CfInst::LOOP_END, end)) = self.control(addr) else { return false };
+        let start = end.addr.checked_sub(1).and_then(|start| self.control(start));
+        let uncounted = matches!(start, Some((CfInst::LOOP_START_DX10, _))) && always_passes(end);
+        let breaks =
+            |at: u32| matches!(self.control(at), Some((CfInst::LOOP_BREAK, out)) if out.addr == addr);
+        let alu = |at: u32| {
+            let op = self.code.cf(at).ok().map(|cf| &cf.op);
+            matches!(op, Some(CfOp::Alu(clause)) if clause.form == AluForm::ALU_BREAK)
+        };
+        let mut body = end.addr..addr;
+        uncounted && body.clone().any(breaks) && !body.any(alu)
+    }
+
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
         // A lane that is active at a CALL without a condition comes back from the subroutine.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
@@ -97,6 +113,13 @@ impl<'a> Lanes<'a> {
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
         );
         if enters && edge.kind == EdgeKind::Jump {
+            return None;
+        }
+        // A loop without a count is left by a break, and behind it are the lanes that broke.
+        if edge.kind == EdgeKind::Break && self.ends_by_break(edge.to) {
+            return Some(edge.to + 1);
+        }
+        if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
         // A lane runs one side of an ELSE: the second, if it comes by the JUMP, or else what is behind both.
@@ -114,15 +137,36 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first reads of components that some path does not write before, when `inputs` are written at the start.
+/// Finds the first reads of components that no path writes before, and of those that some path does not write, when
+/// `inputs` are written at the start.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
+    let never = first_reads(lint, code, ways, inputs, Components::or);
+    let some = first_reads(lint, code, ways, inputs, Components::and);
+    let spelled = |number: u32| format!("R{}.{}", number / 4, char::from(b"xyzw"[number as usize & 3]));
+    for (at, number) in &never {
+        lint.find(&UNWRITTEN, *at, format!("{} is read before it is written", spelled(*number)));
+    }
+    for (at, number) in some.into_iter().filter(|(_, number)| never.iter().all(|(_, known)| known != number))
+    {
+        lint.find(&UNWRITTEN_PATH, at, format!("{} may be read before it is written", spelled(number)));
+    }
+}
+
+/// Where each component is first read that is not written before; `join` says what is written where paths meet.
+fn first_reads(
+    lint: &Lint<'_>,
+    code: &Code,
+    ways: &Ways,
+    inputs: Components,
+    join: fn(Components, Components) -> Components,
+) -> Vec<(u32, u32)> {
     let step = |addr: u32, before: &Components| {
         let mut after = *before;
         visit(lint, code, addr, &mut after, &mut |_, _, _| {});
         after
     };
     let lanes = Lanes::of(code, ways);
-    let join = |one: &Components, other: &Components| one.and(*other);
+    let join = |one: &Components, other: &Components| join(*one, *other);
     let written = forward(ways, lint.known.start, inputs, join, step, |addr, edge| lanes.leads(addr, edge));
     let (mut found, mut said) = (Vec::new(), Components::NONE);
     for (addr, mut before) in written {
@@ -133,10 +177,7 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
             }
         });
     }
-    for (at, number) in found {
-        let chan = char::from(b"xyzw"[number as usize & 3]);
-        lint.find(&UNWRITTEN, at, format!("R{}.{chan} may be read before it is written", number / 4));
-    }
+    found
 }
 
 /// Shows `read` each component that an instruction and its clause read, with the address and what is written then, and
