@@ -64,3 +64,22 @@ pub const MALFORMED: Rule = Rule {
     source: "the encoding tables",
     fix: "correct the word, or read the program as the chip and program type that it was made for",
 };
+
+/// The rules of a machine, a constant each, and `RULES`, all of them: name, severity, what it demands, source, fix.
+#[macro_export]
+macro_rules! rules {
+    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
+        $(
+            #[doc = $demands]
+            pub const $Name: $crate::lint::Rule = $crate::lint::Rule {
+                name: $name,
+                severity: $crate::lint::Severity::$severity,
+                demands: $demands,
+                source: $source,
+                fix: $fix,
+            };
+        )*
+        /// Every rule of the machine's own; malformed words have one of their own.
+        pub const RULES: &[$crate::lint::Rule] = &[$($Name),*];
+    };
+}

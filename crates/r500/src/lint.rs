@@ -7,7 +7,7 @@ mod nesting;
 mod values;
 
 use reconverge_isa::graph::Graph;
-use reconverge_isa::lint::{Finding, MALFORMED, Rule, Severity};
+use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 
 use crate::graph::{graph, target, ways};
 use crate::inst::{Body, Inst};
@@ -16,24 +16,7 @@ use crate::uses;
 use crate::violations::Violation;
 use crate::words::*;
 
-macro_rules! rules {
-    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
-        $(
-            #[doc = $demands]
-            pub const $Name: Rule = Rule {
-                name: $name,
-                severity: Severity::$severity,
-                demands: $demands,
-                source: $source,
-                fix: $fix,
-            };
-        )*
-        /// Every rule, besides [`MALFORMED`].
-        pub const RULES: &[Rule] = &[$($Name),*];
-    };
-}
-
-rules! {
+reconverge_isa::rules! {
     // One instruction
     RESERVED_BITS = "reserved-bits", Error, "Reserved bits are 0.", "REG", "clear the bits";
     FC_PREDICATE = "fc-predicate", Error, "An FC instruction has one predicate: RGB_PRED_SEL is not RGBA.", "CTM guide p. 31", "select one bit: RRRR, GGGG, BBBB or AAAA";

@@ -13,7 +13,7 @@ pub use unwritten::Components;
 use std::collections::BTreeMap;
 
 use reconverge_isa::graph::Edge;
-use reconverge_isa::lint::{Finding, Rule, Severity};
+use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::Stage;
 use reconverge_simt::uses::Uses;
 
@@ -26,24 +26,7 @@ use crate::meaning::Meaning;
 use crate::uses::uses;
 use crate::words::{CfInst, ExportInst, IndexModeR700, KcacheMode};
 
-macro_rules! rules {
-    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
-        $(
-            #[doc = $demands]
-            pub const $Name: Rule = Rule {
-                name: $name,
-                severity: Severity::$severity,
-                demands: $demands,
-                source: $source,
-                fix: $fix,
-            };
-        )*
-        /// Every rule.
-        pub const RULES: &[Rule] = &[$($Name),*];
-    };
-}
-
-rules! {
+reconverge_isa::rules! {
     DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "correct the word, or read the program as the chip that it was made for";
     MODES = "modes", Error, "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49", "clear one of the two bits";
     ALIGNMENT = "alignment", Error, "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer", "put a zero word before the clause and count ADDR up";

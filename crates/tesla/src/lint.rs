@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use reconverge_isa::Program;
 use reconverge_isa::graph::{EdgeKind, Graph};
-use reconverge_isa::lint::{Finding, Rule, Severity};
+use reconverge_isa::lint::{Finding, Rule};
 
 use crate::code::Code;
 use crate::decode::{joined, row};
@@ -27,24 +27,7 @@ use crate::uses::accesses;
 
 pub use stack::Need;
 
-macro_rules! rules {
-    ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
-        $(
-            #[doc = $demands]
-            pub const $Name: Rule = Rule {
-                name: $name,
-                severity: Severity::$severity,
-                demands: $demands,
-                source: $source,
-                fix: $fix,
-            };
-        )*
-        /// Every rule.
-        pub const RULES: &[Rule] = &[$($Name),*];
-    };
-}
-
-rules! {
+reconverge_isa::rules! {
     // Places in the code
     OUTSIDE = "outside", Error, "Lanes go on at an address of the code.", "tesla.md 9.3", "end every path with an exit or a ret, and jump to a label";
     UNALIGNED = "unaligned", Error, "An instruction of two words starts at an even word.", "tesla.md 2.1, rnndb (UNALIGNED_LONG_INSTRUCTION)", "put two short instructions, or none, before it";
