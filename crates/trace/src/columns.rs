@@ -156,28 +156,28 @@ impl Masks {
 /// nanoseconds: one comparison with the symbol that is expected, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols so far, and [`Symbol::NONE`] at the end.
-    symbols: Box<[Symbol; BLOCK_RECORDS + 1]>,
-    len: usize,
+    /// The symbols so far, and [`Symbol::NONE`] at the end. A place of 16 bits needs no check.
+    symbols: Box<[Symbol; 1 << 16]>,
+    len: u16,
     /// The place of the symbol that the next one repeats, as far as is known; [`BLOCK_RECORDS`] otherwise.
-    ahead: usize,
+    ahead: u16,
     /// Where the copy began.
-    copies_from: usize,
+    copies_from: u16,
     /// The records before the copy, or before the next one.
-    literals: usize,
+    literals: u16,
     columns: [Vec<u8>; COLUMNS],
     masks: Masks,
     /// How many lanes the last mask has.
     lanes: u32,
     /// Where a symbol was when it last began a copy or was a literal. Of another block, or of another symbol: no matter.
-    recent: Box<[u32; RECENT]>,
-    /// The addresses of the block's paths, where those of each end, and a path by its first address and length.
+    recent: Box<[u16; RECENT]>,
+    /// The addresses of the block's paths, where those of each are, and a path by its first address and length.
     addresses: Vec<u32>,
-    ends: Vec<u32>,
+    paths: Vec<(u32, u32)>,
     recent_paths: Box<[u32; RECENT]>,
     /// The group, and the record from which on it is.
     group: u32,
-    group_since: usize,
+    group_since: u16,
     number: u32,
     /// Instructions, and instructions of lanes, since the last time that they were asked for.
     instructions: u64,
@@ -187,7 +187,7 @@ pub(crate) struct Packer {
 impl Default for Packer {
     fn default() -> Packer {
         Packer {
-            symbols: Box::new([Symbol::NONE; BLOCK_RECORDS + 1]),
+            symbols: Box::new([Symbol::NONE; 1 << 16]),
             len: 0,
             ahead: BLOCK_RECORDS,
             copies_from: BLOCK_RECORDS,
@@ -197,7 +197,7 @@ impl Default for Packer {
             lanes: 0,
             recent: Box::new([0; RECENT]),
             addresses: Vec::new(),
-            ends: Vec::new(),
+            paths: Vec::new(),
             recent_paths: Box::new([0; RECENT]),
             group: 0,
             group_since: 0,
@@ -211,7 +211,7 @@ impl Default for Packer {
 impl Packer {
     /// How many records it has.
     #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> u16 {
         self.len
     }
 
@@ -245,7 +245,7 @@ impl Packer {
         let records = self.len - std::mem::replace(&mut self.group_since, self.len);
         if records > 0 {
             let column = self.column(Column::Group);
-            varint(column, records as u64);
+            varint(column, records.into());
             let group = self.group;
             varint(self.column(Column::Group), group.into());
         }
@@ -258,8 +258,7 @@ impl Packer {
         let known = self.recent_paths[slot % RECENT];
         // Element by element: a call of `memcmp` takes longer than short lists do (18 % of a trace).
         let path = self.path(known);
-        let same = path.len() == addresses.len()
-            && path.iter().zip(addresses).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0;
+        let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
         let relation = self.relation(mask);
         self.symbol(Symbol::new(RAN, relation, path));
@@ -270,18 +269,18 @@ impl Packer {
     /// The addresses of a path; none if there is no such path.
     #[inline(always)]
     fn path(&self, path: u32) -> &[u32] {
-        let Some(end) = self.ends.get(path as usize) else { return &[] };
-        let start = (path as usize).checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.addresses.get(start as usize..*end as usize).unwrap_or_default()
+        let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
+        self.addresses.get(*start as usize..*end as usize).unwrap_or_default()
     }
 
     /// The number of a path that is not in the table.
     #[cold]
     fn number_of(&mut self, addresses: &[u32], slot: usize) -> u32 {
-        let paths = self.ends.len() as u32;
+        let paths = self.paths.len() as u32;
         let path = (0..paths).find(|path| self.path(*path) == addresses).unwrap_or_else(|| {
+            let start = self.addresses.len() as u32;
             self.addresses.extend_from_slice(addresses);
-            self.ends.push(self.addresses.len() as u32);
+            self.paths.push((start, self.addresses.len() as u32));
             paths
         });
         self.recent_paths[slot] = path;
@@ -326,12 +325,12 @@ impl Packer {
 
     #[inline(always)]
     fn symbol(&mut self, symbol: Symbol) {
-        if self.symbols[self.ahead] == symbol {
+        if self.symbols[usize::from(self.ahead)] == symbol {
             self.ahead += 1;
         } else {
             self.change(symbol);
         }
-        self.symbols[self.len] = symbol;
+        self.symbols[usize::from(self.len)] = symbol;
         self.len += 1;
     }
 
@@ -339,8 +338,8 @@ impl Packer {
     #[inline(never)]
     fn change(&mut self, symbol: Symbol) {
         self.close_copy();
-        let before = std::mem::replace(&mut self.recent[symbol.slot()], self.len as u32) as usize;
-        if before < self.len && self.symbols[before] == symbol {
+        let before = std::mem::replace(&mut self.recent[symbol.slot()], self.len);
+        if before < self.len && self.symbols[usize::from(before)] == symbol {
             (self.copies_from, self.ahead) = (before, before + 1);
         } else {
             self.literals += 1;
@@ -356,7 +355,7 @@ impl Packer {
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);
-            [literals, distance, copied].into_iter().for_each(|number| varint(column, number as u64));
+            [literals, distance, copied].into_iter().for_each(|number| varint(column, number.into()));
             self.ahead = BLOCK_RECORDS;
         }
     }
@@ -405,25 +404,25 @@ impl Packer {
     pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
         self.close_group();
         self.close_copy();
-        self.paths(order)?;
-        varint(bytes, self.len as u64);
+        self.write_paths(order)?;
+        varint(bytes, self.len.into());
         varint(bytes, first_step);
         self.columns.iter().for_each(|column| varint(bytes, column.len() as u64));
         for column in &mut self.columns {
             bytes.append(column);
         }
         self.addresses.clear();
-        self.ends.clear();
+        self.paths.clear();
         (self.len, self.literals, self.group_since, self.number) = (0, 0, 0, 0);
         (self.masks, self.lanes) = (Masks::default(), 0);
         Ok(())
     }
 
     /// Writes the paths: of each, how many pieces of the listing it has, where each begins and how long it is.
-    fn paths(&mut self, order: &Order) -> Result<(), Error> {
+    fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = std::mem::take(&mut self.columns[Column::Path as usize]);
         let mut behind = 0;
-        for path in 0..self.ends.len() as u32 {
+        for path in 0..self.paths.len() as u32 {
             let mut pieces: Vec<(u32, u32)> = Vec::new();
             for pc in self.path(path) {
                 let place = order.place(*pc).ok_or(Error::UnknownInstruction { pc: *pc })?;
@@ -539,7 +538,7 @@ impl<'a> Columns<'a> {
 pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
-    if count > BLOCK_RECORDS {
+    if count > BLOCK_RECORDS.into() {
         return Err(format!("{count} records in a block, of which there are at most {BLOCK_RECORDS}"));
     }
     let mut step = head.varint()?;

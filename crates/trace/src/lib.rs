@@ -76,4 +76,4 @@ const SECTION_HEAD: usize = 13;
 const MOST_BYTES: usize = 64 << 20;
 
 /// Records of a block.
-const BLOCK_RECORDS: usize = 1 << 16;
+const BLOCK_RECORDS: u16 = u16::MAX;

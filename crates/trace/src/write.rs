@@ -191,7 +191,7 @@ impl<W: Write> Blocks<W> {
         open.block.take(first_step, &self.order, &mut bytes)?;
         // Beyond the bound records are packed as ever, and left out here.
         if self.end.bound_at.is_none() {
-            self.end.blocks.push((self.written, first_step, records as u32));
+            self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
         }
         Ok(())
