@@ -97,7 +97,7 @@ kernel void hash(global uint *out) {
 kernel void hash4(global uint4 *out) {
     uint lane = get_global_id(0);
     uint4 h = lane * 4 + (uint4)(0, 1, 2, 3);
-    for (uint round = 0; round < 64; round++) {
+    for (uint round = 0; round < 128; round++) {
         h = (h ^ h >> 16) * 0x85ebca6bu;
         h = (h ^ h >> 13) * 0xc2b2ae35u;
         h = (h ^ h >> 16) + round;
@@ -175,12 +175,12 @@ kernel void newton(global const float *numbers, global float *out) {
 }
 
 kernel void convolve(global const float4 *texels, global float4 *out) {
-    int place = get_global_id(0), x = place & 255, y = place >> 8;
+    int place = get_global_id(0), x = place & 511, y = place >> 9;
     float4 sum = 0.0f;
     for (int dy = -1; dy <= 1; dy++)
         for (int dx = -1; dx <= 1; dx++) {
             float weight = (dx ? 1.0f : 2.0f) * (dy ? 1.0f : 2.0f);
-            sum += weight * texels[clamp(y + dy, 0, 255) * 256 + clamp(x + dx, 0, 255)];
+            sum += weight * texels[clamp(y + dy, 0, 511) * 512 + clamp(x + dx, 0, 511)];
         }
     out[place] = sum;
 }

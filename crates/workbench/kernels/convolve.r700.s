@@ -1,9 +1,9 @@
-; A picture of 256 x 256 texels weighed with 3 x 3 binomial weights, one lane a texel: nine fetches without a filter, clamped to
+; A picture of 512 x 512 texels weighed with 3 x 3 binomial weights, one lane a texel: nine fetches without a filter, clamped to
 ; the edge.
 ;
 ;     out = sum of weight[dy][dx] * texel[y + dy][x + dx],  weights 1 2 1, 2 4 2, 1 2 1
 ;
-; In:  R0.xy, the position of the pixel's centre (x + 0.5, y + 0.5), 256 a row; texture and sampler 0.
+; In:  R0.xy, the position of the pixel's centre (x + 0.5, y + 0.5), 512 a row; texture and sampler 0.
 ; Out: pixel 0.
 .chip rv770
 .stage pixel
@@ -11,8 +11,8 @@
 .stack 0
 
 ALU:
-  0 x: MUL R1.x, R0.x, (0x3b800000).x                 ; 1/256
-    y: MUL R1.y, R0.y, (0x3b800000).x
+  0 x: MUL R1.x, R0.x, (0x3b000000).x                 ; 1/512
+    y: MUL R1.y, R0.y, (0x3b000000).x
     z: MOV R1.z, 0
     w: MOV R1.w, 0
 TEX:

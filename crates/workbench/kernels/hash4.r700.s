@@ -1,6 +1,6 @@
-; 64 rounds of MurmurHash3's final mix on the four components of a register, which begin at four times the lane's number.
+; 128 rounds of MurmurHash3's final mix on the four components of a register, which begin at four times the lane's number.
 ;
-;     64 times, r = 0 to 63:  h ^= h >> 16,  h *= 0x85ebca6b,  h ^= h >> 13,  h *= 0xc2b2ae35,  h ^= h >> 16,  h += r
+;     128 times, r = 0 to 127:  h ^= h >> 16,  h *= 0x85ebca6b,  h ^= h >> 13,  h *= 0xc2b2ae35,  h ^= h >> 16,  h += r
 ;
 ; In:  R0.xy, the position of the pixel's centre (x + 0.5, y + 0.5), 1024 a row.
 ; Out: pixel 0: the four numbers as u32.
@@ -23,7 +23,7 @@ ALU:
 LOOP_START_DX10: ADDR(@done)
 @round:
 ALU_BREAK:
-  6 x: PRED_SETGT_INT _.x, (64).x, R3.x UPDATE_EXEC_MASK
+  6 x: PRED_SETGT_INT _.x, (128).x, R3.x UPDATE_EXEC_MASK
 ALU:
   7 x: LSHR_INT R2.x, R1.x, (16).x
     y: LSHR_INT R2.y, R1.y, (16).x

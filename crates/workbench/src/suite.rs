@@ -176,16 +176,16 @@ pub static WORKLOADS: &[Workload] = &[
     workload(Isa::Tesla, &problems::SCAN,      include_str!("../kernels/scan.tesla.s"),      1 << 19, "values", |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
     workload(Isa::Tesla, &problems::NESTED,    include_str!("../kernels/nested.tesla.s"),    1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
     workload(Isa::Tesla, &problems::TABLE,     include_str!("../kernels/table.tesla.s"),     1 << 18, "out",    table_on_tesla),
-    workload(Isa::Tesla, &problems::LIT,       include_str!("../kernels/lit.tesla.s"),       1 << 17, "color0", lit_on_tesla),
-    workload(Isa::R700,  &problems::HASH4,     include_str!("../kernels/hash4.r700.s"),      1 << 16, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
+    workload(Isa::Tesla, &problems::LIT,       include_str!("../kernels/lit.tesla.s"),       1 << 19, "color0", lit_on_tesla),
+    workload(Isa::R700,  &problems::HASH4,     include_str!("../kernels/hash4.r700.s"),      1 << 18, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::NESTED,    include_str!("../kernels/nested.r700.s"),     1 << 17, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
     workload(Isa::R700,  &problems::SEARCH,    include_str!("../kernels/search.r700.s"),     1 << 18, "pixel0", search_on_r700),
     workload(Isa::R700,  &problems::TABLE16,   include_str!("../kernels/table.r700.s"),      1 << 17, "pixel0", table_on_r700),
-    workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 16, "pixel0", convolve_on_r700),
-    workload(Isa::R700,  &problems::LIT,       include_str!("../kernels/lit.r700.s"),        1 << 17, "pixel0", lit_on_r700),
+    workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 18, "pixel0", convolve_on_r700),
+    workload(Isa::R700,  &problems::LIT,       include_str!("../kernels/lit.r700.s"),        1 << 19, "pixel0", lit_on_r700),
     workload(Isa::R500,  &problems::SCALE,     include_str!("../kernels/scale.r500.s"),      1 << 18, "color0", scale_on_r500),
-    workload(Isa::R500,  &problems::NEWTON,    include_str!("../kernels/newton.r500.s"),     1 << 17, "color0", |inputs, _| from_temps(inputs, &["a"])),
-    workload(Isa::R500,  &problems::LIT,       include_str!("../kernels/lit.r500.s"),        1 << 17, "color0", lit_on_r500),
+    workload(Isa::R500,  &problems::NEWTON,    include_str!("../kernels/newton.r500.s"),     1 << 20, "color0", |inputs, _| from_temps(inputs, &["a"])),
+    workload(Isa::R500,  &problems::LIT,       include_str!("../kernels/lit.r500.s"),        1 << 19, "color0", lit_on_r500),
 ];
 
 // ---- Launches
@@ -294,8 +294,8 @@ fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
 }
 
 fn convolve_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
-    let (_, machine) = pixels(lanes, 256, r700::Launch::default());
-    (texture(inputs, "texels", 256, "nearest", "clamp_to_edge"), machine)
+    let (_, machine) = pixels(lanes, 512, r700::Launch::default());
+    (texture(inputs, "texels", 512, "nearest", "clamp_to_edge"), machine)
 }
 
 fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {

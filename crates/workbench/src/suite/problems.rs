@@ -135,13 +135,13 @@ pub(super) static HASH: Problem = problem("hash", Rule::Exact, Inputs::default, 
 
 pub(super) static HASH4: Problem = problem("hash4", Rule::Exact, Inputs::default, |_| {
     let hash = |number: u32| {
-        (0..64).fold(number, |h, round| {
+        (0..128).fold(number, |h, round| {
             let h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
             let h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
             (h ^ h >> 16).wrapping_add(round)
         })
     };
-    (0..4 << 16).map(hash).collect()
+    (0..4 << 18).map(hash).collect()
 });
 
 pub(super) static NESTED: Problem = problem("nested", Rule::Exact, Inputs::default, |_| {
@@ -189,7 +189,7 @@ pub(super) static SEARCH: Problem = problem(
     },
 );
 
-/// Three bits of four are rarely set together: low values are frequent.
+/// A bit is set in every fourth value: low values are frequent.
 pub(super) static HISTOGRAM: Problem = problem(
     "histogram",
     Rule::Exact,
@@ -242,7 +242,7 @@ pub(super) static NEWTON: Problem = problem(
     || {
         Inputs(vec![(
             "a",
-            floats(1 << 17, 1, |at| 0.001 + 1e6 * fraction(at) * fraction(at + (1 << 17)).powi(8)),
+            floats(1 << 20, 1, |at| 0.001 + 1e6 * fraction(at) * fraction(at + (1 << 20)).powi(8)),
         )])
     },
     |inputs| inputs.floats("a").into_iter().map(|a| (f64::from(a).sqrt() as f32).to_bits()).collect(),
@@ -259,21 +259,21 @@ fn picture(size: u32) -> Array {
 pub(super) static CONVOLVE: Problem = problem(
     "convolve",
     Rule::Exact,
-    || Inputs(vec![("texels", picture(256))]),
+    || Inputs(vec![("texels", picture(512))]),
     |inputs| {
         let texels = inputs.floats("texels");
-        let clamped = |at: i32| at.clamp(0, 255) as usize;
+        let clamped = |at: i32| at.clamp(0, 511) as usize;
         let weighed = |place: i32, component: usize| {
             let mut sum = 0.0;
             for (dy, down) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
                 for (dx, along) in [(-1, 1.0), (0, 2.0), (1, 1.0)] {
-                    let at = clamped(place / 256 + dy) * 256 + clamped(place % 256 + dx);
+                    let at = clamped(place / 512 + dy) * 512 + clamped(place % 512 + dx);
                     sum += down * along * texels[4 * at + component];
                 }
             }
             sum.to_bits()
         };
-        (0..1 << 16).flat_map(|place| [0, 1, 2, 3].map(|component| weighed(place, component))).collect()
+        (0..1 << 18).flat_map(|place| [0, 1, 2, 3].map(|component| weighed(place, component))).collect()
     },
 );
 
@@ -312,7 +312,7 @@ fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: u
     sum
 }
 
-const FRAGMENTS: u32 = 1 << 17;
+const FRAGMENTS: u32 = 1 << 19;
 
 /// Value at (0, 0), change with x, change with y: the texture's coordinates, then the normal's components. All values are
 /// exact.
