@@ -69,6 +69,11 @@ const PUSH: &str = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_M
 fn each_rule_finds_the_program_that_breaks_it() {
     let cases = [
         ("decode", "CF_31: END_OF_PROGRAM\n"),
+        ("reserved-bits", "NOP: BITS(0x00000000, 0x00100000)\n"),
+        (
+            "reserved-bits",
+            "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0 BITS(0x00000000, 0x00000100, 0x00000000, 0x00000001)\n",
+        ),
         ("modes", "NOP: WHOLE_QUAD VALID_PIX\n"),
         ("alignment", "TEX: ADDR(3)\n 0 SAMPLE R0.xyzw, R0.xyzw, t0, s0\n"),
         ("loop-pair", "LOOP_START_DX10: ADDR(@out)\n@in:\nNOP:\nLOOP_END: ADDR(@in)\nNOP:\n@out:\n"),
@@ -164,6 +169,12 @@ fn each_rule_finds_the_program_that_breaks_it() {
             Known { stage: Some(Stage::Vertex), ..known },
         ),
         (
+            "kill-stage",
+            format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}"),
+            Chip::RV770,
+            Known { stage: Some(Stage::Vertex), ..known },
+        ),
+        (
             "registers",
             format!("EXPORT_DONE: PIXEL[0], R2.xyzw\n{END}"),
             Chip::RV770,
@@ -182,11 +193,20 @@ fn each_rule_finds_the_program_that_breaks_it() {
         assert_eq!(broken_on(&source, chip, &known), [rule], "{source}");
         seen.push(rule);
     }
+    // The fourth word of a fetch is padding.
+    let padded = format!(
+        "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0 BITS(0x00000000, 0x00000000, 0x00000000, 0x00000001)\n{END}"
+    );
+    assert_eq!(broken_on(&padded, Chip::RV770, &known), Vec::<&str>::new());
+    let kill = format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}");
+    let pixel = Known { stage: Some(Stage::Pixel), ..known };
+    assert_eq!(broken_on(&kill, Chip::RV770, &pixel), Vec::<&str>::new());
     // These need the inputs and have the test above.
     seen.extend(["unwritten", "unwritten-path"]);
     let mut rules: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     rules.sort_unstable();
     seen.sort_unstable();
+    seen.dedup();
     assert_eq!(seen, rules);
 }
 

@@ -44,11 +44,11 @@ fn program(record: &Value) -> (String, Program) {
     (chip, program)
 }
 
-/// The findings of each rule in programs, with the first one.
+/// The findings of each rule in programs.
 #[derive(Default)]
 struct Survey {
     programs: usize,
-    found: BTreeMap<&'static str, (usize, String)>,
+    found: BTreeMap<&'static str, usize>,
 }
 
 impl Survey {
@@ -56,17 +56,14 @@ impl Survey {
         self.programs += 1;
         let target = Target::new(Isa::R700, Some(chip));
         for finding in machine(Isa::R700).lint(&target, program).unwrap() {
-            let first = format!("{name} at {}: {}", finding.pc, finding.message);
-            self.found.entry(finding.rule.name).or_insert((0, first)).0 += 1;
+            println!("{name} at {}: {} {}", finding.pc, finding.rule.name, finding.message);
+            *self.found.entry(finding.rule.name).or_insert(0) += 1;
         }
     }
 
     fn counts(&self, what: &str) -> Vec<(&'static str, usize)> {
-        println!("{what}: {} programs", self.programs);
-        for (rule, (count, first)) in &self.found {
-            println!("  {rule} {count}, first {first}");
-        }
-        self.found.iter().map(|(rule, (count, _))| (*rule, *count)).collect()
+        println!("{what}: {} programs: {:?}", self.programs, self.found);
+        self.found.iter().map(|(rule, count)| (*rule, *count)).collect()
     }
 }
 
