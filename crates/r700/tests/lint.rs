@@ -39,7 +39,7 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
         JUMP: ADDR(@end) POP_CNT(1)
         ALU_POP_AFTER:
           1 x: MOV R1.x, R0.y
-            y: MOV R1.y, R2.w
+            y: ADD R1.y, R2.w, 0
         @end: EXPORT_DONE: PIXEL[0], R1.xyz1 END_OF_PROGRAM
     ";
     let path =
@@ -48,6 +48,13 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     // R1.x and R1.y are written on one path only, R1.z and R2.w on none.
     let wanted = [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y"), never(6, "R2.w")];
     assert_eq!(found(branch), wanted);
+    // A copy is no finding, and no value either.
+    let copied = branch.replacen("ADD R1.y, R2.w, 0", "MOV R1.y, R2.w", 1);
+    assert_eq!(found(&copied), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
+    // Nor is a choice by a flag, unless neither value is one.
+    let chosen = |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
+    assert_eq!(found(&chosen("R0.y")), [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y")]);
+    assert_eq!(found(&chosen("R2.z")), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
     let before = branch.replacen(
         "ALU_PUSH_BEFORE:",
         "ALU:\n 0 x: MOV R1.x, 0\n y: MOV R1.y, 0\n z: MOV R1.z, 0\n w: MOV R2.w, 0\nALU_PUSH_BEFORE:",
