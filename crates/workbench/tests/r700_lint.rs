@@ -81,7 +81,8 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let expected: &[_] = match file {
             "r700-llvm/exec" => &[("double-write", 1), ("indexed-write", 11)],
             "r700-llvm/disasm" => &[("double-write", 3)],
-            "r700/fuzz" => &[("unwritten", 6), ("unwritten-path", 276)],
+            // Early returns: 180 at the final export, 3 at what a loop or a function leaves behind.
+            "r700/fuzz" => &[("unwritten-path", 183)],
             _ => &[],
         };
         assert!(survey.programs == 0 || found == expected, "{file}: {found:?}");
@@ -99,5 +100,6 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let program = Program { stage: text("stage").parse().ok(), ..Program::from_words(words) };
         survey.add(text("id"), text("arch"), &program);
     }
+    // Two programs by hand that are cut or lack the bit that ends a group, and padding of the Wii U's compiler.
     assert_eq!(survey.counts("binaries"), [("decode", 2), ("unreachable", 8)]);
 }
