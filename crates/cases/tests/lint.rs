@@ -69,7 +69,8 @@ fn counts<'a>(of: &'a BTreeMap<(String, &'static str), usize>) -> Vec<(&'a str, 
 #[test]
 fn the_small_programs_of_r700_and_tesla_break_what_they_are_to_show() {
     // A stack of no entry, and a join without a token.
-    let overflow = [("overflow.s", "pop", 1), ("overflow.s", "stack-merge", 1), ("overflow.s", "stack-size", 1)];
+    let overflow =
+        [("overflow.s", "pop", 1), ("overflow.s", "stack-merge", 1), ("overflow.s", "stack-size", 1)];
     let (programs, own) = found(Path::new("../../corpus/r700"), Isa::R700);
     assert_eq!((programs, counts(&own)), (6, overflow.to_vec()));
     let (programs, own) = found(Path::new("../../corpus/tesla"), Isa::Tesla);

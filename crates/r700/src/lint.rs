@@ -372,7 +372,8 @@ impl Lint<'_> {
                 written.push((op.dst_gpr, op.dst_chan));
             }
         }
-        if let Some(stage) = self.known.stage.filter(|stage| !matches!(stage, Stage::Pixel | Stage::Fragment | Stage::Compute))
+        if let Some(stage) =
+            self.known.stage.filter(|stage| !matches!(stage, Stage::Pixel | Stage::Fragment | Stage::Compute))
             && kills > 0
         {
             self.find(&KILL_STAGE, group.addr, format!("KILL in a program of stage {stage}"));

@@ -52,7 +52,8 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     let copied = branch.replacen("ADD R1.y, R2.w, 0", "MOV R1.y, R2.w", 1);
     assert_eq!(found(&copied), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
     // Nor is a choice by a flag, unless neither value is one.
-    let chosen = |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
+    let chosen =
+        |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
     assert_eq!(found(&chosen("R0.y")), [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y")]);
     assert_eq!(found(&chosen("R2.z")), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
     let before = branch.replacen(
