@@ -1,5 +1,7 @@
 //! `reconverge bench`
 
+mod micro;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -35,8 +37,14 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
     /// Runs, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, default_value_if("micro", "true", "9"), value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
+    /// Print what single instructions cost, by how their addresses and masks look
+    ///
+    /// In nanoseconds a group on one thread, and in multiples of what a Tesla warp's `add b32` costs in the same turn. The
+    /// loop around an instruction is measured and taken away.
+    #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
+    micro: bool,
     /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
@@ -78,6 +86,11 @@ struct Measured {
 }
 
 pub(crate) fn run(args: &Bench) -> Result<Answer> {
+    if args.micro {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build()?;
+        pool.install(|| micro::run(args.isa, &args.engine.options(), args.runs, args.json))?;
+        return Ok(Answer::Yes);
+    }
     let wanted = |kernel: &&Kernel| {
         args.isa.is_none_or(|isa| isa == kernel.isa)
             && args.kernel.as_deref().is_none_or(|name| name == kernel.name)

@@ -29,6 +29,7 @@ pub mod lint;
 pub mod listing;
 pub mod machine;
 pub mod manifest;
+pub mod micro;
 pub mod open;
 pub mod r500;
 pub mod r700;
