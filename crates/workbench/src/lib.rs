@@ -38,6 +38,7 @@ pub mod request;
 pub mod result;
 pub mod session;
 pub mod stats;
+pub mod suite;
 pub mod taint;
 pub mod tesla;
 pub mod trace;
