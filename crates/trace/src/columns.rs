@@ -400,11 +400,11 @@ impl Packer {
     /// Appends the bytes of the block, and begins the next.
     ///
     /// # Errors
-    /// The listing has no instruction at an address of a path.
+    /// The listing has no instruction at an address of a path; the block is lost.
     pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
         self.close_group();
         self.close_copy();
-        self.write_paths(order)?;
+        let known = self.write_paths(order);
         varint(bytes, self.len.into());
         varint(bytes, first_step);
         self.columns.iter().for_each(|column| varint(bytes, column.len() as u64));
@@ -415,12 +415,12 @@ impl Packer {
         self.paths.clear();
         (self.len, self.literals, self.group_since, self.number) = (0, 0, 0, 0);
         (self.masks, self.lanes) = (Masks::default(), 0);
-        Ok(())
+        known
     }
 
     /// Writes the paths: of each, how many pieces of the listing it has, where each begins and how long it is.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
-        let mut column = std::mem::take(&mut self.columns[Column::Path as usize]);
+        let mut column = Vec::new();
         let mut behind = 0;
         for path in 0..self.paths.len() as u32 {
             let mut pieces: Vec<(u32, u32)> = Vec::new();
@@ -577,8 +577,11 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String>
                 let pieces = paths.get(rest as usize).ok_or_else(|| format!("no path {rest}"))?;
                 for &(place, count) in pieces {
                     if behind == Some(place)
-                        && let Some(Record { group: of, what: What::Ran { count: before, mask: lanes, .. }, .. }) =
-                            records.last_mut()
+                        && let Some(Record {
+                            group: of,
+                            what: What::Ran { count: before, mask: lanes, .. },
+                            ..
+                        }) = records.last_mut()
                         && (*of, *lanes) == (group, mask)
                     {
                         *before += count;
@@ -613,9 +616,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String>
                 }
                 columns.of(Column::Number).delta(&mut number)?;
                 match tag {
-                    WRITE => {
-                        What::Write { lane, register: number, value: columns.of(Column::Value).word()? }
-                    }
+                    WRITE => What::Write { lane, register: number, value: columns.of(Column::Value).word()? },
                     LOAD => What::Load { lane, address: number },
                     _ => What::Store { lane, address: number, value: columns.of(Column::Value).word()? },
                 }

@@ -188,8 +188,7 @@ impl<R: Read + Seek> Reader<R> {
             self.input.seek(SeekFrom::Start(at))?;
             match section(&mut self.input, at, size) {
                 Ok(Some((Section::Block, bytes, behind))) => {
-                    let block = words(&bytes)
-                        .and_then(|(_, columns)| columns::unpack(columns, &self.order));
+                    let block = words(&bytes).and_then(|(_, columns)| columns::unpack(columns, &self.order));
                     match block {
                         Ok(records) => self.blocks.push(Block {
                             offset: at,

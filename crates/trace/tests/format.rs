@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
-use reconverge_simt::{Event, Lane, Mask};
+use reconverge_simt::{Event, Lane, Mask, Observer};
 use reconverge_trace::{Error, Header, Limits, Line, Outcome, Reader, What, Writer};
 
 /// A header with instructions at 0, 8, 16, ….
@@ -218,6 +218,19 @@ fn an_instruction_outside_the_listing_is_an_error() {
     let mut writer = Writer::new(Vec::new(), &header(2), Limits::default()).unwrap();
     let error = writer.issues(0, &[4], Mask::first(1)).unwrap_err();
     assert!(matches!(error, Error::UnknownInstruction { pc: 4 }));
+}
+
+#[test]
+fn an_observer_notes_an_instruction_outside_the_listing_and_goes_on() {
+    let mut writer = Writer::new(Vec::new(), &header(2), Limits::default()).unwrap();
+    let mut recording = writer.recording();
+    for number in 0..200_000u32 {
+        recording.issues(&[0, 8], Mask(number.into()));
+        recording.issues(&[4], Mask::first(1));
+    }
+    assert_eq!(writer.steps(), 600_000);
+    let error = writer.finish(Outcome::default()).unwrap_err();
+    assert!(matches!(error, Error::UnknownInstruction { pc: 4 }), "{error}");
 }
 
 /// A file of three blocks with a record of each type, and where its blocks end.
