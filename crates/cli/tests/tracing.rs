@@ -75,8 +75,9 @@ fn interrupted(mut child: Child, ready: impl Fn() -> bool) -> Output {
     while !ready() && start.elapsed() < Duration::from_secs(60) {
         sleep(Duration::from_millis(50));
     }
+    assert!(child.try_wait().unwrap().is_none(), "it runs until then");
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success() && child.try_wait().unwrap().is_none(), "it ran until then");
+    assert!(sent.success());
     child.wait_with_output().unwrap()
 }
 
