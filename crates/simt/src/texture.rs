@@ -14,6 +14,7 @@
 //! is [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, a NaN level of detail too.
 
 mod image;
+pub mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -447,8 +448,14 @@ fn nearest<T>(
     offset: [i32; 3],
     value: impl Fn([u32; 4]) -> T,
 ) -> T {
-    // A coordinate that stops at the edge of the image falls into its last texel.
-    let wrap = place.wrap.map(|wrap| match wrap {
+    let wrap = place.wrap.map(wrap_of_nearest);
+    let texel = [0, 1, 2].map(|axis| floor(place.texels[axis]) + i64::from(offset[axis]));
+    fetch(level, sampler, &Place { wrap, ..place }, texel, value)
+}
+
+/// How nearest filtering wraps: a coordinate that stops at the edge of the image falls into its last texel.
+fn wrap_of_nearest(wrap: Wrap) -> Wrap {
+    match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,
         Wrap::MirrorOnce => Wrap::MirrorOnceToEdge,
         Wrap::Repeat
@@ -457,9 +464,7 @@ fn nearest<T>(
         | Wrap::ClampToBorder
         | Wrap::MirrorOnceToEdge
         | Wrap::MirrorOnceToBorder => wrap,
-    });
-    let texel = [0, 1, 2].map(|axis| floor(place.texels[axis]) + i64::from(offset[axis]));
-    fetch(level, sampler, &Place { wrap, ..place }, texel, value)
+    }
 }
 
 /// Texel to the lower side of a coordinate, and the weight of the one to the upper side.
