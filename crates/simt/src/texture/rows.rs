@@ -55,7 +55,8 @@ pub struct Positions<'a, const N: usize> {
 }
 
 impl<const N: usize> Positions<'_, N> {
-    fn of(&self, lane: usize) -> Position {
+    /// Where one lane reads.
+    pub fn of(&self, lane: usize) -> Position {
         Position {
             coordinates: self.coordinates.map(|row| f32::from_bits(row[lane])),
             layer: f32::from_bits(self.layer[lane]),
@@ -130,18 +131,17 @@ impl Plan {
         read: Read<'_, N>,
         at: &Positions<'_, N>,
         lanes: u64,
-    ) -> [Words<N>; 4] {
-        let mut values = [[0; N]; 4];
+        values: &mut [Words<N>; 4],
+    ) {
         let by_rows = !self.grids.is_empty() && at.offset.iter().all(|offset| offset.abs() <= OFFSET);
         let slow = match by_rows {
-            true => wide.call(ReadRows { plan: self, image, read, at, lanes, values: &mut values }) & lanes,
+            true => wide.call(ReadRows { plan: self, image, read, at, lanes, values: &mut *values }) & lanes,
             false => lanes,
         };
         for lane in members(slow) {
             let texel = self.read_lane(image, read, &at.of(lane), lane);
             (0..4).for_each(|channel| values[channel][lane] = texel[channel]);
         }
-        values
     }
 
     /// The plain version of [`Plan::read`]: one lane.
@@ -205,9 +205,41 @@ pub fn lods_of_differences<const N: usize>(
     lods
 }
 
+/// [`lod_of_gradients`] of each of the given lanes, from rows of the bits of its gradients. Lanes that have those of the
+/// lane before have its level of detail.
+pub fn lods_of_gradients<const N: usize>(
+    image: &Image,
+    sampler: &Sampler,
+    [dx, dy]: [[&Words<N>; 3]; 2],
+    lanes: u64,
+) -> Words<N> {
+    let mut lods = [0; N];
+    let mut known = None;
+    for lane in members(lanes) {
+        let gradients = [dx, dy].map(|rows| rows.map(|row| row[lane]));
+        let lod = match known {
+            Some((same, lod)) if same == gradients => lod,
+            _ => {
+                let [dx, dy] = gradients.map(|gradient| gradient.map(f32::from_bits));
+                lod_of_gradients(image, sampler, dx, dy).to_bits()
+            }
+        };
+        known = Some((gradients, lod));
+        lods[lane] = lod;
+    }
+    lods
+}
+
 /// The numbers of the lanes of a set, lowest first.
-fn members(bits: u64) -> impl Iterator<Item = usize> {
-    (0..64).filter(move |lane| bits >> lane & 1 != 0)
+pub fn members(bits: u64) -> impl Iterator<Item = usize> {
+    let mut left = bits;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            lane
+        })
+    })
 }
 
 /// `None` for levels that are not read by rows.

@@ -95,7 +95,9 @@ impl<const N: usize> Task for AtLevel<'_, N> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Self::Output {
         let AtLevel(plan, image, read, at, lanes) = self;
-        plan.read(wide, image, read, at, lanes)
+        let mut values = [[0; N]; 4];
+        plan.read(wide, image, read, at, lanes, &mut values);
+        values
     }
 }
 
@@ -140,6 +142,14 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
                 assert_eq!(found.map(Hex), expected.map(Hex), "{place:?}");
             }
         }
+    }
+    let gradients = [coordinates, [&layer, &lod, &reference]];
+    let lods = lods_of_gradients(image, sampler, gradients, lanes);
+    for lane in members(lanes) {
+        let [dx, dy] = gradients.map(|rows| rows.map(|row| f32::from_bits(row[lane])));
+        let expected = lod_of_gradients(image, sampler, dx, dy);
+        let same = lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
+        assert!(same, "{:x} {expected} {dx:?} {dy:?}", lods[lane]);
     }
     let lods = lods_of_quads(image, sampler, coordinates, lanes);
     for lane in members(lanes) {
