@@ -148,7 +148,8 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
     for lane in members(lanes) {
         let [dx, dy] = gradients.map(|rows| rows.map(|row| f32::from_bits(row[lane])));
         let expected = lod_of_gradients(image, sampler, dx, dy);
-        let same = lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
+        let same =
+            lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
         assert!(same, "{:x} {expected} {dx:?} {dy:?}", lods[lane]);
     }
     let lods = lods_of_quads(image, sampler, coordinates, lanes);
