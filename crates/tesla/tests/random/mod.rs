@@ -45,6 +45,7 @@ pub(crate) fn value(random: &mut Random) -> u32 {
     }
 }
 
+#[allow(dead_code)]
 /// A machine about to execute the words; the state depends on the seed alone.
 pub(crate) fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
     machine_with(words, chip, stage, options, seed, &Textures::default())
