@@ -1,45 +1,62 @@
 //! `reconverge bench`
 
+mod micro;
+mod work;
+
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
+use reconverge_isa::source::closest;
 use reconverge_simt::Statistics;
 use reconverge_workbench::Session;
-use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
 use crate::messages::counted;
 use crate::{Answer, EngineArgs};
+use work::Work;
 
-/// Run the divergent kernels over 2^20 lanes and time them
+/// Run programs of different kinds on all three machines and time them
 ///
-/// mandel and collatz are described in docs/testing.md. Every run must give the golden hash. Times are medians;
-/// assembling, laying out inputs and reading the counts is not counted.
+/// --list names them; docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
+/// of the same problem gives. Times are medians; assembling, laying out inputs and reading results is not counted.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Only this machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
     isa: Option<Isa>,
     /// Only this kernel
-    #[arg(long, value_parser = ["mandel", "collatz"])]
+    #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
+    /// Print what there is, and run nothing
+    #[arg(long, conflicts_with = "micro")]
+    list: bool,
     #[command(flatten)]
     engine: EngineArgs,
     /// Threads; as many as there are processors when absent. The runs of several numbers (1,2) take turns
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
     /// Runs, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, default_value_if("micro", "true", "9"), value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
+    /// Print what single instructions cost, by how their addresses and masks look
+    ///
+    /// In nanoseconds a group on one thread, and in multiples of what a Tesla warp's `add b32` costs in the same turn. The
+    /// loop around an instruction is measured and taken away.
+    #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
+    micro: bool,
     /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
+    /// Write inputs and results as raw words into this folder, for other programs that compute the same
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["micro", "list"])]
+    write: Option<PathBuf>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -78,28 +95,39 @@ struct Measured {
 }
 
 pub(crate) fn run(args: &Bench) -> Result<Answer> {
-    let wanted = |kernel: &&Kernel| {
-        args.isa.is_none_or(|isa| isa == kernel.isa)
-            && args.kernel.as_deref().is_none_or(|name| name == kernel.name)
-    };
-    let kernels: Vec<&Kernel> = KERNELS.iter().filter(wanted).collect();
-    if kernels.is_empty() {
-        bail!("there is no such kernel: r500 has no integers, so collatz is for r700 and tesla");
+    if args.micro {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build()?;
+        pool.install(|| micro::run(args.isa, &args.engine.options(), args.runs, args.json))?;
+        return Ok(Answer::Yes);
+    }
+    let kernels = wanted(args)?;
+    if args.list {
+        list(&kernels, args.json);
+        return Ok(Answer::Yes);
     }
     // To rayon, 0 is as many as there are processors.
     let threads = if args.threads.is_empty() { &[0][..] } else { &args.threads };
     let pool = |threads: &u16| ThreadPoolBuilder::new().num_threads((*threads).into()).build();
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
-    for kernel in kernels {
-        let measured = match measure(kernel, args, &pools) {
+    let table = kernels.len() > 1 && !args.json;
+    if table {
+        say!("{}", HEAD);
+    }
+    for mut kernel in kernels {
+        let measured = match measure(&mut kernel, args, &pools) {
             Ok(measured) => measured,
-            Err(error) => return no_result(args, kernel, error),
+            Err(error) => return no_result(args, &kernel, error),
         };
-        if !args.json {
-            measured.iter().for_each(print);
+        match table {
+            true => measured.iter().for_each(print_row),
+            false if args.json => {}
+            false => measured.iter().for_each(|measured| print(measured, kernel.golden())),
         }
         results.extend(measured);
+    }
+    if table {
+        summary(&results);
     }
     let all_right = results.iter().all(|measured| measured.golden_ok);
     if args.json {
@@ -111,8 +139,47 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     Ok(if all_right { Answer::Yes } else { Answer::No })
 }
 
+/// The kernels that the arguments choose.
+fn wanted(args: &Bench) -> Result<Vec<Work>> {
+    let named = |work: &Work| args.kernel.as_deref().is_none_or(|name| name == work.name());
+    let on = |work: &Work| args.isa.is_none_or(|isa| isa == work.isa());
+    let kernels: Vec<Work> = work::all().filter(|work| named(work) && on(work)).collect();
+    if !kernels.is_empty() {
+        return Ok(kernels);
+    }
+    let name = args.kernel.as_deref().unwrap_or_default();
+    let isas: Vec<&str> = work::all().filter(named).map(|work| work.isa().name()).collect();
+    if !isas.is_empty() {
+        bail!(
+            "there is no kernel {name} for {}, but for {}",
+            args.isa.map_or("", Isa::name),
+            isas.join(" and ")
+        );
+    }
+    let mut names: Vec<&str> = work::all().filter(on).map(|work| work.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let meant = closest(name, names.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
+    bail!("there is no kernel `{name}`: {}one of {} fits here", meant.unwrap_or_default(), names.join(", "))
+}
+
+fn list(kernels: &[Work], json: bool) {
+    let entry = |work: &Work| {
+        serde_json::json!({
+            "isa": work.isa().name(), "kernel": work.name(), "lanes": work.lanes(), "about": work.about(),
+        })
+    };
+    if json {
+        say!("{}", serde_json::json!({ "kernels": kernels.iter().map(entry).collect::<Vec<_>>() }));
+        return;
+    }
+    for work in kernels {
+        say!("{:<6} {:<10} {:>8} lanes  {}", work.isa().name(), work.name(), work.lanes(), work.about());
+    }
+}
+
 /// A trap and a difference of the engines are answers; everything else is an error.
-fn no_result(args: &Bench, kernel: &Kernel, error: anyhow::Error) -> Result<Answer> {
+fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
         Some(Error::Trap(_)) => "trap",
@@ -121,7 +188,7 @@ fn no_result(args: &Bench, kernel: &Kernel, error: anyhow::Error) -> Result<Answ
     if args.json {
         say!("{}", serde_json::json!({ kind: error.to_string() }));
     }
-    tell!("{} {}: {error}", kernel.isa, kernel.name);
+    tell!("{} {}: {error}", kernel.isa(), kernel.name());
     Ok(Answer::No)
 }
 
@@ -134,12 +201,13 @@ struct Runs {
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
-    /// Hash of a run that did not give the golden one.
-    wrong: Option<u32>,
+    /// Hash of the result: of one that is wrong, where there is any.
+    hash: u32,
+    wrong: bool,
 }
 
 impl Runs {
-    fn add(&mut self, kernel: &Kernel, session: Session, args: &Bench) -> Result<()> {
+    fn add(&mut self, kernel: &Work, session: Session, args: &Bench) -> Result<()> {
         let options = args.engine.options();
         let mut trace = Pieces::default();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
@@ -151,20 +219,25 @@ impl Runs {
         self.wall.push(wall_start.elapsed());
         self.trace_steps = args.trace.then_some(trace.count);
         self.statistics = outcome.statistics();
-        let hash = hash(&kernel.counts(&*outcome)?);
-        self.wrong = self.wrong.or((hash != kernel.golden).then_some(hash));
-        Ok(())
+        let verdict = kernel.judge(&*outcome)?;
+        if !self.wrong {
+            (self.hash, self.wrong) = (verdict.hash, !verdict.right);
+        }
+        match &args.write {
+            Some(folder) => kernel.write(&*outcome, folder),
+            None => Ok(()),
+        }
     }
 
     /// `first`: the runs of the first number of threads, where these are not they.
-    fn measured(&self, kernel: &Kernel, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
+    fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
-            isa: kernel.isa.name(),
-            kernel: kernel.name,
+            isa: kernel.isa().name(),
+            kernel: kernel.name(),
             engine: args.engine.options().engine.name(),
             threads,
             runs: args.runs,
-            lanes: LANES,
+            lanes: kernel.lanes(),
             cpu_s: median_seconds(&self.cpu),
             wall_s: median_seconds(&self.wall),
             speedup: first.map(|first| speedup(&self.wall, &first.wall)),
@@ -173,16 +246,16 @@ impl Runs {
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
             trace_steps: self.trace_steps,
-            golden: format!("{:08x}", self.wrong.unwrap_or(kernel.golden)),
-            golden_ok: self.wrong.is_none(),
+            golden: format!("{:08x}", self.hash),
+            golden_ok: !self.wrong,
         }
     }
 }
 
 /// Runs a kernel on each pool in turn, as often as asked, so that whatever else the machine does slows all of them.
 /// Every other turn goes through the pools backwards: none is always the first.
-fn measure(kernel: &Kernel, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
-    let prepared = kernel.prepare(LANES)?;
+fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
+    let prepared = kernel.prepare()?;
     let compared = pools.len() > 1;
     let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
     for turn in 0..args.runs {
@@ -241,9 +314,69 @@ fn median_seconds(times: &[Duration]) -> f64 {
     median(times.iter().map(Duration::as_secs_f64).collect())
 }
 
-fn print(measured: &Measured) {
+const HEAD: &str = "machine kernel     threads processor s   wall s  M group instr./s  gain  control  result";
+
+/// One line of the table of several kernels.
+fn print_row(measured: &Measured) {
+    let number = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
+    say!(
+        "{:<7} {:<10} {:>7} {:>11.4} {:>8.4} {:>17.1} {:>5} {:>8}  {}",
+        measured.isa,
+        measured.kernel,
+        measured.threads,
+        measured.cpu_s,
+        measured.wall_s,
+        measured.warp_instructions as f64 / measured.cpu_s.max(1e-9) / 1e6,
+        number(measured.speedup),
+        number(measured.machine_speedup),
+        if measured.golden_ok { "right" } else { "WRONG" },
+    );
+}
+
+/// Of several kernels, the geometric means: seconds, and what the threads gained beside what the control did.
+fn summary(results: &[Measured]) {
+    let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for threads in threads {
+        let of: Vec<&Measured> = results.iter().filter(|measured| measured.threads == threads).collect();
+        if of.len() < 2 {
+            continue;
+        }
+        let mean = |value: fn(&Measured) -> f64| geometric_mean(of.iter().map(|measured| value(measured)));
+        let mut line = format!(
+            "{} on {}: geometric means {:.4} s of processor, {:.4} s",
+            counted(of.len() as u64, "kernel"),
+            counted(threads as u64, "thread"),
+            mean(|measured| measured.cpu_s),
+            mean(|measured| measured.wall_s),
+        );
+        if of.iter().all(|measured| measured.speedup.is_some()) {
+            let gain = |measured: &Measured| measured.speedup.unwrap_or(1.0);
+            let share = |measured: &Measured| {
+                measured.speedup.unwrap_or(1.0) / measured.machine_speedup.unwrap_or(1.0)
+            };
+            let least = of.iter().min_by(|one, other| share(one).total_cmp(&share(other)));
+            line += &format!("; {:.2} times as fast, {:.2} of the control's gain", mean(gain), mean(share));
+            if let Some(least) = least {
+                line += &format!(", least {:.2} ({} {})", share(least), least.isa, least.kernel);
+            }
+        }
+        say!("{line}");
+    }
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value.max(1e-9).ln(), count + 1));
+    (sum / f64::from(count.max(1))).exp()
+}
+
+fn print(measured: &Measured, golden_is: &str) {
     let Measured { isa, kernel, engine, threads, runs, cpu_s, wall_s, golden, .. } = measured;
-    let verdict = if measured.golden_ok { "matches the golden hash" } else { "DIFFERS FROM THE GOLDEN HASH" };
+    let verdict = match measured.golden_ok {
+        true => format!("matches {golden_is}"),
+        false => format!("DIFFERS FROM {}", golden_is.to_uppercase()),
+    };
     say!(
         "{isa} {kernel}, {engine}, {}: {cpu_s:.3} s of processor, {wall_s:.3} s (median of {}); {golden} {verdict}",
         counted(*threads as u64, "thread"),
@@ -270,6 +403,11 @@ fn print(measured: &Measured) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_geometric_mean_is_that_of_ratios() {
+        assert!((geometric_mean([0.5, 2.0, 8.0].into_iter()) - 2.0).abs() < 1e-12);
+    }
 
     #[test]
     fn the_median_is_the_middle() {

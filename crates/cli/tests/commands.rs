@@ -443,6 +443,16 @@ fn bench_takes_turns_between_numbers_of_threads() {
     );
     folder.refuses(
         "bench --isa r500 --kernel collatz",
-        "error: there is no such kernel: r500 has no integers, so collatz is for r700 and tesla",
+        "error: there is no kernel collatz for r500, but for r700 and tesla",
+    );
+    folder.refuses(
+        "bench --isa r500 --kernel scal",
+        "error: there is no kernel `scal`: did you mean `scale`? one of lit, mandel, newton, scale fits here",
+    );
+    let list = folder.answers("bench --isa r500 --list", 0);
+    assert_eq!(
+        list.lines().nth(1).unwrap(),
+        "r500   scale        262144 lanes  A picture of 128 x 128 texels brought to 512 x 512 pixels by a bilinear filter, \
+         clamped to the edge, one lane a pixel"
     );
 }

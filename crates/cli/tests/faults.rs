@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::machine::{ChipName, machine};
+use reconverge_workbench::suite::WORKLOADS;
 
 /// Runs a command in a folder of its own with these files.
 fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
@@ -130,8 +131,10 @@ fn an_asm_file_is_a_source_for_run_and_check() {
 fn the_readme_names_the_kernels_of_each_machine() {
     let readme = include_str!("../../../README.md").to_lowercase();
     for isa in Isa::ALL {
-        let names: Vec<&str> =
-            KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name).collect();
+        let counting = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
+        let suite = WORKLOADS.iter().filter(|work| work.isa == isa).map(|work| work.problem.name);
+        let names: Vec<&str> = counting.chain(suite).collect();
+        let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
         let stated = [";", ")"].map(|end| format!("{isa}: {}{end}", names.join(", ")));
         assert!(stated.iter().any(|stated| readme.contains(stated)), "README does not say `{}`", stated[0]);
     }

@@ -6,11 +6,13 @@
 mod nesting;
 mod values;
 
-use reconverge_isa::graph::Graph;
+use std::collections::BTreeSet;
+
+use reconverge_isa::graph::{Edge, EdgeKind, Graph};
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 
-use crate::graph::{graph, target, ways};
-use crate::inst::{Body, Inst};
+use crate::graph::{Ways, graph, target, wants, ways, wishes};
+use crate::inst::{Body, Fc, Inst};
 use crate::setup::Setup;
 use crate::uses;
 use crate::violations::Violation;
@@ -33,6 +35,7 @@ reconverge_isa::rules! {
 
     // The shape of the program
     OUTSIDE = "outside", Error, "Every path stays on the program's instructions and in US_CODE_RANGE.", "CTM guide p. 23; REG, US_CODE_RANGE", "end the path with END_ADDR, or mend the jump";
+    OUTSIDE_CONSTANT = "outside-constant", Note, "Every path stays on the program's instructions, whatever the boolean constants.", "CTM guide p. 23", "end the path with END_ADDR, or keep the constants as they are";
     END = "end", Error, "Some path reaches the instruction at END_ADDR.", "REG, US_CODE_ADDR", "set END_ADDR to the last instruction that runs";
     END_OUT = "end-out", Error, "The instruction at END_ADDR is OUT.", "CTM guide p. 23", "append an OUT with empty masks";
     END_WAIT = "end-wait", Warning, "The last OUT waits for the texture semaphore.", "CTM guide p. 23", "set TEX_SEM_WAIT";
@@ -47,7 +50,8 @@ reconverge_isa::rules! {
     LOOP_KIND = "loop-kind", Error, "LOOP has ENDLOOP and BREAKLOOP, REP has ENDREP and BREAKREP.", "CTM guide p. 37", "use the operation of the loop's kind";
     LOOP_LEVELS = "loop-levels", Error, "A loop closes the branches that it opens: before ENDLOOP and ENDREP, and by B_POP_CNT when BREAK or CONTINUE jumps.", "CTM guide p. 40", "close what is open: B_POP_CNT counts the ifs around the instruction";
     LOOP_CONSTANT = "loop-constant", Note, "The end of a LOOP names the integer constant of its start.", "REG, US_FC_ADDR", "name the same constant";
-    LOOP_SKIP = "loop-skip", Warning, "LOOP and REP name what follows the end of the loop: at the end itself, a loop that was skipped closes another.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP = "loop-skip", Note, "LOOP and REP name what follows the end of the loop: at the end itself, a loop that was skipped pops what it has not pushed.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
+    LOOP_SKIP_INSIDE = "loop-skip-inside", Warning, "A loop that names its own end is reached with an active lane: skipped inside another loop, it closes that loop.", "CTM guide p. 37; Mesa 22.3.6 breaks it", "add 1 to JUMP_ADDR, and set JUMP_ANY";
     NO_CALL = "no-call", Error, "A return has a call.", "CTM guide p. 35", "call the subroutine, and jump around it";
     RETURN_LEVELS = "return-levels", Error, "A return is outside the branches and loops of its subroutine, and takes off the level that its calls add.", "CTM guide p. 36", "return at the end of the subroutine, and give all its calls INCR or none";
     JOIN = "join", Error, "All paths to an instruction have the same loops and branches open.", "CTM guide p. 35", "jump neither into nor out of a construct";
@@ -164,8 +168,41 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
     }
 }
 
+/// Where an FC instruction may go. Where a boolean constant alone decides, the words may suit the value that the program
+/// brings, and only that counts.
+fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
+    let ways = ways(&inst.common, &fc.inst);
+    let wishes = wishes(&inst.common, &fc.inst);
+    let sure = !wishes.differ && wishes.jump && wishes.stay && !fc.inst.b_else;
+    if !(sure && setup.brings_bools && fc.inst.op == FcOp::JUMP) {
+        return ways;
+    }
+    let all = wants(&inst.common, &fc.inst, setup.bools >> fc.addr.bool_addr & 1 != 0);
+    Ways { stays: ways.stays && !all, jumps: ways.jumps && all }
+}
+
+/// The slots that are reached with the boolean constants that the program brings.
+fn reached(setup: &Setup, graph: &Graph) -> BTreeSet<u32> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![u32::from(setup.start)];
+    while let Some(pc) = open.pop() {
+        let Some(node) = graph.node(pc).filter(|_| reached.insert(pc)) else { continue };
+        let ways = match setup.slot(pc as u16).map(|slot| &slot.inst) {
+            Some(Ok(inst)) => match &inst.body {
+                Body::Fc(fc) => ways_of(setup, inst, fc),
+                Body::Alu(_) | Body::Tex(_) => Ways { stays: true, jumps: false },
+            },
+            _ => continue,
+        };
+        let leads = |edge: &&Edge| if edge.kind == EdgeKind::Next { ways.stays } else { ways.jumps };
+        open.extend(node.next.iter().filter(leads).map(|edge| edge.to));
+    }
+    reached
+}
+
 /// Where the program ends, what lies outside it, and what it does not reach.
 fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
+    let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
     if setup.slot(setup.start).is_none() {
         found.add(&OUTSIDE, setup.start, "the program starts where no instruction is");
@@ -193,11 +230,22 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
             }
             Body::Alu(_) | Body::Tex(_) => (true, None),
         };
+        let sure = match &inst.body {
+            Body::Fc(fc) => ways_of(setup, inst, fc),
+            Body::Alu(_) | Body::Tex(_) => Ways { stays: true, jumps: true },
+        };
+        let mut outside = |sure: bool, how: &str, to: u16| {
+            let (rule, when) = match sure && reached.contains(&node.pc) {
+                true => (&OUTSIDE, ""),
+                false => (&OUTSIDE_CONSTANT, ", with boolean constants other than those of the program"),
+            };
+            found.add(rule, pc, format!("it {how} slot {to}, which holds no instruction{when}"));
+        };
         if stays && setup.slot(pc + 1).is_none() {
-            found.add(&OUTSIDE, pc, format!("it runs on to slot {}, which holds no instruction", pc + 1));
+            outside(sure.stays, "runs on to", pc + 1);
         }
         if let Some(to) = jumps.filter(|to| setup.slot(*to).is_none()) {
-            found.add(&OUTSIDE, pc, format!("it jumps to slot {to}, which holds no instruction"));
+            outside(sure.jumps, "jumps to", to);
         }
     }
     if graph.node(u32::from(setup.end)).is_none() {

@@ -163,6 +163,9 @@ fn an_operand_whose_source_is_stated_nowhere_is_an_error() {
     assert_eq!(found.message, "src0 is not stated: a reads the sources of the alpha half's line");
     let found = error("ALU temp[0].rgb = MOV srcp.rgb");
     assert!(found.message.starts_with("src0 is not stated"), "{found}");
+    // The half whose line would state the source is `nop`, or left out.
+    let found = error("ALU nop\n  + temp[1].a = RCP src0.r : src0=temp[1]");
+    assert_eq!(found.message, "src0 is not stated: r, g and b read the sources of the RGB half's line");
     // Literals read nothing, and a source that is there may be inline code 0.
     for fine in [
         "ALU temp[0].rgb = MOV src0.01h",

@@ -6,6 +6,7 @@ mod clause;
 mod layout;
 mod order;
 mod paths;
+mod reserved;
 mod unwritten;
 
 pub use unwritten::Components;
@@ -28,6 +29,7 @@ use crate::words::{CfInst, ExportInst, IndexModeR700, KcacheMode};
 
 reconverge_isa::rules! {
     DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "correct the word, or read the program as the chip that it was made for";
+    RESERVED_BITS = "reserved-bits", Note, "Bits that belong to no field are 0.", "MAN 2-4: reserved", "clear the bits";
     MODES = "modes", Error, "WHOLE_QUAD_MODE and VALID_PIXEL_MODE exclude each other.", "MAN p. 49", "clear one of the two bits";
     ALIGNMENT = "alignment", Error, "A fetch clause begins at an even address.", "XF86, LLVM R600ControlFlowFinalizer", "put a zero word before the clause and count ADDR up";
     OFF_END = "off-end", Error, "Control flow ends before the last word does.", "MAN p. 37", "set END_OF_PROGRAM on the last control-flow instruction; behind an ALU clause add `NOP: END_OF_PROGRAM`";
@@ -49,6 +51,7 @@ reconverge_isa::rules! {
     EXPORT_TARGET = "export-target", Error, "PIXEL is 0 to 7 or 61 (R600 also 16 to 23), POS 60 to 63, PARAM 0 to 31.", "MAN 3, XF86", "correct ARRAY_BASE or BURST_COUNT";
     EXPORT_DONE = "export-done", Error, "The last export of each type is an EXPORT_DONE, and no other is.", "MAN 3, XF86", "use EXPORT_DONE for the last export of the type and EXPORT for those before";
     STAGE = "stage", Error, "Instructions and exports belong to the kind of the program.", "MAN p. 47; DECAF, Mesa for exports", "correct the instruction, or the stage that the program is said to have";
+    KILL_STAGE = "kill-stage", Note, "KILL instructions of a clause are in pixel programs.", "MAN p. 47; DECAF: geometry programs stop lanes by them", "branch around what the lanes should not do";
     BARRIER = "barrier", Warning, "BARRIER is set on what reads results of a fetch clause, and on an export that reads results of any clause.", "XF86, LLVM, Mesa", "set BARRIER";
     SCRATCH_WAIT = "scratch-wait", Warning, "On R700 a WAIT_ACK is between a write to memory and a fetch that reads that memory.", "Mesa r600_shader.c", "write with an ACK type and put `WAIT_ACK: ADDR(0)` before the fetch clause";
     FETCH_HAZARD = "fetch-hazard", Warning, "A fetch does not read a register that an earlier fetch of its clause writes.", "LLVM isCompatibleWithClause", "put the second fetch into a clause of its own, with BARRIER";
@@ -183,6 +186,7 @@ impl Lint<'_> {
 
     fn cf(&mut self, code: &Code, addr: u32, cf: &Cf) {
         self.stage(addr, &cf.op);
+        self.reserved(addr, &cf.op);
         self.registers(code, addr, cf);
         match &cf.op {
             CfOp::Control(inst, control) => {
@@ -367,6 +371,12 @@ impl Lint<'_> {
                 }
                 written.push((op.dst_gpr, op.dst_chan));
             }
+        }
+        if let Some(stage) =
+            self.known.stage.filter(|stage| !matches!(stage, Stage::Pixel | Stage::Fragment | Stage::Compute))
+            && kills > 0
+        {
+            self.find(&KILL_STAGE, group.addr, format!("KILL in a program of stage {stage}"));
         }
         // Doubles set their predicate from two slots.
         if predicates > 0

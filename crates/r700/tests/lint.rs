@@ -39,7 +39,7 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
         JUMP: ADDR(@end) POP_CNT(1)
         ALU_POP_AFTER:
           1 x: MOV R1.x, R0.y
-            y: MOV R1.y, R2.w
+            y: ADD R1.y, R2.w, 0
         @end: EXPORT_DONE: PIXEL[0], R1.xyz1 END_OF_PROGRAM
     ";
     let path =
@@ -48,6 +48,14 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     // R1.x and R1.y are written on one path only, R1.z and R2.w on none.
     let wanted = [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y"), never(6, "R2.w")];
     assert_eq!(found(branch), wanted);
+    // A copy is no finding, and no value either.
+    let copied = branch.replacen("ADD R1.y, R2.w, 0", "MOV R1.y, R2.w", 1);
+    assert_eq!(found(&copied), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
+    // Nor is a choice by a flag, unless neither value is one.
+    let chosen =
+        |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
+    assert_eq!(found(&chosen("R0.y")), [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y")]);
+    assert_eq!(found(&chosen("R2.z")), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
     let before = branch.replacen(
         "ALU_PUSH_BEFORE:",
         "ALU:\n 0 x: MOV R1.x, 0\n y: MOV R1.y, 0\n z: MOV R1.z, 0\n w: MOV R2.w, 0\nALU_PUSH_BEFORE:",
@@ -69,6 +77,11 @@ const PUSH: &str = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_M
 fn each_rule_finds_the_program_that_breaks_it() {
     let cases = [
         ("decode", "CF_31: END_OF_PROGRAM\n"),
+        ("reserved-bits", "NOP: BITS(0x00000000, 0x00100000)\n"),
+        (
+            "reserved-bits",
+            "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0 BITS(0x00000000, 0x00000100, 0x00000000, 0x00000001)\n",
+        ),
         ("modes", "NOP: WHOLE_QUAD VALID_PIX\n"),
         ("alignment", "TEX: ADDR(3)\n 0 SAMPLE R0.xyzw, R0.xyzw, t0, s0\n"),
         ("loop-pair", "LOOP_START_DX10: ADDR(@out)\n@in:\nNOP:\nLOOP_END: ADDR(@in)\nNOP:\n@out:\n"),
@@ -164,6 +177,12 @@ fn each_rule_finds_the_program_that_breaks_it() {
             Known { stage: Some(Stage::Vertex), ..known },
         ),
         (
+            "kill-stage",
+            format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}"),
+            Chip::RV770,
+            Known { stage: Some(Stage::Vertex), ..known },
+        ),
+        (
             "registers",
             format!("EXPORT_DONE: PIXEL[0], R2.xyzw\n{END}"),
             Chip::RV770,
@@ -182,11 +201,20 @@ fn each_rule_finds_the_program_that_breaks_it() {
         assert_eq!(broken_on(&source, chip, &known), [rule], "{source}");
         seen.push(rule);
     }
+    // The fourth word of a fetch is padding.
+    let padded = format!(
+        "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0 BITS(0x00000000, 0x00000000, 0x00000000, 0x00000001)\n{END}"
+    );
+    assert_eq!(broken_on(&padded, Chip::RV770, &known), Vec::<&str>::new());
+    let kill = format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}");
+    let pixel = Known { stage: Some(Stage::Pixel), ..known };
+    assert_eq!(broken_on(&kill, Chip::RV770, &pixel), Vec::<&str>::new());
     // These need the inputs and have the test above.
     seen.extend(["unwritten", "unwritten-path"]);
     let mut rules: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     rules.sort_unstable();
     seen.sort_unstable();
+    seen.dedup();
     assert_eq!(seen, rules);
 }
 

@@ -146,20 +146,20 @@ impl Kernel {
 }
 
 /// The centre of each lane's pixel, as a rasteriser that fills its groups along the rows gives it.
-fn positions(lanes: u32) -> Values {
+pub(crate) fn positions(lanes: u32, row: u32) -> Values {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
-    let words = (0..lanes).flat_map(|lane| [centre(lane % ROW), centre(lane / ROW)]);
+    let words = (0..lanes).flat_map(|lane| [centre(lane % row), centre(lane / row)]);
     Array::from_words(Dtype::F32, vec![lanes as usize, 2], words).into()
 }
 
 fn on_r500(lanes: u32) -> Arc<dyn MachineLaunch> {
-    let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes) }];
+    let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes, ROW) }];
     Arc::new(r500::Launch { input, ..r500::Launch::default() })
 }
 
 fn on_r700(lanes: u32) -> Arc<dyn MachineLaunch> {
     Arc::new(r700::Launch {
-        input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes) }],
+        input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes, ROW) }],
         clause_temps: Some(0),
         output_type: Some("u32".to_owned()),
         ..r700::Launch::default()

@@ -44,11 +44,11 @@ fn program(record: &Value) -> (String, Program) {
     (chip, program)
 }
 
-/// The findings of each rule in programs, with the first one.
+/// The findings of each rule in programs.
 #[derive(Default)]
 struct Survey {
     programs: usize,
-    found: BTreeMap<&'static str, (usize, String)>,
+    found: BTreeMap<&'static str, usize>,
 }
 
 impl Survey {
@@ -56,17 +56,14 @@ impl Survey {
         self.programs += 1;
         let target = Target::new(Isa::R700, Some(chip));
         for finding in machine(Isa::R700).lint(&target, program).unwrap() {
-            let first = format!("{name} at {}: {}", finding.pc, finding.message);
-            self.found.entry(finding.rule.name).or_insert((0, first)).0 += 1;
+            println!("{name} at {}: {} {}", finding.pc, finding.rule.name, finding.message);
+            *self.found.entry(finding.rule.name).or_insert(0) += 1;
         }
     }
 
     fn counts(&self, what: &str) -> Vec<(&'static str, usize)> {
-        println!("{what}: {} programs", self.programs);
-        for (rule, (count, first)) in &self.found {
-            println!("  {rule} {count}, first {first}");
-        }
-        self.found.iter().map(|(rule, (count, _))| (*rule, *count)).collect()
+        println!("{what}: {} programs: {:?}", self.programs, self.found);
+        self.found.iter().map(|(rule, count)| (*rule, *count)).collect()
     }
 }
 
@@ -84,7 +81,8 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let expected: &[_] = match file {
             "r700-llvm/exec" => &[("double-write", 1), ("indexed-write", 11)],
             "r700-llvm/disasm" => &[("double-write", 3)],
-            "r700/fuzz" => &[("unwritten", 6), ("unwritten-path", 276)],
+            // Early returns: 180 at the final export, 3 at what a loop or a function leaves behind.
+            "r700/fuzz" => &[("unwritten-path", 183)],
             _ => &[],
         };
         assert!(survey.programs == 0 || found == expected, "{file}: {found:?}");
@@ -102,5 +100,6 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let program = Program { stage: text("stage").parse().ok(), ..Program::from_words(words) };
         survey.add(text("id"), text("arch"), &program);
     }
+    // Two programs by hand that are cut or lack the bit that ends a group, and padding of the Wii U's compiler.
     assert_eq!(survey.counts("binaries"), [("decode", 2), ("unreachable", 8)]);
 }

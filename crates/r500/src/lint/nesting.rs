@@ -3,12 +3,12 @@
 //!
 //! What is open is a number of branch levels, the loops, and the calls. In a program of constructs it is the same on all
 //! paths that come to an instruction from the same calls; where it is not, that is a finding, and the first path counts.
+//! Whether lanes are active is followed where a loop is open, because a loop that is skipped there may close it.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::*;
 use crate::flow::{Limits, Role};
-use crate::graph::Ways;
 use crate::inst::Fc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +28,25 @@ struct Call {
     loops: usize,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     /// Branches and calls that lanes off before them count.
     levels: u32,
     loops: Vec<Loop>,
+    /// Whether all lanes of the innermost loop may be off: those on this path have left, others wait at a branch.
+    idle: bool,
+}
+
+impl Open {
+    /// Whether the same is open, lanes or not.
+    fn same(&self, other: &Open) -> bool {
+        (self.levels, &self.loops) == (other.levels, &other.loops)
+    }
+
+    /// Branches that are open in the innermost loop; those around it keep no lane of the loop off.
+    fn in_loop(&self) -> u32 {
+        self.loops.last().map_or(0, |innermost| self.levels.saturating_sub(innermost.levels))
+    }
 }
 
 impl std::fmt::Display for Open {
@@ -54,6 +68,8 @@ struct Nesting<'a> {
     /// Paths that go on: in order of their slots, and of one slot first the path from the slot before it, which is the
     /// one that a message compares with.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
+    /// Starts of loops that jump to their own ends: what is said of them, and whether that may close the loop around them.
+    skips: BTreeMap<u16, (bool, String)>,
 }
 
 /// Paths that come to instructions from different calls, beyond which the check stops: four calls deep, there may be many.
@@ -63,7 +79,8 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
     // Loops and calls in partial mode are another rule's finding.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
-    let mut nesting = Nesting { setup, limits, found, seen: HashMap::new(), pending: BTreeMap::new() };
+    let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
     nesting.go(setup.start, setup.start, Vec::new(), Open::default());
     while let Some(((pc, _, calls), paths)) = nesting.pending.pop_first() {
         for (from, open) in paths {
@@ -73,10 +90,16 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
             break;
         }
     }
+    for (pc, (closes, message)) in nesting.skips {
+        let rule = if closes { &LOOP_SKIP_INSIDE } else { &LOOP_SKIP };
+        nesting.found.add(rule, pc, message);
+    }
 }
 
 impl Nesting<'_> {
-    fn go(&mut self, from: u16, to: u16, calls: Calls, open: Open) {
+    fn go(&mut self, from: u16, to: u16, calls: Calls, mut open: Open) {
+        // With no branch of the loop open, what has not left it is active.
+        open.idle &= open.in_loop() > 0;
         if self.setup.slot(to).is_some() {
             self.pending.entry((to, to != from + 1, calls)).or_default().push((from, open));
         }
@@ -88,7 +111,12 @@ impl Nesting<'_> {
                 self.seen.insert((pc, calls.clone()), open.clone());
                 self.step(pc, calls, open);
             }
-            Some(other) if *other == open => {}
+            Some(other) if other.same(&open) => {
+                if open.idle && !other.idle {
+                    self.seen.insert((pc, calls.clone()), open.clone());
+                    self.step(pc, calls, open);
+                }
+            }
             Some(other) => {
                 let message = format!("{open} open on the path from slot {from}, {other} on another");
                 self.found.add(&JOIN, pc, message);
@@ -110,23 +138,31 @@ impl Nesting<'_> {
             return;
         }
         let Body::Fc(fc) = &inst.body else { return self.go(pc, pc + 1, calls.clone(), open) };
-        let mut ways = ways(&inst.common, &fc.inst);
-        // Where a boolean constant alone decides, the words may suit the value that comes with them.
-        let wishes = crate::graph::wishes(&inst.common, &fc.inst);
-        let sure = !wishes.differ && wishes.jump && wishes.stay && !fc.inst.b_else;
-        if sure && self.setup.brings_bools && fc.inst.op == FcOp::JUMP {
-            let all =
-                crate::graph::wants(&inst.common, &fc.inst, self.setup.bools >> fc.addr.bool_addr & 1 != 0);
-            ways = Ways { stays: ways.stays && !all, jumps: ways.jumps && all };
-        }
+        let ways = ways_of(self.setup, inst, fc);
         if let Role::End { .. } | Role::Break { .. } | Role::Continue = fc.inst.op.role() {
             self.check_loop(pc, fc, &open);
         }
+        let idle = self.idle(inst, fc, &open);
         if ways.stays {
-            self.stay(pc, fc, calls, open.clone());
+            self.stay(pc, fc, calls, Open { idle: idle.0, ..open.clone() });
         }
         if ways.jumps {
-            self.jump(pc, fc, calls, open);
+            self.jump(pc, fc, calls, Open { idle: idle.1, ..open });
+        }
+    }
+
+    /// Whether all lanes of the loop may be off where the group stays, and where it jumps: with no voters ALL jumps and
+    /// ANY stays. (CTM guide p. 37)
+    fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
+        match fc.inst.op.role() {
+            Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
+            Role::Jump | Role::Begin { .. } => (false, open.idle),
+            // It jumps when no lane of the loop is off by a branch; lanes that left wake where it goes.
+            Role::Break { .. } | Role::Continue => {
+                let leaves = crate::graph::wishes(&inst.common, &fc.inst).jump && open.in_loop() > 0;
+                (open.idle || leaves, false)
+            }
+            Role::End { .. } => (open.idle, open.idle),
         }
     }
 
@@ -231,8 +267,13 @@ impl Nesting<'_> {
                     Body::Fc(_) | Body::Alu(_) | Body::Tex(_) => false,
                 });
                 if own_end {
-                    let name = fc.inst.op.name();
-                    self.found.add(&LOOP_SKIP, pc, format!("{name} jumps to the loop's end at slot {to}"));
+                    let closes = open.idle && !open.loops.is_empty();
+                    let what = if closes { ", and may close the loop around it" } else { "" };
+                    let message = format!("{} jumps to the loop's end at slot {to}{what}", fc.inst.op.name());
+                    let known = self.skips.entry(pc).or_insert_with(|| (closes, message.clone()));
+                    if closes {
+                        *known = (closes, message);
+                    }
                     to += 1;
                 }
             }

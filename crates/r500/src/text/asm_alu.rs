@@ -436,9 +436,13 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// An operand whose source is stated nowhere would silently read inline code 0.
+    /// An operand whose source is stated nowhere would silently read inline code 0, or temp\[0\] where the half with its
+    /// source is left out or `nop`.
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
-        let unused = |word: usize, number: usize| words[1 + word] >> (10 * number) & 0x3ff == UNUSED_SOURCE;
+        let unused = |word: usize, number: usize| {
+            let sources = words[1 + word];
+            sources == 0 || sources >> (10 * number) & 0x3ff == UNUSED_SOURCE
+        };
         let missing = |(word, number, _): &&(usize, usize, Span)| {
             !self.declared[*word][*number] && unused(*word, *number)
         };

@@ -2,18 +2,19 @@
 //! which on some.
 //!
 //! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
-//! program.
+//! program. Compilers copy what is undefined where paths meet, and turn branches into choices: neither is a finding. The
+//! result of a copy is as written as what it copies, that of a choice as the better of both.
 
 use std::collections::BTreeMap;
 
 use reconverge_isa::graph::{Edge, EdgeKind};
 
 use super::{Lint, UNWRITTEN, UNWRITTEN_PATH, forward};
-use crate::code::{CfOp, Code, always_passes};
+use crate::code::{AluOp, CfOp, Code, Operand, Source, always_passes};
 use crate::flow::{AluForm, Control};
 use crate::graph::Ways;
 use crate::uses::R;
-use crate::words::CfInst;
+use crate::words::{CfInst, Op2};
 
 /// Components of registers, a set each for x, y, z and w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,24 +195,52 @@ fn visit(
     if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
         *written = Components::ALL;
     }
-    let mut places = vec![addr];
+    let mut places: Vec<(u32, &[AluOp])> = vec![(addr, &[])];
     match &cf.op {
-        CfOp::Alu(clause) => places.extend(code.groups(clause).map(|group| group.addr)),
-        CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| fetch.addr)),
+        CfOp::Alu(clause) => places.extend(code.groups(clause).map(|group| (group.addr, group.ops))),
+        CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| (fetch.addr, &[][..]))),
         CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
     }
-    for place in places {
+    for (place, ops) in places {
         let operations = lint.uses.get(&place).map_or(&[][..], Vec::as_slice);
+        let passed = |at: usize| ops.get(at).map_or(&[][..], passed_on);
         // Those that are issued together all read first.
-        for (pc, uses) in (place..).zip(operations) {
+        let before = *written;
+        for (at, uses) in operations.iter().enumerate() {
+            let computed = |number: &u32| passed(at).iter().all(|source| register(source) != Some(*number));
             let reads = uses.reads.iter().map(|read| read.slot).filter(|slot| slot.file == R);
-            reads.filter_map(|slot| slot.number).for_each(|number| read(pc, number, written));
+            reads
+                .filter_map(|slot| slot.number)
+                .filter(computed)
+                .for_each(|number| read(place + at as u32, number, &before));
         }
-        for slot in operations.iter().flat_map(|uses| &uses.writes).filter(|slot| slot.file == R) {
-            match slot.number {
-                Some(number) => written.set(number, true),
-                None => *written = Components::ALL,
+        for (at, uses) in operations.iter().enumerate() {
+            let lacks = |source: &Source| register(source).is_some_and(|number| !before.contains(number));
+            let undefined = !passed(at).is_empty() && passed(at).iter().all(lacks);
+            for slot in uses.writes.iter().filter(|slot| slot.file == R) {
+                match slot.number {
+                    Some(_) if undefined && uses.conditional => {}
+                    Some(number) => written.set(number, !undefined),
+                    None => *written = Components::ALL,
+                }
             }
         }
+    }
+}
+
+/// The operands one of which is the result: of a copy, or of a choice by another operand.
+fn passed_on(op: &AluOp) -> &[Source] {
+    match op.opcode.name {
+        name if name == Op2::MOV.name() => op.read(),
+        name if name.starts_with("CND") => &op.read()[1..],
+        _ => &[],
+    }
+}
+
+/// The component of a register that an operand names without an index.
+fn register(source: &Source) -> Option<u32> {
+    match source.operand {
+        Operand::Gpr { gpr, chan } if !source.rel => Some(u32::from(gpr) * 4 + u32::from(chan)),
+        _ => None,
     }
 }

@@ -363,12 +363,15 @@ fn addresses(
     }
 }
 
-/// Instructions that paths reach with different tokens on top, BRANCH and CALL tokens aside.
+/// Instructions that paths reach with different tokens on top, BRANCH and CALL tokens aside, and those that a loop leaves
+/// behind in each round: their number is another rule's finding.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
+    let cycles = cycles(paths);
     let mut tops: BTreeMap<u32, BTreeSet<Option<(Kind, u32)>>> = BTreeMap::new();
     for ((at, _), top) in &paths.states {
         let At::Before(pc) = at else { continue };
         let own = match top {
+            Some(token) if cycles.iter().any(|cycle| cycle.contains(token)) => continue,
             Some(token) => match token.kind {
                 Kind::Branch => continue,
                 Kind::Call => None,

@@ -1,0 +1,142 @@
+//! What `bench` runs: the two kernels that count per lane, and the suite.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use reconverge_isa::Isa;
+use reconverge_workbench::Session;
+use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
+use reconverge_workbench::session::Outcome;
+use reconverge_workbench::suite::{Rule, WORKLOADS, Workload};
+
+/// A program with its launch, and what it must leave.
+pub(super) struct Work {
+    of: Of,
+    /// What must come out of a workload, once it is needed.
+    expected: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+enum Of {
+    Counts(&'static Kernel),
+    Suite(&'static Workload),
+}
+
+/// How a result compares.
+pub(super) struct Verdict {
+    /// Of the words that came out.
+    pub(super) hash: u32,
+    pub(super) right: bool,
+}
+
+/// All that there is.
+pub(super) fn all() -> impl Iterator<Item = Work> {
+    let counts = KERNELS.iter().map(Of::Counts);
+    counts.chain(WORKLOADS.iter().map(Of::Suite)).map(|of| Work { of, expected: Vec::new() })
+}
+
+impl Work {
+    pub(super) fn isa(&self) -> Isa {
+        match self.of {
+            Of::Counts(kernel) => kernel.isa,
+            Of::Suite(workload) => workload.isa,
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.of {
+            Of::Counts(kernel) => kernel.name,
+            Of::Suite(workload) => workload.problem.name,
+        }
+    }
+
+    pub(super) fn lanes(&self) -> u32 {
+        match self.of {
+            Of::Counts(_) => LANES,
+            Of::Suite(workload) => workload.lanes,
+        }
+    }
+
+    /// What it computes: the first sentence of its source.
+    pub(super) fn about(&self) -> String {
+        let source = match self.of {
+            Of::Counts(kernel) => kernel.source,
+            Of::Suite(workload) => workload.source,
+        };
+        let comments = source.lines().map_while(|line| line.strip_prefix("; "));
+        let text = comments.collect::<Vec<_>>().join(" ");
+        text.split([':', '.']).next().unwrap_or_default().to_owned()
+    }
+
+    /// The launch, ready, and with it what must come out.
+    pub(super) fn prepare(&mut self) -> Result<Session> {
+        Ok(match self.of {
+            Of::Counts(kernel) => kernel.prepare(LANES)?,
+            Of::Suite(workload) => {
+                self.expected = workload.problem.expected();
+                workload.prepare()?
+            }
+        })
+    }
+
+    fn result(&self, outcome: &dyn Outcome) -> Result<Vec<u32>> {
+        Ok(match self.of {
+            Of::Counts(kernel) => kernel.counts(outcome)?,
+            Of::Suite(workload) => workload.result(outcome, self.expected.len())?,
+        })
+    }
+
+    /// Compares what a run of [`Work::prepare`] left.
+    pub(super) fn judge(&self, outcome: &dyn Outcome) -> Result<Verdict> {
+        let found = self.result(outcome)?;
+        let hash = hash(&found);
+        let right = match self.of {
+            Of::Counts(kernel) => hash == kernel.golden,
+            Of::Suite(workload) => {
+                let fits = |(found, expected): (&u32, &u32)| workload.problem.rule.fits(*found, *expected);
+                found.len() == self.expected.len() && found.iter().zip(&self.expected).all(fits)
+            }
+        };
+        Ok(Verdict { hash, right })
+    }
+
+    /// What the result is compared with, as a message ends.
+    pub(super) fn golden(&self) -> &'static str {
+        match self.of {
+            Of::Counts(_) => "the golden hash",
+            Of::Suite(_) => "the evaluation",
+        }
+    }
+
+    /// Writes inputs and result as raw words, and a list of them: the rule of comparison, the result's file and number of
+    /// words, then the inputs' files in their order.
+    pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
+        let stem = format!("{}.{}", self.name(), self.isa().name());
+        let write = |file: &str, bytes: &[u8]| {
+            let path = folder.join(file);
+            std::fs::write(&path, bytes).with_context(|| path.display().to_string())
+        };
+        let result = self.result(outcome)?;
+        let (mut list, inputs) = match self.of {
+            Of::Counts(_) => ("exact\n".to_owned(), Vec::new()),
+            Of::Suite(workload) => {
+                let rule = match workload.problem.rule {
+                    Rule::Exact => "exact\n".to_owned(),
+                    Rule::Within { abs, rel } => format!("{abs} {rel}\n"),
+                };
+                (rule, workload.problem.inputs().0)
+            }
+        };
+        let file = format!("{stem}.result.bin");
+        let bytes: Vec<u8> = result.iter().flat_map(|word| word.to_le_bytes()).collect();
+        write(&file, &bytes)?;
+        let _ = writeln!(list, "{file} {}", result.len());
+        for (name, array) in inputs {
+            let file = format!("{stem}.{name}.bin");
+            write(&file, &array.bytes)?;
+            let _ = writeln!(list, "{file}");
+        }
+        write(&format!("{stem}.list"), list.as_bytes())
+    }
+}

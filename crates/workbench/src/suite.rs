@@ -1,0 +1,332 @@
+//! The suite: programs of different kinds for all three machines, which `bench` runs beside mandel and collatz.
+//!
+//! A [`Problem`] is what is computed: its inputs, and a plain evaluation in Rust of what must come out. A [`Workload`] is a
+//! program of one machine that computes it: its source in `kernels/` and its launch. [`WORKLOADS`] has all of them,
+//! `suite/problems.rs` the problems.
+
+mod problems;
+
+use std::sync::Arc;
+
+use reconverge_isa::Isa;
+
+use crate::array::{Array, Dtype};
+use crate::kernels::{KernelError, positions};
+use crate::launch::{Common, LaunchFile, MachineLaunch, choose_program};
+use crate::open::{Known, Opened, open};
+use crate::request::TextureValues;
+use crate::session::{Outcome, Session};
+use crate::values::{NoFiles, Values};
+use crate::{r500, r700, tesla};
+
+/// What is computed.
+#[derive(Debug)]
+pub struct Problem {
+    /// Its name.
+    pub name: &'static str,
+    /// Its inputs.
+    inputs: fn() -> Inputs,
+    /// What must come out, in words, by a plain evaluation.
+    expected: fn(&Inputs) -> Vec<u32>,
+    /// How near to it the output must come.
+    pub rule: Rule,
+}
+
+impl Problem {
+    /// Its inputs, which are the same in every run.
+    pub fn inputs(&self) -> Inputs {
+        (self.inputs)()
+    }
+
+    /// What must come out.
+    pub fn expected(&self) -> Vec<u32> {
+        (self.expected)(&self.inputs())
+    }
+}
+
+/// Named inputs of a problem.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs(pub Vec<(&'static str, Array)>);
+
+impl Inputs {
+    fn array(&self, name: &str) -> &Array {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        &found.unwrap_or_else(|| panic!("a problem reads its input {name}, which it does not have")).1
+    }
+
+    fn words(&self, name: &str) -> Vec<u32> {
+        self.array(name).words().collect()
+    }
+
+    fn floats(&self, name: &str) -> Vec<f32> {
+        self.array(name).words().map(f32::from_bits).collect()
+    }
+}
+
+/// How near outputs must come to the evaluation.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    /// Every operation is exact, or rounds the same everywhere: equal words.
+    Exact,
+    /// Binary32 numbers: |found - expected| <= abs + rel * |expected|. For reciprocals and roots that the machine approximates,
+    /// and for products that it truncates.
+    Within {
+        /// Absolute.
+        abs: f32,
+        /// Relative.
+        rel: f32,
+    },
+}
+
+impl Rule {
+    /// Whether a word fits.
+    pub fn fits(self, found: u32, expected: u32) -> bool {
+        match self {
+            Rule::Exact => found == expected,
+            Rule::Within { abs, rel } => {
+                let (found, expected) = (f32::from_bits(found), f32::from_bits(expected));
+                (found - expected).abs() <= abs + rel * expected.abs()
+            }
+        }
+    }
+}
+
+/// A program that computes a problem.
+#[derive(Debug)]
+pub struct Workload {
+    /// What it computes.
+    pub problem: &'static Problem,
+    /// The machine.
+    pub isa: Isa,
+    /// Its source, with comments.
+    pub source: &'static str,
+    /// Lanes of the launch.
+    pub lanes: u32,
+    /// The output that holds the result: the first words of each row.
+    output: &'static str,
+    /// The launch of a number of lanes.
+    launch: fn(&Inputs, u32) -> Launch,
+}
+
+/// Textures, and the machine's part.
+type Launch = (Vec<TextureValues>, Arc<dyn MachineLaunch>);
+
+impl Workload {
+    /// The launch, ready.
+    ///
+    /// # Errors
+    /// A source that does not assemble or a launch that cannot be: mistakes in this crate.
+    pub fn prepare(&self) -> Result<Session, KernelError> {
+        let opened = self.open()?;
+        let (texture, machine) = (self.launch)(&self.problem.inputs(), self.lanes);
+        // Fragments of Tesla that only have planes do not show how many they are.
+        let lanes = (self.output == "color0" && self.isa == Isa::Tesla).then_some(self.lanes as usize);
+        let common = Common { lanes, texture, ..Common::default() };
+        let launch = LaunchFile { isa: self.isa, common, machine };
+        Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
+    }
+
+    /// The program.
+    ///
+    /// # Errors
+    /// A source that does not assemble, which is a mistake in this crate.
+    pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
+        open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
+    }
+
+    /// The words of a run's result, as many as the evaluation of the problem gives.
+    ///
+    /// # Errors
+    /// [`KernelError::NoCounts`], which is a mistake in this crate.
+    pub fn result(&self, outcome: &dyn Outcome, count: usize) -> Result<Vec<u32>, KernelError> {
+        let outputs = outcome.outputs();
+        let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;
+        let rows = array.shape.first().copied().unwrap_or(1).max(1);
+        let (row, wanted) = (array.len() / rows, count / rows);
+        let words: Vec<u32> = array.words().collect();
+        Ok(words.chunks(row.max(1)).flat_map(|row| &row[..wanted.min(row.len())]).copied().collect())
+    }
+}
+
+/// The workload of this name for a machine.
+pub fn find(isa: Isa, name: &str) -> Option<&'static Workload> {
+    WORKLOADS.iter().find(|workload| workload.isa == isa && workload.problem.name == name)
+}
+
+const fn workload(
+    isa: Isa,
+    problem: &'static Problem,
+    source: &'static str,
+    lanes: u32,
+    output: &'static str,
+    launch: fn(&Inputs, u32) -> Launch,
+) -> Workload {
+    Workload { problem, isa, source, lanes, output, launch }
+}
+
+/// Every workload.
+#[rustfmt::skip]
+pub static WORKLOADS: &[Workload] = &[
+    workload(Isa::Tesla, &problems::MATMUL,    include_str!("../kernels/matmul.tesla.s"),    1 << 16, "out",    |inputs, _| grid(&[16, 16], &[16, 16], with_output(inputs, 1 << 16))),
+    workload(Isa::Tesla, &problems::NBODY,     include_str!("../kernels/nbody.tesla.s"),     1 << 11, "out",    |inputs, _| grid(&[16], &[128], with_output(inputs, 1 << 13))),
+    workload(Isa::Tesla, &problems::SORT,      include_str!("../kernels/sort.tesla.s"),      1 << 17, "keys",   |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
+    workload(Isa::Tesla, &problems::HASH,      include_str!("../kernels/hash.tesla.s"),      1 << 18, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &problems::SEARCH,    include_str!("../kernels/search.tesla.s"),    1 << 18, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &problems::HISTOGRAM, include_str!("../kernels/histogram.tesla.s"), 1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, 256))),
+    workload(Isa::Tesla, &problems::SCAN,      include_str!("../kernels/scan.tesla.s"),      1 << 19, "values", |inputs, lanes| grid(&[lanes / 256], &[256], inputs.clone())),
+    workload(Isa::Tesla, &problems::NESTED,    include_str!("../kernels/nested.tesla.s"),    1 << 17, "out",    |inputs, lanes| grid(&[lanes / 256], &[256], with_output(inputs, lanes))),
+    workload(Isa::Tesla, &problems::TABLE,     include_str!("../kernels/table.tesla.s"),     1 << 18, "out",    table_on_tesla),
+    workload(Isa::Tesla, &problems::LIT,       include_str!("../kernels/lit.tesla.s"),       1 << 19, "color0", lit_on_tesla),
+    workload(Isa::R700,  &problems::HASH4,     include_str!("../kernels/hash4.r700.s"),      1 << 18, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
+    workload(Isa::R700,  &problems::NESTED,    include_str!("../kernels/nested.r700.s"),     1 << 17, "pixel0", |_, lanes| pixels(lanes, 1024, r700::Launch::default())),
+    workload(Isa::R700,  &problems::SEARCH,    include_str!("../kernels/search.r700.s"),     1 << 18, "pixel0", search_on_r700),
+    workload(Isa::R700,  &problems::TABLE16,   include_str!("../kernels/table.r700.s"),      1 << 17, "pixel0", table_on_r700),
+    workload(Isa::R700,  &problems::CONVOLVE,  include_str!("../kernels/convolve.r700.s"),   1 << 18, "pixel0", convolve_on_r700),
+    workload(Isa::R700,  &problems::LIT,       include_str!("../kernels/lit.r700.s"),        1 << 19, "pixel0", lit_on_r700),
+    workload(Isa::R500,  &problems::SCALE,     include_str!("../kernels/scale.r500.s"),      1 << 18, "color0", scale_on_r500),
+    workload(Isa::R500,  &problems::NEWTON,    include_str!("../kernels/newton.r500.s"),     1 << 20, "color0", |inputs, _| from_temps(inputs, &["a"])),
+    workload(Isa::R500,  &problems::LIT,       include_str!("../kernels/lit.r500.s"),        1 << 19, "color0", lit_on_r500),
+];
+
+// ---- Launches
+
+/// The inputs, and behind them so many zeros named `out`.
+fn with_output(inputs: &Inputs, words: u32) -> Inputs {
+    let mut all = inputs.clone();
+    let words = words as usize;
+    all.0.push(("out", Array { dtype: Dtype::U32, shape: vec![words], bytes: vec![0; 4 * words] }));
+    all
+}
+
+/// Blocks of Tesla with the buffers as parameters.
+fn grid(blocks: &[u32], threads: &[u32], buffers: Inputs) -> Launch {
+    let param = |(name, array): (&'static str, Array)| tesla::launch::ParamValue {
+        name: name.to_owned(),
+        buffer: Some(array.into()),
+        ..Default::default()
+    };
+    let machine = tesla::Launch {
+        grid: blocks.to_vec(),
+        block: threads.to_vec(),
+        param: buffers.0.into_iter().map(param).collect(),
+        ..tesla::Launch::default()
+    };
+    (Vec::new(), Arc::new(machine))
+}
+
+fn table_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
+    let param = with_output(&Inputs::default(), lanes).0.into_iter().map(|(name, array)| {
+        tesla::launch::ParamValue { name: name.to_owned(), buffer: Some(array.into()), ..Default::default() }
+    });
+    let table = inputs.array("table").clone();
+    let machine = tesla::Launch {
+        grid: vec![lanes / 256],
+        block: vec![256],
+        param: param.collect(),
+        constant: vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values: table.into() }],
+        ..tesla::Launch::default()
+    };
+    (Vec::new(), Arc::new(machine))
+}
+
+/// The image of an input of four numbers a texel.
+fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> Vec<TextureValues> {
+    vec![TextureValues {
+        unit: 0,
+        sampler: None,
+        size: vec![size, size],
+        cube: false,
+        texels: inputs.array(name).clone().into(),
+        filter: Some(filter.to_owned()),
+        wrap: Some(wrap.to_owned()),
+    }]
+}
+
+/// The interpolants are planes, as a triangle gives them.
+fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
+    let plane = |(word, plane): (u16, [f32; 3])| tesla::launch::InputValues {
+        word,
+        plane: Some(plane),
+        ..Default::default()
+    };
+    let light = inputs.array("light").clone();
+    let machine = tesla::Launch {
+        input: (1..).zip(problems::PLANES).map(plane).collect(),
+        constant: vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values: light.into() }],
+        ..tesla::Launch::default()
+    };
+    (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
+}
+
+/// Pixels of R700 with their positions in R0, and a result in unsigned integers.
+fn pixels(lanes: u32, row: u32, own: r700::Launch) -> Launch {
+    let machine = r700::Launch {
+        input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes, row) }],
+        clause_temps: Some(0),
+        output_type: Some("u32".to_owned()),
+        ..own
+    };
+    (Vec::new(), Arc::new(machine))
+}
+
+fn in_register(gpr: u8, array: &Array) -> r700::launch::InputValues {
+    r700::launch::InputValues { gpr, values: array.clone().into() }
+}
+
+fn search_on_r700(inputs: &Inputs, _: u32) -> Launch {
+    let tree = inputs.array("tree").clone().into();
+    let machine = r700::Launch {
+        input: vec![in_register(0, inputs.array("keys"))],
+        buffer: vec![r700::launch::BufferValues { number: 160, values: tree, stride: 4 }],
+        clause_temps: Some(0),
+        output_type: Some("u32".to_owned()),
+        ..r700::Launch::default()
+    };
+    (Vec::new(), Arc::new(machine))
+}
+
+/// A constant of R700 has four components, of which the table fills the first.
+fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
+    let words: Vec<u32> = inputs.words("table").into_iter().flat_map(|word| [word, 0, 0, 0]).collect();
+    let values = Array::from_words(Dtype::U32, vec![words.len()], words).into();
+    let constant = vec![r700::launch::ConstantValues { number: 0, offset: 0, values }];
+    pixels(lanes, 1024, r700::Launch { constant, ..r700::Launch::default() })
+}
+
+fn convolve_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
+    let (_, machine) = pixels(lanes, 512, r700::Launch::default());
+    (texture(inputs, "texels", 512, "nearest", "clamp_to_edge"), machine)
+}
+
+fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {
+    let light = inputs.array("light").clone().into();
+    let machine = r700::Launch {
+        input: vec![in_register(0, inputs.array("coordinates")), in_register(1, inputs.array("normals"))],
+        constant: vec![r700::launch::ConstantValues { number: 0, offset: 0, values: light }],
+        clause_temps: Some(0),
+        ..r700::Launch::default()
+    };
+    (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
+}
+
+/// Lanes of R500 with inputs in the first temporaries.
+fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
+    let input = |(temp, name): (u8, &&str)| r500::launch::InputValues {
+        temp,
+        values: Values::from(inputs.array(name).clone()),
+    };
+    let machine = r500::Launch { input: (0..).zip(names).map(input).collect(), ..r500::Launch::default() };
+    (Vec::new(), Arc::new(machine))
+}
+
+fn scale_on_r500(inputs: &Inputs, lanes: u32) -> Launch {
+    let input = vec![r500::launch::InputValues { temp: 0, values: positions(lanes, 512) }];
+    let machine = Arc::new(r500::Launch { input, ..r500::Launch::default() });
+    (texture(inputs, "texels", 128, "linear", "clamp_to_edge"), machine)
+}
+
+/// The light's direction is in the program.
+fn lit_on_r500(inputs: &Inputs, _: u32) -> Launch {
+    let (_, machine) = from_temps(inputs, &["coordinates", "normals"]);
+    (texture(inputs, "texels", 64, "linear", "repeat"), machine)
+}
