@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use reconverge_cases::{Folder, NoFolder, read};
 use reconverge_simt::{Engine, Event, Mask, Mode, Options};
-use reconverge_trace::{Header, Limits, Line, Outcome, Reader, What, Writer};
+use reconverge_trace::{Header, Limits, Line, Outcome, Reader, Recording, What, Writer};
 use reconverge_workbench::Style;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::{Recorded, Sink};
@@ -29,6 +29,23 @@ impl Sink for Both {
     fn event(&mut self, group: usize, event: Event) {
         self.profile.event(group, event);
         self.writer.event(group as u32, event).unwrap();
+    }
+}
+
+/// Hands everything to a trace, which the engine may pack itself.
+struct Alone(Writer<Vec<u8>>);
+
+impl Sink for Alone {
+    fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
+        self.0.issues(group as u32, addresses, mask).unwrap();
+    }
+
+    fn event(&mut self, group: usize, event: Event) {
+        self.0.event(group as u32, event).unwrap();
+    }
+
+    fn recording(&mut self) -> Option<Recording<'_>> {
+        Some(self.0.recording())
     }
 }
 
@@ -88,6 +105,10 @@ fn compare(path: &Path) -> usize {
                     .map(|(pc, counts)| (pc, [counts.executed, counts.lanes, counts.diverged]))
                     .collect();
                 let file = writer.finish(Outcome::default()).unwrap();
+                let mut alone = Alone(Writer::new(Vec::new(), &header, Limits::default()).unwrap());
+                let _ = session.copy().run_traced(&options, Recorded::Flow, &mut alone);
+                let packed = alone.0.finish(Outcome::default()).unwrap();
+                assert!(file == packed, "{name} on {engine:?}: the engine packs what it hands out");
                 assert_eq!(counts, recount(file), "{name} on {engine:?}");
                 if let Some(statistics) = statistics {
                     let totals = profile.totals();
