@@ -6,6 +6,7 @@
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
+//! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
 //! | `memory` | loads and stores of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
@@ -27,6 +28,7 @@ mod lower;
 mod memory;
 pub(crate) mod parallel;
 mod run;
+mod sfu;
 
 use reconverge_simt::Level;
 
