@@ -325,15 +325,19 @@ impl Warp {
     fn shape(&self, size: u32) -> Shape {
         let first = self.addresses[self.first()];
         let start = first.wrapping_sub(4 * self.first() as u32);
-        let (mut apart, mut elsewhere) = (0, 0);
-        for lane in 0..WARP {
-            let address = self.addresses[lane];
-            apart |= (address ^ first) & self.members[lane];
-            elsewhere |= (address ^ start.wrapping_add(4 * lane as u32)) & self.members[lane];
+        if size == 4 && start.checked_add(4 * WARP as u32 - 1).is_some() {
+            let mut elsewhere = 0;
+            for lane in 0..WARP {
+                let follows = start.wrapping_add(4 * lane as u32);
+                elsewhere |= (self.addresses[lane] ^ follows) & self.members[lane];
+            }
+            if elsewhere == 0 {
+                return Shape::InRow(start);
+            }
         }
-        let fits = start.checked_add(4 * WARP as u32 - 1).is_some();
-        if elsewhere == 0 && size == 4 && fits {
-            return Shape::InRow(start);
+        let mut apart = 0;
+        for lane in 0..WARP {
+            apart |= (self.addresses[lane] ^ first) & self.members[lane];
         }
         if apart == 0 {
             return Shape::Same(first);

@@ -371,10 +371,12 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// Executes a block for the active lanes; `false` if some lane cannot load or store, and then nothing is counted.
     #[inline(always)]
     fn run_block(&mut self, number: u32, block: &Block) -> bool {
-        if !self.execute_block(number, block, self.active) {
+        self.execute(block.start, block.end);
+        if !self.access(block) {
             return false;
         }
         self.budget -= block.size;
+        self.announce_block(number, block, self.active);
         if O::PATHS {
             self.chained += 1;
         }
@@ -500,7 +502,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         announce_push(self.observer, TokenType::Joinat);
         // SAFETY: lowering numbers only blocks that it makes.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
-        self.run_block(*branch, block);
+        self.budget -= block.size;
+        self.execute_block(*branch, block, self.active);
+        if O::PATHS {
+            self.chained += 1;
+        }
         let active = self.active;
         let taken = self.executing(wide, guard);
         self.arrived = if taken == 0 || taken == active {
@@ -597,20 +603,22 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         moved
     }
 
-    /// Executes a block for lanes that are chosen; `false` if some lane cannot load or store, and then nothing is counted.
+    /// Executes a block without load or store for lanes that are chosen.
     #[inline(always)]
-    fn execute_block(&mut self, number: u32, block: &Block, lanes: u32) -> bool {
+    fn execute_block(&mut self, number: u32, block: &Block, lanes: u32) {
         self.execute(block.start, block.end);
-        if !self.access(block) {
-            return false;
-        }
+        self.announce_block(number, block, lanes);
+    }
+
+    /// Counts and announces a block that lanes have executed as a whole.
+    #[inline(always)]
+    fn announce_block(&mut self, number: u32, block: &Block, lanes: u32) {
         // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
         if O::ENABLED {
             let inside = &self.lowered.inside[number as usize];
             announce_issues(self.observer, inside, 0..block.size, Mask(lanes.into()));
         }
-        true
     }
 
     /// Executes operations for lanes that are chosen.
