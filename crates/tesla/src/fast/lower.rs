@@ -5,6 +5,8 @@
 //! contents of constants, which function with which modifiers. An instruction without an operation ends its block
 //! and is executed by the reference interpreter, so that every program runs.
 
+mod texture;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -17,6 +19,7 @@ use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, To
 use super::kernels::{self, Shape};
 use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
 use super::memory::{Kind, Transfer};
+use super::texture::{Quad, Tex};
 use crate::access::extended;
 use crate::barrier::Count;
 use crate::context::Context;
@@ -216,6 +219,8 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         operations: Vec::new(),
         accesses: Vec::new(),
         generals: Vec::new(),
+        textures: Vec::new(),
+        quads: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
         layout: Layout::new(registers + FIXED),
@@ -302,6 +307,8 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables = Tables {
         generals: lower.generals,
+        textures: lower.textures,
+        quads: lower.quads,
         chip: context.chip,
         modes: context.modes,
         sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
@@ -409,6 +416,8 @@ struct Lower<'a> {
     operations: Vec<(Handler, Operation)>,
     accesses: Vec<Access>,
     generals: Vec<GeneralOperands>,
+    textures: Vec<Tex>,
+    quads: Vec<Quad>,
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
     layout: Layout<WARP>,
@@ -515,6 +524,14 @@ impl Lower<'_> {
                 self.atomic(Kind::Atomic { atomic: *atomic, signed: *signed }, inst, set).map(Lowering::Last)
             }
             Op::Group(Group::Vote { all }) => self.vote(*all, inst),
+            Op::Group(Group::Tex(tex)) => {
+                let set = self.predicate(inst);
+                self.texture(tex, set)
+            }
+            Op::Group(Group::Quadop { ops, from }) => {
+                let set = self.predicate(inst);
+                self.quadop(inst, (*ops, *from), set)
+            }
             Op::Memory(_) | Op::Group(_) | Op::Control(_) => None,
         }
     }

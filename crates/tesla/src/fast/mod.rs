@@ -8,6 +8,7 @@
 //! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
 //! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
 //! | `memory` | loads and stores of a warp |
+//! | `texture` | texture reads and quad operations of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
 //! | `lockstep` | both engines side by side |
@@ -29,6 +30,7 @@ mod memory;
 pub(crate) mod parallel;
 mod run;
 mod sfu;
+mod texture;
 
 use reconverge_simt::Level;
 
