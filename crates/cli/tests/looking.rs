@@ -237,7 +237,7 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
 const BROKEN: [(&str, &str, &str); 4] = [
     ("empty.bin", "", "the file is empty"),
     ("empty.s", "", "Say --isa"),
-    ("cut.bin", "0123456789", "expected a multiple of 4"),
+    ("cut.bin", "\u{1}\u{0}\u{2}\u{0}\u{3}", "expected a multiple of 4"),
     ("wrong.s", ".isa tesla\n.chip sm_10\n  frob $r0\n", "wrong.s:3:3"),
 ];
 
