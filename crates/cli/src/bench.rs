@@ -110,17 +110,23 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     let pool = |threads: &u16| ThreadPoolBuilder::new().num_threads((*threads).into()).build();
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
+    let table = kernels.len() > 1 && !args.json;
+    if table {
+        say!("{}", HEAD);
+    }
     for mut kernel in kernels {
         let measured = match measure(&mut kernel, args, &pools) {
             Ok(measured) => measured,
             Err(error) => return no_result(args, &kernel, error),
         };
-        if !args.json {
-            measured.iter().for_each(|measured| print(measured, kernel.golden()));
+        match table {
+            true => measured.iter().for_each(print_row),
+            false if args.json => {}
+            false => measured.iter().for_each(|measured| print(measured, kernel.golden())),
         }
         results.extend(measured);
     }
-    if !args.json {
+    if table {
         summary(&results);
     }
     let all_right = results.iter().all(|measured| measured.golden_ok);
@@ -306,6 +312,25 @@ fn median(mut list: Vec<f64>) -> f64 {
 
 fn median_seconds(times: &[Duration]) -> f64 {
     median(times.iter().map(Duration::as_secs_f64).collect())
+}
+
+const HEAD: &str = "machine kernel     threads processor s   wall s  M group instr./s  gain  control  result";
+
+/// One line of the table of several kernels.
+fn print_row(measured: &Measured) {
+    let number = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
+    say!(
+        "{:<7} {:<10} {:>7} {:>11.4} {:>8.4} {:>17.1} {:>5} {:>8}  {}",
+        measured.isa,
+        measured.kernel,
+        measured.threads,
+        measured.cpu_s,
+        measured.wall_s,
+        measured.warp_instructions as f64 / measured.cpu_s.max(1e-9) / 1e6,
+        number(measured.speedup),
+        number(measured.machine_speedup),
+        if measured.golden_ok { "right" } else { "WRONG" },
+    );
 }
 
 /// Of several kernels, the geometric means: seconds, and what the threads gained beside what the control did.

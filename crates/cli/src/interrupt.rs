@@ -53,7 +53,7 @@ struct Watched<'a, S>(&'a mut S);
 
 impl<S> Watched<'_, S> {
     #[inline]
-    fn watch(&self) {
+    fn watch() {
         if ASKED.load(Ordering::Relaxed) {
             // Not a panic: nothing is reported. A sink has no other way to end a run.
             resume_unwind(Box::new(Interrupted));
@@ -63,12 +63,16 @@ impl<S> Watched<'_, S> {
 
 impl<S: Sink> Sink for Watched<'_, S> {
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
-        self.watch();
+        Self::watch();
         self.0.issues(group, addresses, mask);
     }
 
     fn event(&mut self, group: usize, event: Event) {
         self.0.event(group, event);
+    }
+
+    fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
+        Some(self.0.recording()?.after_each_block(Self::watch))
     }
 
     fn wants_depths(&self) -> bool {

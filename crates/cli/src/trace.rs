@@ -225,6 +225,10 @@ impl<W: Write> Sink for Recorder<W> {
     fn event(&mut self, group: usize, event: Event) {
         self.with(|writer| writer.event(group as u32, event));
     }
+
+    fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
+        Some(self.writer.recording())
+    }
 }
 
 /// Runs the launch and records it; gives what was written, and how it ended. After Ctrl-C what was recorded is complete.

@@ -14,10 +14,10 @@ use reconverge_r500::run::{run, run_in_pieces, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::texture::Texture;
-use reconverge_r500::words::{InstType, layout};
-use reconverge_simt::texture::{Image, Sampler};
+use reconverge_r500::words::{InstType, TexOp, layout};
+use reconverge_simt::texture::Shape;
 use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
-use reconverge_testkit::{Random, everywhere};
+use reconverge_testkit::{Random, everywhere, textures};
 
 /// Bits that arithmetic treats in a way of its own, and their neighbours.
 #[rustfmt::skip]
@@ -156,14 +156,19 @@ fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
 
 fn launch(random: &mut Random, lanes: usize) -> Launch {
     let inputs = [0, 1, 2, 3].map(|temp| Input { temp, values: (0..lanes).map(|_| quad(random)).collect() });
-    let texels = (0..16).map(|_| quad(random)).collect();
-    let image = Arc::new(Image::flat(4, 4, texels).expect("an image"));
+    let shapes =
+        [Shape::D2, Shape::D1, Shape::D2, Shape::D3, Shape::Cube, Shape::D2Array, Shape::D2, Shape::D1];
+    let textures = shapes.into_iter().zip(0..).map(|(shape, unit)| {
+        let image = Arc::new(textures::image(shape, random));
+        (unit, Texture { image, sampler: textures::sampler(random) })
+    });
+    let textures = textures.collect();
     let group_width = [16, 16, 4, 48, 64, 12][random.below(6) as usize];
     Launch {
         lanes,
         inputs: inputs.to_vec(),
         constants: (0..8).map(|number| (number, quad(random))).collect(),
-        textures: vec![(0, Texture { image, sampler: Sampler::default() })],
+        textures,
         hardware: Hardware { group_width, ..Hardware::default() },
     }
 }
@@ -316,6 +321,41 @@ fn every_operation_has_a_fast_way() {
         let fast = Fast::new(&setup.expect("a program"), &Launch::default(), &options);
         assert_eq!(fast.by_reference(), [0u16; 0], "{:?} + {:?}", alu.rgb.op, alu.alpha.op);
     }
+}
+
+/// Every fetch with random swizzles, predicates and textures, on coordinates near the image.
+#[test]
+fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
+    let seed = 0x5eed_0519;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let mut fast = 0;
+    for round in 0..1_000 {
+        let mut words = Vec::new();
+        for _ in 0..3 {
+            let (mut record, inst) = record(&mut random, InstType::TEX);
+            // Units 0 to 7; seldom relative; no channel of the ALU.
+            record[1] &= !(8 << 16);
+            if !random.once_in(16) {
+                record[2] &= !(1 << 23 | 1 << 7);
+                record[3] &= !(1 << 23 | 1 << 7);
+            }
+            let Body::Tex(tex) = inst.body else { continue };
+            if tex.inst.inst != TexOp::TEXKILL {
+                words.extend(record);
+            }
+        }
+        let setup = setup(&mut random, words);
+        let lanes = 1 + random.below(130) as usize;
+        let mut launch = launch(&mut random, lanes);
+        for input in &mut launch.inputs {
+            input.values = (0..lanes).map(|_| [(); 4].map(|()| textures::coordinate(&mut random))).collect();
+        }
+        let options = short(Mode::Lenient);
+        fast += usize::from(Fast::new(&setup, &launch, &options).by_reference().is_empty());
+        let _ = same_everywhere(&setup, &launch, &options, &format!("round {round}"));
+    }
+    assert!(fast > 300, "{fast} programs without the reference interpreter");
 }
 
 #[test]

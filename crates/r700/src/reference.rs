@@ -6,7 +6,7 @@
 mod export;
 mod fetch;
 mod group;
-mod texture;
+pub(crate) mod texture;
 
 use std::sync::Arc;
 

@@ -8,7 +8,10 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
-use reconverge_simt::Options;
+use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_simt::texture::{Compare, Shape};
+use reconverge_simt::{Mode, Options};
+use reconverge_testkit::{Random, textures};
 
 /// The counts of pixels `first` and behind it, 1024 a row.
 fn counts(source: &str, first: u32, lanes: u32) -> Vec<u32> {
@@ -53,4 +56,105 @@ fn mandel_counts_its_steps_on_every_engine() {
     let expected: Vec<u32> = (first..first + 200).map(steps).collect();
     assert!(expected.iter().any(|count| *count != expected[0]));
     assert_eq!(counts(include_str!("../../workbench/kernels/mandel.r700.s"), first, 200), expected);
+}
+
+/// Texture instructions with random textures, samplers, swizzles and lanes: one clause, whose results are exported.
+#[test]
+fn texture_instructions_do_the_same_on_every_engine() {
+    let mut random = Random::new(0x7e57_0700);
+    let names = [
+        "LD",
+        "SAMPLE",
+        "SAMPLE_L",
+        "SAMPLE_LB",
+        "SAMPLE_LZ",
+        "SAMPLE_G",
+        "SAMPLE_G_L",
+        "SAMPLE_G_LB",
+        "SAMPLE_G_LZ",
+        "SAMPLE_C",
+        "SAMPLE_C_L",
+        "SAMPLE_C_LB",
+        "SAMPLE_C_LZ",
+        "SAMPLE_C_G",
+        "SAMPLE_C_G_L",
+        "SAMPLE_C_G_LB",
+        "SAMPLE_C_G_LZ",
+        "FETCH4",
+        "GET_GRADIENTS_H",
+        "GET_GRADIENTS_V",
+        "GET_LOD",
+        "GET_LERP",
+        "PASS",
+        "GET_TEXTURE_RESINFO",
+    ];
+    let shapes = [
+        Shape::D2,
+        Shape::D1,
+        Shape::D2,
+        Shape::D3,
+        Shape::Cube,
+        Shape::D1Array,
+        Shape::D2Array,
+        Shape::CubeArray,
+    ];
+    let compares = [Compare::Less, Compare::Equal, Compare::GreaterEqual, Compare::Always];
+    let mut ended = 0;
+    for round in 0..600 {
+        let mut source = "TEX:\n".to_owned();
+        // Without gradients some instructions trap, or take zeros.
+        if round % 8 != 0 {
+            source +=
+                " SET_GRADIENTS_H R3.____, R1.xyzw, t0, s0\n SET_GRADIENTS_V R3.____, R2.xyzw, t0, s0\n";
+        }
+        for register in 4..7 {
+            let swizzle = random.one_of(&["xyzw", "yxwz", "xy01", "wwzz", "zyx_"]);
+            let selects = random.one_of(&["xyzw", "x0_1", "wzyx", "_yyx"]);
+            let (texture, sampler) = (random.below(8), random.below(4));
+            let name = random.one_of(&names);
+            source += &format!(" {name} R{register}.{selects}, R1.{swizzle}, t{texture}, s{sampler}");
+            for attribute in
+                ["OFFSET_X(2)", "OFFSET_Y(30)", "LOD_BIAS(12)", "UNNORM_X", "WHOLE_QUAD", "ALT_CONST"]
+            {
+                if random.once_in(6) {
+                    source += &format!(" {attribute}");
+                }
+            }
+            source += "\n";
+        }
+        source += "EXPORT: PIXEL[0], R4.xyzw\nEXPORT: PIXEL[1], R5.xyzw\nEXPORT_DONE: PIXEL[2], R6.xyzw END_OF_PROGRAM\n";
+        let words =
+            assemble(&source, Chip::RV770).unwrap_or_else(|error| panic!("{error:?}: {source}")).words;
+        let lanes = 1 + random.below(100) as usize;
+        let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
+        if random.once_in(2) {
+            launch.covered = Some((0..lanes).map(|_| random.once_in(2)).collect());
+        }
+        for gpr in [1, 2, 4, 5, 6] {
+            let integers = random.once_in(4);
+            let mut value = || match integers {
+                true => random.below(6),
+                false => textures::coordinate(&mut random),
+            };
+            let values = (0..lanes).map(|_| [(); 4].map(|()| value())).collect();
+            launch.inputs.push(Input { gpr, values });
+        }
+        for (number, shape) in (0..).zip(shapes) {
+            let image = textures::image(shape, &mut random);
+            let texture = Texture { image, integer: random.once_in(4) };
+            launch.resources.textures.insert(number, texture);
+        }
+        for number in 0..4 {
+            let compare = random.one_of(&compares);
+            let sampler = TextureSampler { sampler: textures::sampler(&mut random), compare };
+            launch.resources.samplers.insert(number, sampler);
+        }
+        launch.alternate = launch.resources.clone();
+        launch.alternate.textures.remove(&(random.below(8) as u8));
+        let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
+        // Both engines, on every level of vector instructions, and in lockstep.
+        let options = Options { mode, ..Options::default() };
+        ended += usize::from(run(&Program::from_words(words), &launch, &options).is_ok());
+    }
+    assert!(ended > 300, "{ended} programs came to their end");
 }

@@ -92,7 +92,7 @@ pub struct Request<'a> {
 }
 
 /// Array layers are clamped to this. (6.9)
-const LAST_LAYER: u32 = 511;
+pub(crate) const LAST_LAYER: u32 = 511;
 
 /// **Open** (13.12): `texgather` gives the red component.
 pub const GATHERED_COMPONENT: usize = 0;
@@ -117,20 +117,40 @@ fn target(shape: Shape) -> (usize, bool) {
     }
 }
 
-/// Source order: coordinates, layer, depth reference, then bias or level of detail. (6.9)
-///
+/// Which source register is what, by its place among the sources: coordinates, layer, depth reference, then bias or level
+/// of detail. (6.9)
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceOrder {
+    pub(crate) coordinates: [Option<usize>; 3],
+    pub(crate) layer: Option<usize>,
+    pub(crate) reference: Option<usize>,
+    pub(crate) last: usize,
+}
+
+impl SourceOrder {
+    pub(crate) fn of(shape: Shape, compares: bool) -> SourceOrder {
+        let (axes, layered) = target(shape);
+        let reference = axes + usize::from(layered);
+        SourceOrder {
+            coordinates: [0, 1, 2].map(|axis| (axis < axes).then_some(axis)),
+            layer: layered.then_some(axes),
+            reference: compares.then_some(reference),
+            last: reference + usize::from(compares),
+        }
+    }
+}
+
 /// **Open**: sources that the instruction does not name read 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
-    let (axes, layered) = target(shape);
-    let mut given = words.iter().take(count).copied();
-    let mut next = || given.next().unwrap_or(0);
-    let mut coordinates = [0; 3];
-    for coordinate in &mut coordinates[..axes] {
-        *coordinate = next();
+    let order = SourceOrder::of(shape, compares);
+    let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);
+    let optional = |number: Option<usize>| number.map_or(0, word);
+    Sources {
+        coordinates: order.coordinates.map(optional),
+        layer: optional(order.layer).min(LAST_LAYER),
+        reference: optional(order.reference),
+        last: word(order.last),
     }
-    let layer = if layered { next().min(LAST_LAYER) } else { 0 };
-    let reference = if compares { next() } else { 0 };
-    Sources { coordinates, layer, reference, last: next() }
 }
 
 /// Executes one lane's read: four components.
@@ -143,7 +163,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     let own = &request.quad[request.place];
     match request.read {
         Read::Size => return Ok(size(image, own[0])),
-        Read::Fetch => return Ok(fetch(image, own, request)),
+        Read::Fetch => return Ok(fetch(image, own, request.count, request.offset)),
         Read::Prep => return Ok(prep(own)),
         Read::Auto | Read::Bias | Read::Lod | Read::Gather | Read::QueryLod => {}
     }
@@ -179,7 +199,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     Ok(match sampler.compare {
         Some(compare) => {
             let reference = f32::from_bits(here.reference);
-            compared(sample_compare(image, &sampler.sampler, &position, compare, reference))
+            spread_share(sample_compare(image, &sampler.sampler, &position, compare, reference))
         }
         None if texture.integer => sample_bits(image, &sampler.sampler, &position),
         None => sample(image, &sampler.sampler, &position),
@@ -188,15 +208,14 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
 
 /// **Open** (6.9): a comparison gives its share in red, green and blue and 1 in alpha, as a depth texture read as
 /// luminance does in OpenGL.
-fn compared(share: f32) -> [u32; 4] {
+pub(crate) fn spread_share(share: f32) -> [u32; 4] {
     [share, share, share, 1.0].map(f32::to_bits)
 }
 
 /// x, y, z, layer and level of detail as integers. **Open**: a position outside reads 0.
-fn fetch(image: &Image, words: &[u32; 4], request: &Request) -> [u32; 4] {
-    let here = sources(words, request.count, image.shape(), false);
-    let [x, y, z] =
-        [0, 1, 2].map(|axis| i64::from(here.coordinates[axis] as i32) + i64::from(request.offset[axis]));
+pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32; 3]) -> [u32; 4] {
+    let here = sources(words, count, image.shape(), false);
+    let [x, y, z] = [0, 1, 2].map(|axis| i64::from(here.coordinates[axis] as i32) + i64::from(offset[axis]));
     let (_, layered) = target(image.shape());
     let (y, z) = match image.shape() {
         Shape::D1 | Shape::D1Array => (0, i64::from(here.layer)),

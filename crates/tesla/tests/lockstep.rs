@@ -3,17 +3,52 @@
 
 mod random;
 
-use random::{machine, words_of};
+use std::sync::Arc;
+
+use random::{machine_with, words_of};
+use reconverge_simt::texture::{Compare, Shape};
 use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
-use reconverge_tesla::inst::{Chip, Control, Op, Stage};
+use reconverge_tesla::inst::{Chip, Control, Group, Op, Stage};
 use reconverge_tesla::table::TABLE;
-use reconverge_testkit::Random;
+use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
+use reconverge_testkit::{Random, textures};
 
 /// Executes up to `steps` instructions with two machines that start alike.
 fn compare(words: &[u32], chip: Chip, stage: Stage, mode: Mode, level: Level, seed: u64, steps: u32) {
+    compare_with(words, chip, stage, mode, level, seed, steps, None);
+}
+
+/// [`compare`] with textures: registers hold coordinates then.
+#[expect(clippy::too_many_arguments, reason = "what a machine is made of")]
+fn compare_with(
+    words: &[u32],
+    chip: Chip,
+    stage: Stage,
+    mode: Mode,
+    level: Level,
+    seed: u64,
+    steps: u32,
+    bound: Option<&Textures>,
+) {
     let options = Options { mode, watchdog: 1000, ..Options::default() };
-    let [mut reference, mut fast] = [Engine::Reference, Engine::Fast]
-        .map(|engine| machine(words, chip, stage, &Options { engine, level: Some(level), ..options }, seed));
+    let nothing = Textures::default();
+    let [mut reference, mut fast] = [Engine::Reference, Engine::Fast].map(|engine| {
+        let options = Options { engine, level: Some(level), ..options };
+        machine_with(words, chip, stage, &options, seed, bound.unwrap_or(&nothing))
+    });
+    if bound.is_some() {
+        for run in [&mut reference, &mut fast] {
+            let mut random = Random::new(seed);
+            let warp = &mut run.block_mut().warps[0];
+            for register in 0..20 {
+                let integer = random.once_in(4);
+                for lane in (0..32).map(Lane) {
+                    let value = if integer { random.below(8) } else { textures::coordinate(&mut random) };
+                    warp.set_r(lane, register, value);
+                }
+            }
+        }
+    }
     let what = || format!("{words:08x?} {chip} {stage} {mode:?} {} seed {seed:#x}", level.name());
     for step in 0..steps {
         let ends = [&mut reference, &mut fast].map(|run| run.step(&mut Silent));
@@ -79,4 +114,47 @@ fn every_row_does_the_same_in_both_engines() {
 #[test]
 fn every_row_does_the_same_in_lenient_mode() {
     sweep(Mode::Lenient, 200, 0x2545_f491_4f6c_dd1d);
+}
+
+#[test]
+fn every_texture_instruction_and_quadop_does_the_same_on_any_texture() {
+    let mut random = Random::new(0x7e57_0001);
+    let shapes = [
+        Shape::D1,
+        Shape::D2,
+        Shape::D2,
+        Shape::D3,
+        Shape::Cube,
+        Shape::D1Array,
+        Shape::D2Array,
+        Shape::CubeArray,
+    ];
+    let compares = [Compare::Less, Compare::Equal, Compare::GreaterEqual, Compare::Always];
+    let mut compared = 0;
+    for _ in 0..16 {
+        let mut bound = Textures::default();
+        for number in 0..128 {
+            let image = Arc::new(textures::image(shapes[number as usize % 8], &mut random));
+            bound.textures.insert(number, Texture { image, integer: random.once_in(4) });
+        }
+        for number in 0..16 {
+            let compare = random.once_in(4).then(|| random.one_of(&compares));
+            let sampler = textures::sampler(&mut random);
+            bound.samplers.insert(number, TextureSampler { sampler, compare });
+        }
+        for row in 0..TABLE.rows().len() {
+            for _ in 0..40 {
+                let stage = random.one_of(&[Stage::Compute, Stage::Fragment]);
+                let found = words_of(row, Chip::Gt215, stage, &mut random);
+                let Some((words, inst)) = found else { break };
+                if !matches!(inst.op, Op::Group(Group::Tex(_) | Group::Quadop { .. })) {
+                    break;
+                }
+                let (level, seed) = (random.one_of(&Level::available()), random.next_u64() | 1);
+                compare_with(&words, Chip::Gt215, stage, Mode::Strict, level, seed, 1, Some(&bound));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 2_000, "{compared} instructions compared");
 }

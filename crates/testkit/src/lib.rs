@@ -4,7 +4,7 @@
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
-//! [`LaneSteps`] collects the steps of lanes.
+//! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
 //! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
 
 mod campaign;
@@ -17,6 +17,7 @@ mod pages;
 mod shared;
 mod shrink;
 mod steps;
+pub mod textures;
 mod tree;
 
 pub use campaign::{Campaign, Wrong};

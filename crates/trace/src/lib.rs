@@ -39,10 +39,10 @@ pub use error::Error;
 pub use filter::Filter;
 pub use read::{Block, Reader, Records};
 pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
-pub use write::{Limits, Writer};
+pub use write::{Limits, Recording, Writer};
 
 /// The version of the file format that is written, and the only one that is read.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// The first bytes of a file. The line ends show a transfer that changes them.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
@@ -76,4 +76,4 @@ const SECTION_HEAD: usize = 13;
 const MOST_BYTES: usize = 64 << 20;
 
 /// Records of a block.
-const BLOCK_RECORDS: usize = 1 << 15;
+const BLOCK_RECORDS: u16 = u16::MAX;

@@ -6,7 +6,7 @@ use flate2::read::ZlibDecoder;
 
 use crate::columns::{self, Order};
 use crate::record::{End, Header, Kind, Line, Record, What};
-use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
+use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
 
 /// A block of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl<R: Read + Seek> Reader<R> {
         if kinds.len() > self.kinds.len() {
             self.kinds = kinds;
         }
-        columns::unpack(columns, &self.order, BLOCK_RECORDS).map_err(damaged)
+        columns::unpack(columns, &self.order).map_err(damaged)
     }
 
     /// All records, a block in memory at a time.
@@ -188,8 +188,7 @@ impl<R: Read + Seek> Reader<R> {
             self.input.seek(SeekFrom::Start(at))?;
             match section(&mut self.input, at, size) {
                 Ok(Some((Section::Block, bytes, behind))) => {
-                    let block = words(&bytes)
-                        .and_then(|(_, columns)| columns::unpack(columns, &self.order, BLOCK_RECORDS));
+                    let block = words(&bytes).and_then(|(_, columns)| columns::unpack(columns, &self.order));
                     match block {
                         Ok(records) => self.blocks.push(Block {
                             offset: at,

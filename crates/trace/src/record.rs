@@ -67,7 +67,7 @@ pub struct Record {
 /// What happened. Addresses are in the machine's own unit.
 ///
 /// Not [`reconverge_simt::Event`]: a record stands for a run of instructions, and the word of a push or pop comes from the
-/// file. [`What::of`] and [`What::event`] are the two directions.
+/// file. [`What::event`] gives the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Instructions that follow each other in the listing ran for the same lanes.
@@ -139,23 +139,6 @@ pub enum What {
 }
 
 impl What {
-    /// An event; `number` gives the number of a word.
-    #[inline(always)]
-    pub(crate) fn of(event: Event, number: impl FnOnce(&'static str) -> Kind) -> What {
-        match event {
-            Event::Issue { pc, mask } => What::Ran { pc, count: 1, mask },
-            Event::Diverge { taken, not } => What::Diverge { taken, not },
-            Event::Reconverge { mask } => What::Reconverge { mask },
-            Event::Push { kind } => What::Push { kind: number(kind) },
-            Event::Pop { kind } => What::Pop { kind: number(kind) },
-            Event::Jump { to } => What::Jump { to },
-            Event::Trap { mask } => What::Trap { mask },
-            Event::Write { lane, register, value } => What::Write { lane, register, value },
-            Event::Load { lane, address } => What::Load { lane, address },
-            Event::Store { lane, address, value } => What::Store { lane, address, value },
-        }
-    }
-
     /// The event, of a run of instructions the first; pushes and pops have no word.
     pub fn event(self) -> Event {
         match self {

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use reconverge_simt::{Event, Mask};
+use reconverge_simt::{Event, Mask, Observer};
 
 use crate::columns::{Order, Packer};
-use crate::record::{End, Header, Kind, Outcome, Record, What};
-use crate::{BLOCK_RECORDS, END_MAGIC, Error, MAGIC, Section, VERSION};
+use crate::record::{End, Header, Kind, Outcome, Totals};
+use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 
 /// How large a trace may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +27,31 @@ impl Default for Limits {
 /// Writes a trace. Dropped without [`Writer::finish`], it leaves a file whose complete blocks can be read.
 #[derive(Debug)]
 pub struct Writer<W> {
-    out: W,
-    order: Order,
-    limits: Limits,
-    /// The block that is not written yet, without the last record if that is a run of instructions: it may go on.
+    open: Open,
+    file: Blocks<W>,
+}
+
+/// The block that is not written yet.
+#[derive(Debug, Default)]
+struct Open {
     block: Packer,
-    open: Option<Record>,
     /// The words of [`Kind`]s.
     kinds: Vec<&'static str>,
+    divergences: u64,
+}
+
+/// The file, as far as it is written.
+#[derive(Debug)]
+struct Blocks<W> {
+    out: W,
+    /// One for all sections: its tables are large.
+    zlib: ZlibEncoder<Vec<u8>>,
+    order: Order,
+    limits: Limits,
     written: u64,
-    /// The place behind the last instruction of the last run.
-    behind: u32,
+    /// All but what the open block counts.
     end: End,
+    failed: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
@@ -54,159 +67,139 @@ impl<W: Write> Writer<W> {
         })?;
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
-        let mut writer = Writer {
-            out,
-            order,
-            limits,
-            block: Packer::default(),
-            open: None,
-            kinds: Vec::new(),
-            written: MAGIC.len() as u64 + 2,
-            behind: 0,
-            end: End::default(),
-        };
-        writer.section(Section::Header, &serde_json::to_vec(header).map_err(std::io::Error::from)?)?;
-        Ok(writer)
+        let written = MAGIC.len() as u64 + 2;
+        let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let mut file = Blocks { out, zlib, order, limits, written, end: End::default(), failed: None };
+        file.section(Section::Header, &serde_json::to_vec(header).map_err(std::io::Error::from)?)?;
+        Ok(Writer { open: Open::default(), file })
     }
 
     /// Instructions recorded so far, with those beyond the bound.
     pub fn steps(&self) -> u64 {
-        self.end.totals.instructions
+        self.file.end.totals.instructions + self.open.block.instructions()
     }
 
     /// Whether the file has reached its bound.
     pub fn is_full(&self) -> bool {
-        self.end.bound_at.is_some()
+        self.file.end.bound_at.is_some()
     }
 
     /// Records instructions that follow each other with the same lanes, by their addresses.
     ///
     /// # Errors
     /// The output fails, or the listing has no such instruction.
-    #[inline]
     pub fn issues(&mut self, group: u32, addresses: &[u32], mask: Mask) -> Result<(), Error> {
-        let Some(&first) = addresses.first() else { return Ok(()) };
-        let place = self.order.place(first).ok_or(Error::UnknownInstruction { pc: first })?;
-        let count = addresses.len() as u32;
-        if !same(self.order.from(place, count), addresses) {
-            // Not neighbours in the listing: one after another.
-            for pc in addresses {
-                self.issues(group, &[*pc], mask)?;
-            }
-            return Ok(());
-        }
-        let step = self.end.totals.instructions;
-        self.end.totals.instructions += u64::from(count);
-        self.end.totals.lane_instructions += u64::from(count) * u64::from(mask.count());
-        if let Some(Record { group: of, what: What::Ran { count: before, mask: lanes, .. }, .. }) =
-            &mut self.open
-            && *of == group
-            && *lanes == mask
-            && self.behind == place
-        {
-            *before += count;
-        } else {
-            self.push(Record { step, group, what: What::Ran { pc: first, count, mask } })?;
-        }
-        self.behind = place + count;
-        Ok(())
+        self.known(addresses)?;
+        let mut recording = self.recording();
+        recording.group(group as usize);
+        recording.issues(addresses, mask);
+        self.file.said()
     }
 
     /// Records an event.
     ///
     /// # Errors
     /// The output fails, or the listing has no such instruction.
-    #[inline]
     pub fn event(&mut self, group: u32, event: Event) -> Result<(), Error> {
-        if let Event::Issue { pc, mask } = event {
-            return self.issues(group, &[pc], mask);
+        if let Event::Issue { pc, .. } = event {
+            self.known(&[pc])?;
         }
-        if let Event::Diverge { .. } = event {
-            self.end.totals.divergences += 1;
-        }
-        let what = What::of(event, |word| self.kind(word));
-        self.push(Record { step: self.end.totals.instructions, group, what })
+        let mut recording = self.recording();
+        recording.group(group as usize);
+        recording.event(event);
+        self.file.said()
     }
 
-    fn kind(&mut self, word: &'static str) -> Kind {
-        // Words of one place are the same; those of several may be.
-        let known = self.kinds.iter().position(|known| std::ptr::eq(*known, word));
-        let known = known.or_else(|| self.kinds.iter().position(|known| *known == word));
-        let number = known.unwrap_or_else(|| {
-            self.kinds.push(word);
-            self.kinds.len() - 1
-        });
-        // The machines have about twenty words.
-        Kind(number as u8)
+    /// Refuses addresses that the listing does not have.
+    fn known(&self, addresses: &[u32]) -> Result<(), Error> {
+        let unknown = addresses.iter().find(|pc| self.file.order.place(**pc).is_none());
+        unknown.map_or(Ok(()), |pc| Err(Error::UnknownInstruction { pc: *pc }))
     }
 
-    #[inline]
-    fn push(&mut self, record: Record) -> Result<(), Error> {
-        if self.end.bound_at.is_some() {
-            return Ok(());
-        }
-        self.close_run();
-        if self.block.len() == BLOCK_RECORDS {
-            self.flush()?;
-            if self.written >= self.limits.bytes {
-                self.end.bound_at = Some(record.step);
-                return Ok(());
-            }
-        }
-        match record.what {
-            What::Ran { .. } => self.open = Some(record),
-            _ => self.block.push(&record, &self.order),
-        }
-        Ok(())
-    }
-
-    /// The last run of instructions does not go on.
-    #[inline]
-    fn close_run(&mut self) {
-        if let Some(run) = self.open.take() {
-            self.block.push(&run, &self.order);
-        }
+    /// An observer that records what happens in a run; what comes first happens to the group that came last. What goes wrong,
+    /// also an instruction that the listing does not have, the next call of [`Writer::flush`] or [`Writer::finish`] says.
+    pub fn recording(&mut self) -> Recording<'_> {
+        Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
     /// Writes the records of the block that is not complete, so that a reader finds them.
     ///
     /// # Errors
-    /// The output fails.
+    /// The output fails, or the listing has no instruction that was recorded.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.close_run();
-        if self.block.len() == 0 {
-            return Ok(());
-        }
-        self.end.blocks.push((self.written, self.block.first_step(), self.block.len() as u32));
-        let mut bytes = Vec::new();
-        // The words come with the block that uses them first, and with every block after it.
-        let words = serde_json::to_vec(&self.kinds).map_err(std::io::Error::from)?;
-        bytes.extend((words.len() as u32).to_le_bytes());
-        bytes.extend(words);
-        self.block.take(&mut bytes);
-        self.section(Section::Block, &bytes)
+        self.file.said()?;
+        self.file.write(&mut self.open)
     }
 
     /// Ends the trace and gives back the output.
     ///
     /// # Errors
-    /// The output fails.
+    /// Those of [`Writer::flush`].
     pub fn finish(mut self, outcome: Outcome) -> Result<W, Error> {
         self.flush()?;
-        let at = self.written;
-        self.end.outcome = outcome;
-        let end = serde_json::to_vec(&self.end).map_err(std::io::Error::from)?;
-        self.section(Section::End, &end)?;
-        self.out.write_all(&at.to_le_bytes())?;
-        self.out.write_all(&END_MAGIC)?;
-        self.out.flush()?;
-        Ok(self.out)
+        let mut file = self.file;
+        let at = file.written;
+        file.end.outcome = outcome;
+        let end = serde_json::to_vec(&file.end).map_err(std::io::Error::from)?;
+        file.section(Section::End, &end)?;
+        file.out.write_all(&at.to_le_bytes())?;
+        file.out.write_all(&END_MAGIC)?;
+        file.out.flush()?;
+        Ok(file.out)
+    }
+}
+
+/// Where blocks go.
+trait File {
+    /// Writes a block that is full, and begins the next.
+    fn full(&mut self, open: &mut Open);
+}
+
+impl<W: Write> File for Blocks<W> {
+    fn full(&mut self, open: &mut Open) {
+        if let Err(error) = self.write(open) {
+            self.failed.get_or_insert(error);
+        }
+        if self.written >= self.limits.bytes {
+            self.end.bound_at = self.end.bound_at.or(Some(self.end.totals.instructions));
+        }
+    }
+}
+
+impl<W: Write> Blocks<W> {
+    /// The error of a full block, if there was one.
+    fn said(&mut self) -> Result<(), Error> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Writes a block, and begins the next.
+    fn write(&mut self, open: &mut Open) -> Result<(), Error> {
+        let Totals { instructions: first_step, .. } = self.end.totals;
+        let (instructions, lane_instructions) = open.block.counted();
+        self.end.totals.instructions += instructions;
+        self.end.totals.lane_instructions += lane_instructions;
+        self.end.totals.divergences += std::mem::take(&mut open.divergences);
+        let records = open.block.len();
+        if records == 0 {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        // The words come with the block that uses them first, and with every block after it.
+        let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
+        bytes.extend((words.len() as u32).to_le_bytes());
+        bytes.extend(words);
+        open.block.take(first_step, &self.order, &mut bytes)?;
+        // Beyond the bound records are packed as ever, and left out here.
+        if self.end.bound_at.is_none() {
+            self.end.blocks.push((self.written, first_step, u32::from(records)));
+            self.section(Section::Block, &bytes)?;
+        }
+        Ok(())
     }
 
     fn section(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
-        let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(bytes)?;
-        let packed = packed.finish()?;
+        self.zlib.write_all(bytes)?;
+        let packed = self.zlib.reset(Vec::new())?;
         let mut crc = flate2::Crc::new();
         crc.update(&packed);
         self.out.write_all(&[section as u8])?;
@@ -219,8 +212,82 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Whether two lists are the same. Inline: short lists take less time than a call of `memcmp` does (18 % of a trace).
-#[inline]
-fn same(a: &[u32], b: &[u32]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+/// Records what happens in a run, as its observer: [`Writer::recording`].
+pub struct Recording<'a> {
+    open: &'a mut Open,
+    file: &'a mut dyn File,
+    after_block: fn(),
+}
+
+impl std::fmt::Debug for Recording<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recording").field("open", self.open).finish_non_exhaustive()
+    }
+}
+
+impl Recording<'_> {
+    /// Calls a function after each block that was written. It may unwind.
+    pub fn after_each_block(self, after_block: fn()) -> Self {
+        Recording { after_block, ..self }
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.open.block.is_full() {
+            self.block_is_full();
+        }
+    }
+
+    #[cold]
+    fn block_is_full(&mut self) {
+        self.file.full(self.open);
+        (self.after_block)();
+    }
+}
+
+impl Observer for Recording<'_> {
+    const ENABLED: bool = true;
+    const DATA: bool = false;
+
+    #[inline(always)]
+    fn group(&mut self, number: usize) {
+        self.open.block.group(number as u32);
+    }
+
+    #[inline(always)]
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        if !addresses.is_empty() {
+            self.make_room();
+            self.open.block.issues(addresses, mask);
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event) {
+        self.make_room();
+        let Open { block, kinds, divergences } = &mut *self.open;
+        if let Event::Diverge { .. } = event {
+            *divergences += 1;
+        }
+        block.event(event, |word| kind(kinds, word));
+    }
+}
+
+/// The number of a word.
+#[inline(always)]
+fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
+    // Words of one place are the same; those of several may be.
+    let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
+    known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
+}
+
+#[cold]
+fn new_kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
+    let known = kinds.iter().position(|known| *known == word);
+    let number = known.unwrap_or_else(|| {
+        kinds.push(word);
+        kinds.len() - 1
+    });
+    // The machines have about twenty words.
+    Kind(number as u8)
 }

@@ -13,6 +13,12 @@ pub trait Sink {
     /// Takes an event that is no issue.
     fn event(&mut self, group: usize, event: Event);
 
+    /// The trace that it writes, if that is all it does: of flow the engine then packs what happens itself, without a call
+    /// for each event, which would take more time than the event itself.
+    fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
+        None
+    }
+
     /// Whether [`Sink::depth`] is of interest.
     fn wants_depths(&self) -> bool {
         false
@@ -100,10 +106,16 @@ pub enum Recorded {
 macro_rules! observed {
     ($recorded:expr, $sink:expr, |$observer:ident| $run:expr) => {
         match $recorded {
-            $crate::trace::Recorded::Flow => {
-                let $observer = &mut $crate::trace::Recording::<false>::new($sink);
-                $run
-            }
+            $crate::trace::Recorded::Flow => match $sink.recording() {
+                Some(mut recording) => {
+                    let $observer = &mut recording;
+                    $run
+                }
+                None => {
+                    let $observer = &mut $crate::trace::Recording::<false>::new($sink);
+                    $run
+                }
+            },
             $crate::trace::Recorded::Data => {
                 let $observer = &mut $crate::trace::Recording::<true>::new($sink);
                 $run

@@ -14,6 +14,7 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Mask, handlers};
 
+use super::lower::Fetch;
 use crate::group::{ROWS, WIDEST, Written};
 use crate::words::Omod;
 
@@ -56,6 +57,10 @@ pub(super) struct Lanes<'a> {
     pub(super) alu_result: &'a mut Mask,
     pub(super) alu_result_valid: &'a mut Mask,
     pub(super) written: &'a mut Written,
+    /// The texture fetches of the program.
+    pub(super) fetches: &'a [Fetch],
+    /// Lanes whose results count.
+    pub(super) covered: Mask,
 }
 
 impl<'a> Lanes<'a> {
@@ -66,6 +71,7 @@ impl<'a> Lanes<'a> {
     ///
     /// # Safety
     /// The operations that run were lowered with this layout.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a group")]
     pub(super) unsafe fn new(
         rows: &'a mut [Row<WIDEST>],
         layout: &Layout<WIDEST>,
@@ -74,13 +80,16 @@ impl<'a> Lanes<'a> {
         alu_result: &'a mut Mask,
         alu_result_valid: &'a mut Mask,
         written: &'a mut Written,
+        fetches: &'a [Fetch],
+        covered: Mask,
     ) -> Self {
         assert!(lanes <= WIDEST, "a row has room for the lanes");
         // SAFETY: the places of operations are those of the layout, as the caller promises.
         let rows = unsafe { Frame::new(rows, layout) };
         let chunks = lanes.div_ceil(CHUNK);
         let sets = [0; Set::COUNT];
-        let mut lanes = Lanes { rows, chunks, sets, predicate, alu_result, alu_result_valid, written };
+        let mut lanes =
+            Lanes { rows, chunks, sets, predicate, alu_result, alu_result_valid, written, fetches, covered };
         for chunk in 0..chunks {
             lanes.write(Set::ACTIVE.place(), chunk, [0; CHUNK]);
         }
@@ -93,6 +102,18 @@ impl<'a> Lanes<'a> {
         // SAFETY: `new` has seen that the lanes have room in a row. Without the bound, each access would ask for it.
         unsafe { assert_unchecked(self.chunks <= WIDEST / CHUNK) };
         0..self.chunks
+    }
+
+    /// A whole row.
+    #[inline(always)]
+    pub(super) fn row(&self, place: Place) -> &[u32; WIDEST] {
+        self.rows.row(place)
+    }
+
+    /// A whole row, for writing.
+    #[inline(always)]
+    pub(super) fn row_mut(&mut self, place: Place) -> &mut [u32; WIDEST] {
+        &mut self.rows.row_mut(place).0
     }
 
     /// A chunk of a row, by value: operations read all that they need before they write, perhaps the same row.
@@ -185,7 +206,7 @@ pub(super) struct Operation {
     pub(super) scale: f32,
     /// The result is clamped to 0..1.
     pub(super) clamp: bool,
-    /// Which predicate bit, target and channel, or lane of the quad.
+    /// Which predicate bit, target and channel, lane of the quad, or texture fetch.
     pub(super) number: [u8; 2],
     /// The predicate bit is inverted.
     pub(super) inverted: bool,

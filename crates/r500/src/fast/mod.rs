@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
-//! | `kernels`, `bodies` | the operations |
+//! | `kernels`, `bodies`, `fetch` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
@@ -17,6 +17,7 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+mod fetch;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;

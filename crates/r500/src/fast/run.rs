@@ -92,7 +92,18 @@ impl Fast {
         let rows = rows.with_room_mut();
         // SAFETY: the operations that run are those that were lowered with this layout.
         let mut lanes = unsafe {
-            Lanes::new(rows, &lowered.layout, width, predicate, alu_result, alu_result_valid, written)
+            Lanes::new(
+                rows,
+                &lowered.layout,
+                width,
+                predicate,
+                alu_result,
+                alu_result_valid,
+                written,
+                &lowered.fetches,
+                // Changes by the reference interpreter's instructions only, behind which this runs again.
+                flow.covered(),
+            )
         };
         choose(self.level, &mut lanes, Set::ALL, all);
         let (mut active, mut members, mut full) = (Mask::NONE, 0, 0);

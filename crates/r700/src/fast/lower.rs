@@ -6,11 +6,13 @@
 //! | this file | clauses, and the runs of groups that they consist of |
 //! | `plan` | which groups are lowered, and which PV and PS need rows of their own |
 //! | `group` | the operations of a group, and their order |
+//! | `fetch` | fetch clauses: texture instructions with their samplers |
 //! | `rows` | the rows of operands |
 //!
 //! Not lowered, because it is rare or traps: indexed operands, writes through an index, MOVA*, CUBE, doubles, constants of
 //! LOCK_LOOP_INDEX, and in strict mode whatever is sure to trap. The reference interpreter runs these groups.
 
+mod fetch;
 mod group;
 mod plan;
 mod rows;
@@ -21,6 +23,7 @@ use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode, Options};
 
+pub(super) use self::fetch::{Bound, Chosen, FetchInfo, Fetches, Sample, Texture, TextureWork};
 use super::kernels::choose_both;
 use super::lanes::{ACTIVE, Operation, Place, Tables};
 use crate::chip::LANES;
@@ -55,6 +58,8 @@ impl Node {
 pub(super) enum Work {
     /// Runs groups.
     Alu(Clause),
+    /// Runs fetch instructions.
+    Fetch(Fetches),
     /// Decides about flow only.
     Flow(CfInst, Control),
     /// Whatever the reference interpreter does.
@@ -120,6 +125,8 @@ pub(super) struct Lowered {
     /// The address of each group.
     pub(super) addresses: Vec<u32>,
     pub(super) runs: Vec<Groups>,
+    /// The instructions of fetch clauses.
+    pub(super) fetches: Vec<FetchInfo>,
     /// Groups by run.
     pub(super) operations: Vec<Operation>,
     pub(super) tables: Tables,
@@ -149,6 +156,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         groups: Vec::new(),
         addresses: Vec::new(),
         runs: Vec::new(),
+        fetches: Vec::new(),
         operations: Vec::new(),
         tables: Tables::default(),
         layout: Layout::new(previous + PREVIOUS + INTERMEDIATE),
@@ -193,12 +201,15 @@ impl Lowering<'_> {
             let (work, rule) = match &cf.op {
                 CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause, cf.end_of_program)), None),
                 CfOp::Control(inst, control) if !control.whole_quad_mode => flow(*inst, *control),
-                CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => {
-                    (Work::Reference, None)
+                CfOp::Fetch(inst, control, fetches) => {
+                    let clause = self.fetches(*inst, control, fetches);
+                    (clause.map_or(Work::Reference, Work::Fetch), None)
                 }
+                CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => (Work::Reference, None),
             };
             let most = match (&work, &cf.op) {
                 (Work::Alu(_), CfOp::Alu(clause)) => 1 + clause.group_count() as u32,
+                (Work::Fetch(clause), _) => 1 + clause.count,
                 (Work::Alu(_) | Work::Flow(..), _) => 1,
                 (Work::Reference, _) => 0,
             };

@@ -6,6 +6,7 @@
 //! | `lanes` | what an operation is, and the rows and lanes that it works on |
 //! | `kernels`, `bodies` | the operations |
 //! | `run` | runs clauses one after another, and the control flow between them |
+//! | `fetch` | runs fetch clauses |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -17,6 +18,7 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+mod fetch;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;

@@ -24,14 +24,14 @@ use crate::words::CfInst;
 pub(super) struct Runner<'a> {
     lowered: &'a Lowered,
     level: Level,
-    lanes: Lanes<'a>,
+    pub(super) lanes: Lanes<'a>,
     counts: Counts,
 }
 
 /// Instructions of a wavefront that its statistics do not have yet, and their sum over lanes. Kept apart, so that the loop
 /// over operations does not wait for memory.
 #[derive(Clone, Copy, Default)]
-struct Issued {
+pub(super) struct Issued {
     instructions: u64,
     lane_instructions: u64,
 }
@@ -39,13 +39,13 @@ struct Issued {
 impl Issued {
     /// Counts instructions that were issued for some lanes.
     #[inline(always)]
-    fn count(&mut self, instructions: u64, lanes: Mask) {
+    pub(super) fn count(&mut self, instructions: u64, lanes: Mask) {
         self.instructions += instructions;
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
     /// Adds the counts to the wavefront's.
-    fn settle(&mut self, wave: &mut Wave) {
+    pub(super) fn settle(&mut self, wave: &mut Wave) {
         wave.statistics.instructions += self.instructions;
         wave.statistics.lane_instructions += self.lane_instructions;
         *self = Issued::default();
@@ -57,6 +57,8 @@ impl Issued {
 pub(crate) struct Counts {
     /// How often each run.
     runs: Vec<u64>,
+    /// How often each instruction of a fetch clause.
+    fetches: Vec<u64>,
     /// Whether each control-flow instruction at all.
     nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
@@ -67,6 +69,7 @@ impl Counts {
     pub(super) fn new(lowered: &Lowered) -> Counts {
         Counts {
             runs: vec![0; lowered.runs.len()],
+            fetches: vec![0; lowered.fetches.len()],
             nodes: vec![false; lowered.nodes.len()],
             empty_push: false,
         }
@@ -74,7 +77,8 @@ impl Counts {
 
     /// Adds those of other wavefronts of the same program.
     pub(crate) fn add(&mut self, other: &Counts) {
-        for (count, other) in self.runs.iter_mut().zip(&other.runs) {
+        let counts = self.runs.iter_mut().chain(&mut self.fetches);
+        for (count, other) in counts.zip(other.runs.iter().chain(&other.fetches)) {
             *count += other;
         }
         for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
@@ -92,6 +96,11 @@ impl Counts {
                 }
                 executed.rules.extend(&group.rules);
             }
+        }
+        let fetches = fast.lowered.fetches.iter().zip(&self.fetches).filter(|(_, count)| **count > 0);
+        for (texture, &count) in fetches.filter_map(|(info, count)| Some((info.texture.as_ref()?, count))) {
+            executed.report.count(texture.name, texture.exactness, count);
+            executed.rules.extend(&texture.rules);
         }
         let nodes = fast.lowered.nodes.iter().zip(&self.nodes);
         executed.rules.extend(nodes.filter(|(_, seen)| **seen).filter_map(|(node, _)| node.rule));
@@ -139,6 +148,15 @@ impl<'a> Runner<'a> {
 
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    pub(super) fn lowered(&self) -> &'a Lowered {
+        self.lowered
+    }
+
+    /// Counts an instruction of a fetch clause.
+    pub(super) fn count_fetch(&mut self, number: usize) {
+        self.counts.fetches[number] += 1;
     }
 
     /// Runs a wavefront for at most `most` instructions, at least one if there is one. It can go on from there.
@@ -208,6 +226,14 @@ impl<'a> Runner<'a> {
                     }
                     limit = stop.saturating_sub(wave.statistics.instructions);
                 }
+                Some((Work::Fetch(clause), end)) => {
+                    let clause = (clause, end);
+                    if let Err(trap) = self.fetch_clause(wide, wave, &mut issued, clause, observer) {
+                        issued.settle(wave);
+                        return Err(trap);
+                    }
+                    limit = stop.saturating_sub(wave.statistics.instructions);
+                }
                 Some((Work::Reference, _)) | None => {
                     issued.settle(wave);
                     if wave.statistics.instructions >= end_at {
@@ -229,7 +255,11 @@ impl<'a> Runner<'a> {
 
     /// One instruction, by the reference interpreter.
     #[cold]
-    fn by_reference<O: Observer>(&mut self, wave: &mut Wave, observer: &mut O) -> Result<Step, Trap<Cause>> {
+    pub(super) fn by_reference<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<Step, Trap<Cause>> {
         self.swap_rows(wave);
         let result = wave.step(observer);
         self.swap_rows(wave);

@@ -21,7 +21,7 @@ use crate::words::{CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, Te
 
 /// Where a sample's level of detail comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lod {
+pub(crate) enum Lod {
     /// The neighbours in the quad.
     Quad,
     /// SET_GRADIENTS_H and SET_GRADIENTS_V.
@@ -34,16 +34,23 @@ enum Lod {
 
 /// One of the sixteen SAMPLE instructions.
 #[derive(Clone, Copy, Debug)]
-struct SampleKind {
-    lod: Lod,
+pub(crate) struct SampleKind {
+    pub(crate) lod: Lod,
     /// Whether w is added to the level of detail.
-    biased: bool,
-    compare: bool,
+    pub(crate) biased: bool,
+    pub(crate) compare: bool,
+}
+
+impl SampleKind {
+    /// Which coordinate is the reference value of a comparison: with a level of detail in w it is z, otherwise w (Mesa).
+    pub(crate) fn reference_component(&self) -> usize {
+        if self.biased || self.lod == Lod::Register { 2 } else { 3 }
+    }
 }
 
 /// What a SAMPLE instruction is; `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
 /// that the gradients decide nothing.
-fn sample_kind(inst: TexInst) -> Option<SampleKind> {
+pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {
         TexInst::SAMPLE => kind(Lod::Quad, false, false),
@@ -239,15 +246,7 @@ impl Wave {
         if inst == TexInst::LD {
             self.fidelity.count(inst.name(), Fidelity::Specified, None);
             for lane in lanes.lanes().map(Lane::index) {
-                let at = |axis: usize| i64::from(coordinates[axis][lane] as i32) + i64::from(offset[axis]);
-                let (y, z) = match image.shape() {
-                    Shape::D1 => (0, 0),
-                    Shape::D1Array => (0, at(2)),
-                    Shape::D2 => (at(1), 0),
-                    Shape::D3 | Shape::D2Array | Shape::Cube | Shape::CubeArray => (at(1), at(2)),
-                };
-                // Outside the image a load gives 0.
-                store(lane, image.texel(coordinates[3][lane] as usize, at(0), y, z).unwrap_or_default());
+                store(lane, load(image, [0, 1, 2, 3].map(|axis| coordinates[axis][lane]), offset));
             }
             return Ok(values);
         }
@@ -278,7 +277,7 @@ impl Wave {
             Lod::Register | Lod::Zero => None,
         };
         let index = self.held.cubemap_index.as_deref();
-        let bias = sign_extend(words.high.lod_bias.into(), 7) as f32 / 8.0;
+        let bias = lod_bias(words.high);
         for lane in lanes.lanes().map(Lane::index) {
             let coordinate = |axis: usize, lane: usize| f32::from_bits(coordinates[axis][lane]);
             let own = [0, 1, 2, 3].map(|axis| coordinate(axis, lane));
@@ -308,9 +307,7 @@ impl Wave {
             } else if inst == TexInst::FETCH4 {
                 gather(image, &sampler, &position).map(|texel| texel[0])
             } else if kind.compare {
-                // With a level of detail in w the reference value is in z, otherwise in w (Mesa).
-                let in_z = kind.biased || kind.lod == Lod::Register;
-                let reference = if in_z { own[2] } else { own[3] };
+                let reference = own[kind.reference_component()];
                 [sample_compare(image, &sampler, &position, state.compare, reference).to_bits(); 4]
             } else if texture.integer {
                 sample_bits(image, &sampler, &position)
@@ -336,15 +333,34 @@ impl Wave {
     }
 }
 
+/// The texel that LD gives: x, y, z and the level are integers. Outside the image it is 0.
+#[inline]
+pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) -> [u32; 4] {
+    let [x, y, z] = [x as i32, y as i32, z as i32].map(i64::from);
+    let (x, y, z) = (x + i64::from(offset[0]), y + i64::from(offset[1]), z + i64::from(offset[2]));
+    let (y, z) = match image.shape() {
+        Shape::D1 => (0, 0),
+        Shape::D1Array => (0, z),
+        Shape::D2 => (y, 0),
+        Shape::D3 | Shape::D2Array | Shape::Cube | Shape::CubeArray => (y, z),
+    };
+    image.texel(level as usize, x, y, z).unwrap_or_default()
+}
+
 /// Nearest texels are as documented; what is filtered is our reading of the filter.
-fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
+pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
     let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest;
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
+/// LOD_BIAS, in eighths.
+pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
+    sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
+}
+
 /// OFFSET_X to OFFSET_Z in whole texels; they count halves, and compilers write even numbers.
-fn offsets(third: &TexDword2) -> [i32; 3] {
+pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 

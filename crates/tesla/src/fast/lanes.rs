@@ -12,6 +12,7 @@ use reconverge_simt::place::{self, Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 
+use super::texture::{Quad, Tex};
 use crate::flow::WARP;
 use crate::inst::{Arith, Chip};
 use crate::lane::{Flags, Modifiers};
@@ -33,6 +34,9 @@ pub(super) type Place = place::Place<WARP>;
 pub(super) struct Tables {
     /// Instructions that go lane by lane, by number.
     pub(super) generals: Vec<GeneralOperands>,
+    /// Texture instructions and `quadop`s, by number.
+    pub(super) textures: Vec<Tex>,
+    pub(super) quads: Vec<Quad>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
     /// Rows of a warp's registers and room together, of which every place in an operation is one.
@@ -57,6 +61,8 @@ pub(super) struct Lanes<'a> {
     /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
     sets: [Set; 2],
     pub(super) shared: &'a mut Shared,
+    /// Lanes that are only helpers.
+    pub(super) dead: u32,
     pub(super) tables: &'a Tables,
 }
 
@@ -73,12 +79,13 @@ impl<'a> Lanes<'a> {
         a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
         c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
         shared: &'a mut Shared,
+        dead: u32,
         tables: &'a Tables,
     ) -> Self {
         // SAFETY: as the caller says.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
         let none = Set { bits: 0, bytes: [0; WARP] };
-        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, tables };
+        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, dead, tables };
         for place in tables.sets {
             *lanes.row_mut(place) = Row::ZERO;
         }

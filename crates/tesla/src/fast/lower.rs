@@ -5,6 +5,8 @@
 //! contents of constants, which function with which modifiers. An instruction without an operation ends its block
 //! and is executed by the reference interpreter, so that every program runs.
 
+mod texture;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -17,10 +19,13 @@ use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, To
 use super::kernels::{self, Shape};
 use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
 use super::memory::Transfer;
+use super::texture::{Quad, Tex};
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Arith, Base, Control, Dst, End, Guard, Inst, Mem, Memory, Op, Operand, Space, Special};
+use crate::inst::{
+    Arith, Base, Control, Dst, End, Group, Guard, Inst, Mem, Memory, Op, Operand, Space, Special,
+};
 use crate::lane::Width;
 use crate::spaces::aligned;
 
@@ -210,6 +215,8 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
         operations: Vec::new(),
         accesses: Vec::new(),
         generals: Vec::new(),
+        textures: Vec::new(),
+        quads: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
         layout: Layout::new(registers + FIXED),
@@ -296,6 +303,8 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
     room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
     let tables = Tables {
         generals: lower.generals,
+        textures: lower.textures,
+        quads: lower.quads,
         chip: context.chip,
         modes: context.modes,
         sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
@@ -403,6 +412,8 @@ struct Lower<'a> {
     operations: Vec<(Handler, Operation)>,
     accesses: Vec<Access>,
     generals: Vec<GeneralOperands>,
+    textures: Vec<Tex>,
+    quads: Vec<Quad>,
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
     layout: Layout<WARP>,
@@ -503,6 +514,14 @@ impl Lower<'_> {
             Op::Memory(Memory::St) => {
                 let set = self.predicate(inst);
                 self.store(inst, set).map(Lowering::Last)
+            }
+            Op::Group(Group::Tex(tex)) => {
+                let set = self.predicate(inst);
+                self.texture(tex, set)
+            }
+            Op::Group(Group::Quadop { ops, from }) => {
+                let set = self.predicate(inst);
+                self.quadop(inst, (*ops, *from), set)
             }
             Op::Memory(_) | Op::Group(_) | Op::Control(_) => None,
         }

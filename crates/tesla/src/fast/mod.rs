@@ -7,6 +7,7 @@
 //! | `kernels`, `bodies` | the operations |
 //! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
 //! | `memory` | loads and stores of a warp |
+//! | `texture` | texture reads and quad operations of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
 //! | `lockstep` | both engines side by side |
@@ -27,6 +28,7 @@ mod lower;
 mod memory;
 pub(crate) mod parallel;
 mod run;
+mod texture;
 
 use reconverge_simt::Level;
 

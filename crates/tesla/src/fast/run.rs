@@ -111,7 +111,10 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     let Common { shared, statistics, issued, runs, .. } = &mut **common;
     assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
-    let mut lanes = unsafe { Lanes::new(rows, a, c, shared, &lowered.tables) };
+    let mut lanes = unsafe {
+        // `discard`, which changes which lanes are dead, is the reference interpreter's, and behind it this runs again.
+        Lanes::new(rows, a, c, shared, flow.dead().0 as u32, &lowered.tables)
+    };
     let mut cursor = Cursor {
         lowered,
         base: context.code.base(),

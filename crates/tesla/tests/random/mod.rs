@@ -8,6 +8,7 @@ use reconverge_tesla::inst::{Chip, Inst, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup, Varying};
 use reconverge_tesla::run::Run;
 use reconverge_tesla::table::TABLE;
+use reconverge_tesla::texture::Textures;
 use reconverge_testkit::Random;
 
 /// `exit nop`, behind the instruction under test.
@@ -44,13 +45,27 @@ pub(crate) fn value(random: &mut Random) -> u32 {
     }
 }
 
+#[allow(dead_code)]
 /// A machine about to execute the words; the state depends on the seed alone.
 pub(crate) fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
+    machine_with(words, chip, stage, options, seed, &Textures::default())
+}
+
+/// [`machine`] with these textures.
+pub(crate) fn machine_with(
+    words: &[u32],
+    chip: Chip,
+    stage: Stage,
+    options: &Options,
+    seed: u64,
+    textures: &Textures,
+) -> Run {
     let mut random = Random::new(seed);
     let program = Program::from_words([words, &EXIT].concat());
     let lanes = 1 + random.below(32) as usize;
     let registers = random.one_of(&[20, 64, 128]);
     let mut setup = Setup::new(chip);
+    setup.textures = textures.clone();
     setup.registers = registers;
     setup.local_bytes = 256;
     setup.modes.sat_nan = random.below(4) == 0;

@@ -1,4 +1,4 @@
-//! Blocks: runs of arithmetic instructions that cannot trap, and one instruction after them that may change the flow.
+//! Blocks: runs of arithmetic instructions and texture fetches that cannot trap, and one instruction after them that may change the flow.
 
 use std::ops::Range;
 
@@ -111,6 +111,10 @@ impl<'a> Lowering<'a> {
                 }
                 Some((_, Body::Tex(tex))) if tex.inst.inst == TexOp::NOP => None,
                 Some((inst, Body::Alu(alu))) if self.alu(slot, inst, alu) => {
+                    block.inactive |= inst.common.write_inactive;
+                    None
+                }
+                Some((inst, Body::Tex(tex))) if self.fetch(inst, tex) => {
                     block.inactive |= inst.common.write_inactive;
                     None
                 }

@@ -4,17 +4,19 @@
 //! |---|---|
 //! | `blocks` | runs of arithmetic instructions, and the flow between them |
 //! | `schedule` | one arithmetic instruction as vector operations |
+//! | `fetch` | texture fetches |
 //! | `operands` | rows and constants that they read |
 //! | `codes` | the vector code of each operation: the table |
 //! | `denormals` | rows in which no denormal can be |
 //!
 //! Everything that is known before the program runs is settled here: constants, swizzles, modifiers, presubtract, which
-//! channels are read. An instruction that nothing here knows (texture fetches, relative addresses, scattered outputs,
+//! channels are read. An instruction that nothing here knows (surfaces, relative addresses, scattered outputs,
 //! whatever traps) is a block of its own for the reference interpreter, so that every program runs.
 
 mod blocks;
 mod codes;
 mod denormals;
+mod fetch;
 mod operands;
 mod schedule;
 
@@ -26,17 +28,20 @@ use reconverge_simt::{Level, Mode};
 
 pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
 use self::denormals::{Normal, written_by};
+pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
 use crate::inst::{Body as InstBody, SLOTS};
 use crate::launch::Launch;
 use crate::setup::Setup;
+use crate::texture::Texture;
 use crate::words::Omod;
 
 /// What lowering gives.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
+    pub(super) fetches: Vec<Fetch>,
     pub(super) blocks: Vec<Block>,
     pub(super) flows: Vec<Flow>,
     /// By slot.
@@ -66,6 +71,7 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
     let mut lowering = Lowering {
         setup,
         constants,
+        textures: &launch.textures,
         strict,
         uncached,
         level,
@@ -73,6 +79,7 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
         known: HashMap::new(),
         lowered: Lowered {
             operations: Vec::new(),
+            fetches: Vec::new(),
             blocks: Vec::new(),
             flows: Vec::new(),
             entries: vec![Entry { block: NONE, inside: 0 }; SLOTS],
@@ -106,6 +113,7 @@ fn written(setup: &Setup) -> Vec<usize> {
 struct Lowering<'a> {
     setup: &'a Setup,
     constants: &'a [[u32; 4]],
+    textures: &'a [(u8, Texture)],
     strict: bool,
     uncached: bool,
     level: Level,

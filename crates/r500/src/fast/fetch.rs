@@ -1,0 +1,96 @@
+//! Texture fetches on whole rows: what [`crate::texture::fetch`] does for a lane.
+
+use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads};
+use reconverge_simt::wide::Wide;
+
+use super::lanes::{Body, CHUNK, Lanes, Operation, Place};
+use super::lower::{Fetch, Written};
+use crate::group::WIDEST;
+use crate::words::TexOp;
+
+/// A texture fetch, by number, for the lanes of the set.
+pub(super) struct Fetched;
+
+impl Body for Fetched {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let fetch = &lanes.fetches[usize::from(u16::from_le_bytes(operation.number))];
+        let covered = if fetch.ignore_uncovered { lanes.covered.0 } else { u64::MAX };
+        let fetching = lanes.set(operation.set).0 & covered;
+        if fetching == 0 {
+            return;
+        }
+        // Groups of R520 have 16 lanes.
+        if lanes.chunks().len() == 1 {
+            run::<W, CHUNK>(wide, lanes, fetch, fetching);
+        } else {
+            run::<W, WIDEST>(wide, lanes, fetch, fetching);
+        }
+    }
+}
+
+/// The first `N` lanes of a row.
+#[inline(always)]
+fn row<'a, const N: usize>(lanes: &'a Lanes<'_>, place: Place) -> &'a [u32; N] {
+    lanes.row(place).first_chunk().expect("no group has more lanes than a row")
+}
+
+fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) {
+    let [s, t, r, q] = fetch.src.map(|place| row::<N>(lanes, place));
+    let mut projected = [[0; N]; 3];
+    let coordinates = if fetch.op == TexOp::PROJ {
+        for (projected, row) in projected.iter_mut().zip([s, t, r]) {
+            for lane in 0..N {
+                projected[lane] = (f32::from_bits(row[lane]) / f32::from_bits(q[lane])).to_bits();
+            }
+        }
+        projected.each_ref()
+    } else {
+        [s, t, r]
+    };
+    let mut lods = [0; N];
+    if fetch.plan.needs_lod::<N>(Read::Floats) {
+        let of_quads = || lods_of_quads(&fetch.image, &fetch.sampler, coordinates, fetching);
+        lods = match fetch.op {
+            TexOp::LODBIAS => {
+                let mut lods = of_quads();
+                for lane in 0..N {
+                    lods[lane] = (f32::from_bits(lods[lane]) + f32::from_bits(q[lane])).to_bits();
+                }
+                lods
+            }
+            TexOp::LOD => *q,
+            TexOp::DXDY => {
+                let steps =
+                    fetch.derivatives.map(|places| steps(coordinates, places.map(|place| row(lanes, place))));
+                let gradients = steps.each_ref().map(|rows| rows.each_ref());
+                lods_of_gradients(&fetch.image, &fetch.sampler, gradients, fetching)
+            }
+            TexOp::LD | TexOp::PROJ | TexOp::NOP | TexOp::TEXKILL => of_quads(),
+        };
+    }
+    let at = Positions { coordinates, layer: &[0; N], offset: [0; 3], lod: &lods };
+    let mut values = [[0; N]; 4];
+    fetch.plan.read(wide, &fetch.image, Read::Floats, &at, fetching, &mut values);
+    for Written { place, component, predicate } in fetch.dst.into_iter().flatten() {
+        let holding = match predicate {
+            None => u64::MAX,
+            Some((bit, inverted)) => lanes.predicate[bit & 3].0 ^ if inverted { u64::MAX } else { 0 },
+        };
+        let members = wide.spread::<N>(fetching & holding);
+        let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
+        *row = wide.blend(&values[component], row, &members);
+    }
+}
+
+/// The differences to what the coordinates are one step on, as the reference interpreter rounds them.
+fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
+    let mut steps = [[0; N]; 3];
+    for axis in 0..3 {
+        for lane in 0..N {
+            let [at, by] = [coordinates, derivatives].map(|rows| f32::from_bits(rows[axis][lane]));
+            steps[axis][lane] = ((at + by) - at).to_bits();
+        }
+    }
+    steps
+}

@@ -1,0 +1,246 @@
+//! Rows against the sampler lane by lane.
+
+use super::*;
+use crate::level::Level as Vectors;
+use crate::random::Random;
+
+const SHAPES: [Shape; 7] =
+    [Shape::D1, Shape::D2, Shape::D3, Shape::Cube, Shape::D1Array, Shape::D2Array, Shape::CubeArray];
+const WRAPS: [Wrap; 8] = [
+    Wrap::Repeat,
+    Wrap::Mirror,
+    Wrap::ClampToEdge,
+    Wrap::Clamp,
+    Wrap::ClampToBorder,
+    Wrap::MirrorOnceToEdge,
+    Wrap::MirrorOnce,
+    Wrap::MirrorOnceToBorder,
+];
+const FILTERS: [Filter; 2] = [Filter::Nearest, Filter::Linear];
+const MIPS: [MipFilter; 3] = [MipFilter::None, MipFilter::Nearest, MipFilter::Linear];
+const COMPARES: [Compare; 8] = [
+    Compare::Never,
+    Compare::Less,
+    Compare::Equal,
+    Compare::LessEqual,
+    Compare::Greater,
+    Compare::NotEqual,
+    Compare::GreaterEqual,
+    Compare::Always,
+];
+
+/// An image with mip levels whose texels are small numbers, and now and then any bits.
+fn image(shape: Shape, random: &mut Random) -> Image {
+    let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16];
+    let mut size = || sizes[random.below(sizes.len() as u32) as usize];
+    let (width, height, depth) = (size(), size(), size());
+    let [mut width, mut height, mut depth] = match shape {
+        Shape::D1 => [width, 1, 1],
+        Shape::D2 => [width, height, 1],
+        Shape::D3 | Shape::D2Array => [width, height, depth],
+        Shape::D1Array => [width, 1, depth],
+        Shape::Cube => [width, width, 6],
+        Shape::CubeArray => [width, width, 6 * depth],
+    };
+    let mut levels = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let texels = (0..width * height * depth).map(|_| [(); 4].map(|()| number(random))).collect();
+        levels.push(Level { width, height, depth, texels });
+        let before = [width, height, depth];
+        (width, height) = ((width / 2).max(1), (height / 2).max(1));
+        if shape == Shape::D3 {
+            depth = (depth / 2).max(1);
+        }
+        if before == [width, height, depth] {
+            break;
+        }
+    }
+    Image::new(shape, levels).expect("the levels halve")
+}
+
+/// Bits of a number: mostly small, now and then special or anything.
+fn number(random: &mut Random) -> u32 {
+    let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
+    match random.below(8) {
+        0 => special[random.below(special.len() as u32) as usize].to_bits(),
+        1 => random.next(),
+        _ => (random.below(1 << 16) as f32 / 8192.0 - 4.0).to_bits(),
+    }
+}
+
+/// Bits of a coordinate: inside and around the image, on edges and centres of texels, at the limits of the rows, special.
+fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
+    let scale = if unnormalised { 1.0 } else { size as f32 };
+    let halves = random.below(12 * size) as f32 / 2.0 - 3.0 * size as f32;
+    let limit = [FAR, FAR * 0.5, FAR - 1.0, FAR + 1.0, 1e12, 3e9, 16_777_215.0][random.below(7) as usize];
+    let sign = if random.once_in(2) { 1.0 } else { -1.0 };
+    match random.below(10) {
+        0 => number(random),
+        1 => (sign * limit / scale).to_bits(),
+        2 => (halves / scale).next_up().to_bits(),
+        3 => (halves / scale).next_down().to_bits(),
+        4 | 5 => (halves / scale).to_bits(),
+        _ => ((random.below(1 << 20) as f32 / (1 << 18) as f32 - 1.5) * size as f32 / scale).to_bits(),
+    }
+}
+
+fn one_of<T: Copy>(random: &mut Random, list: &[T]) -> T {
+    list[random.below(list.len() as u32) as usize]
+}
+
+struct AtLevel<'a, const N: usize>(&'a Plan, &'a Image, Read<'a, N>, &'a Positions<'a, N>, u64);
+
+impl<const N: usize> Task for AtLevel<'_, N> {
+    type Output = [Words<N>; 4];
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Self::Output {
+        let AtLevel(plan, image, read, at, lanes) = self;
+        let mut values = [[0; N]; 4];
+        plan.read(wide, image, read, at, lanes, &mut values);
+        values
+    }
+}
+
+/// Compares every lane of a fetch on every level of vector instructions, and the level of detail of its quads.
+fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) {
+    let size = [image.levels[0].width, image.levels[0].height, image.levels[0].depth];
+    let mut coordinates = [[0; N]; 3];
+    for (row, size) in coordinates.iter_mut().zip(size) {
+        row.iter_mut().for_each(|word| *word = coordinate(random, size, sampler.unnormalised));
+    }
+    let [mut layer, mut lod, mut reference] = [[0; N]; 3];
+    for lane in 0..N {
+        layer[lane] = match random.below(3) {
+            0 => number(random),
+            _ => (random.below(8 * size[2]) as f32 / 4.0 - 1.0).to_bits(),
+        };
+        reference[lane] = number(random);
+        lod[lane] = match random.below(4) {
+            0 if lane > 0 => lod[lane - 1],
+            1 => (random.below(24) as f32 / 4.0 - 2.0).to_bits(),
+            _ => number(random),
+        };
+    }
+    let offset = [(); 3].map(|()| match random.below(4) {
+        0 => random.below(16) as i32 - 8,
+        1 if random.once_in(8) => random.next() as i32,
+        _ => 0,
+    });
+    let coordinates = coordinates.each_ref();
+    let at = Positions { coordinates, layer: &layer, offset, lod: &lod };
+    let lanes = if random.once_in(2) { u64::MAX } else { random.next_u64() };
+    let lanes = if N == 64 { lanes } else { lanes & ((1 << N) - 1) };
+    let plan = Plan::new(image, sampler);
+    let compares = Read::Compare(one_of(random, &COMPARES), &reference);
+    for read in [Read::Floats, Read::Bits, compares, Read::Gather] {
+        for vectors in Vectors::available() {
+            let found = vectors.run(AtLevel(&plan, image, read, &at, lanes));
+            for lane in members(lanes) {
+                let expected = plan.read_lane(image, read, &at.of(lane), lane);
+                let found = found.each_ref().map(|row| row[lane]);
+                let place = (vectors.name(), image.shape, size, sampler, read_name(read), at.of(lane));
+                assert_eq!(found.map(Hex), expected.map(Hex), "{place:?}");
+            }
+        }
+    }
+    let gradients = [coordinates, [&layer, &lod, &reference]];
+    let lods = lods_of_gradients(image, sampler, gradients, lanes);
+    for lane in members(lanes) {
+        let [dx, dy] = gradients.map(|rows| rows.map(|row| f32::from_bits(row[lane])));
+        let expected = lod_of_gradients(image, sampler, dx, dy);
+        let same =
+            lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
+        assert!(same, "{:x} {expected} {dx:?} {dy:?}", lods[lane]);
+    }
+    let lods = lods_of_quads(image, sampler, coordinates, lanes);
+    for lane in members(lanes) {
+        let place = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
+        let quad = [0, 1, 2].map(|other| place(lane & !3 | other));
+        let expected = lod_of_quad(image, sampler, place(lane), quad);
+        let same =
+            lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
+        assert!(same, "{:x} {expected} {quad:?}", lods[lane]);
+    }
+}
+
+fn read_name<const N: usize>(read: Read<'_, N>) -> String {
+    match read {
+        Read::Compare(compare, _) => format!("{compare:?}"),
+        Read::Floats => "Floats".to_owned(),
+        Read::Bits => "Bits".to_owned(),
+        Read::Gather => "Gather".to_owned(),
+    }
+}
+
+/// Shown in hexadecimal when it differs.
+#[derive(PartialEq)]
+struct Hex(u32);
+
+impl std::fmt::Debug for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+#[test]
+fn rows_give_what_lanes_give_for_every_shape_wrap_filter_and_level() {
+    let mut random = Random::new(19);
+    for shape in SHAPES {
+        for (number, wrap) in WRAPS.into_iter().enumerate() {
+            for filters in 0..4 {
+                for mip in MIPS {
+                    let image = image(shape, &mut random);
+                    let lod = |random: &mut Random| random.below(12) as f32 / 2.0 - 3.0;
+                    let bounded = random.once_in(3);
+                    let sampler = Sampler {
+                        wrap: [wrap, one_of(&mut random, &WRAPS), WRAPS[(number + 3) % 8]],
+                        mag: FILTERS[filters & 1],
+                        min: FILTERS[filters >> 1],
+                        mip,
+                        border: [(); 4].map(|()| self::number(&mut random)),
+                        min_lod: if bounded { lod(&mut random) } else { -1000.0 },
+                        max_lod: if bounded { lod(&mut random) } else { 1000.0 },
+                        lod_bias: if random.once_in(3) { lod(&mut random) } else { 0.0 },
+                        unnormalised: random.once_in(3),
+                    };
+                    compare::<64>(&image, &sampler, &mut random);
+                    compare::<32>(&image, &sampler, &mut random);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_level_of_detail_is_needed_only_where_it_chooses() {
+    let level = |size: u32| Level { width: size, height: 1, depth: 1, texels: vec![[0; 4]; size as usize] };
+    let one = Image::new(Shape::D1, vec![level(2)]).expect("one level");
+    let two = Image::new(Shape::D1, vec![level(2), level(1)]).expect("two levels");
+    let needs = |image: &Image, sampler: Sampler, read| Plan::new(image, &sampler).needs_lod::<32>(read);
+    let plain = Sampler::default();
+    assert!(!needs(&one, Sampler { mip: MipFilter::Linear, ..plain }, Read::Floats));
+    assert!(!needs(&two, plain, Read::Floats), "no filter between levels");
+    assert!(needs(&two, Sampler { mip: MipFilter::Nearest, ..plain }, Read::Floats));
+    let differ = Sampler { min: Filter::Linear, ..plain };
+    assert!(needs(&one, differ, Read::Floats), "magnified or minified");
+    assert!(!needs(&one, differ, Read::Bits), "integers are not filtered");
+    assert!(!needs(&one, Sampler { max_lod: 0.0, ..differ }, Read::Floats), "always magnified");
+    assert!(!needs(&one, Sampler { min_lod: 0.5, ..differ }, Read::Floats), "always minified");
+}
+
+#[test]
+fn only_lanes_far_outside_and_other_shapes_go_lane_by_lane() {
+    let image = Image::flat(3, 1, vec![[1; 4]; 3]).expect("it fits");
+    let plan = Plan::new(&image, &Sampler::default());
+    let mut s = [0.5f32.to_bits(); 64];
+    (s[3], s[5], s[7]) = (1e9f32.to_bits(), f32::NAN.to_bits(), f32::INFINITY.to_bits());
+    let zero = [0; 64];
+    let at = Positions { coordinates: [&s, &zero, &zero], layer: &zero, offset: [0; 3], lod: &zero };
+    let mut values = [[0; 64]; 4];
+    let read = Read::Floats;
+    let rows = ReadRows { plan: &plan, image: &image, read, at: &at, lanes: u64::MAX, values: &mut values };
+    assert_eq!(Vectors::best().run(rows), 1 << 3 | 1 << 7);
+    let cube =
+        Image::new(Shape::Cube, vec![Level { width: 1, height: 1, depth: 6, texels: vec![[0; 4]; 6] }]);
+    assert!(Plan::new(&cube.expect("a cube"), &Sampler::default()).grids.is_empty());
+}

@@ -1,0 +1,118 @@
+//! Texture instructions whose texture and sampler are bound, and `quadop`.
+//!
+//! Left to the reference interpreter: what asks about a texture (`texsize`, `texquerylod`), `texprep`, `texcsaa`, and
+//! whatever is not bound.
+
+use reconverge_simt::texture::rows::Plan;
+
+use super::super::lanes::{Place, handler};
+use super::super::texture::{Kind, Lod, Quad, Quadop, Sample, Tex, Textured, Work};
+use super::{Lower, Lowering};
+use crate::inst::{self, Dst, Inst, Stage, TexOp};
+use crate::lane::quad::{QuadOp, QuadSource, derivative_outside_fragment};
+use crate::texture::{SourceOrder, Texture};
+
+impl Lower<'_> {
+    /// A texture instruction.
+    pub(super) fn texture(&mut self, tex: &inst::Tex, set: usize) -> Option<Lowering> {
+        let texture = self.context.textures.textures.get(&tex.texture)?;
+        let sources = [0, 1, 2, 3].map(|word| self.register(tex.base.saturating_add(word)));
+        let work = match tex.op {
+            TexOp::Fetch => Work::Fetch(sources, usize::from(tex.count)),
+            TexOp::Auto | TexOp::Bias | TexOp::Lod | TexOp::Gather => {
+                Work::Sample(Box::new(self.sample(tex, texture, sources)?))
+            }
+            TexOp::Size | TexOp::Csaa | TexOp::Prep | TexOp::QueryLod => return None,
+        };
+        // Enabled components go to consecutive registers.
+        let mut dst = [None; 4];
+        let enabled = (0..4).filter(|component| tex.mask >> component & 1 != 0);
+        for (step, component) in enabled.enumerate() {
+            dst[component] = Some(self.target(tex.base.saturating_add(step as u8)));
+        }
+        let lowered = Tex {
+            image: texture.image.clone(),
+            work,
+            dst,
+            offset: tex.offset.map(i32::from),
+            live: tex.live,
+        };
+        let mut operation = self.operation(self.sink(), set);
+        operation.number = u32::try_from(self.textures.len()).ok()?;
+        self.textures.push(lowered);
+        self.push(handler::<Textured>(self.level), operation);
+        Some(Lowering::Straight)
+    }
+
+    fn sample(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> Option<Sample> {
+        let state = self.context.textures.samplers.get(&tex.sampler)?;
+        let image = &*texture.image;
+        let order = SourceOrder::of(image.shape(), state.compare.is_some());
+        let source = |word: Option<usize>| match word {
+            Some(word) if word < usize::from(tex.count).min(4) => sources[word],
+            _ => self.zero(),
+        };
+        let derivatives = tex.deriv || self.context.stage == Stage::Fragment;
+        Some(Sample {
+            plan: Plan::new(image, &state.sampler),
+            sampler: state.sampler,
+            kind: match state.compare {
+                _ if tex.op == TexOp::Gather => Kind::Gather,
+                Some(compare) => Kind::Compare(compare, source(order.reference)),
+                None if texture.integer => Kind::Bits,
+                None => Kind::Floats,
+            },
+            coordinates: order.coordinates.map(source),
+            layer: order.layer.map(|word| source(Some(word))),
+            last: source(Some(order.last)),
+            lod: match tex.op {
+                TexOp::Lod => Lod::Last,
+                TexOp::Bias if derivatives => Lod::Bias,
+                _ if derivatives => Lod::Quad,
+                _ => Lod::Still,
+            },
+        })
+    }
+
+    /// `quadop`
+    pub(super) fn quadop(
+        &mut self,
+        inst: &Inst,
+        (ops, from): ([QuadOp; 4], QuadSource),
+        set: usize,
+    ) -> Option<Lowering> {
+        let mut operation = self.operation(self.sink(), set);
+        let transfer = self.sources(inst, &mut operation, &mut [self.zero(); 3], set)?;
+        // What differs between lanes would be loaded for those only that execute.
+        if transfer.is_some() {
+            return None;
+        }
+        match inst.dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => operation.dst = self.target(register),
+            Dst::R16(_)
+            | Dst::R64(_)
+            | Dst::R128(_)
+            | Dst::A(_)
+            | Dst::C(_)
+            | Dst::Out32(_)
+            | Dst::Out16(_) => {
+                return None;
+            }
+        }
+        let neighbours = matches!(from, QuadSource::Dx | QuadSource::Dy);
+        let fixed = (neighbours && self.context.stage != Stage::Fragment)
+            .then(|| derivative_outside_fragment(self.context.modes.nonfp_deriv));
+        operation.number = u32::try_from(self.quads.len()).ok()?;
+        self.quads.push(Quad { ops, from, fixed });
+        let code = match inst.cdst {
+            Some(cdst) => {
+                operation.cdst = cdst;
+                handler::<Quadop<true>>(self.level)
+            }
+            None => handler::<Quadop<false>>(self.level),
+        };
+        self.push(code, operation);
+        Some(Lowering::Straight)
+    }
+}

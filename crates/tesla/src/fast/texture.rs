@@ -1,0 +1,199 @@
+//! Texture reads and quad operations of a warp: what [`crate::texture::read`] and [`crate::lane::quad`] do for a lane, on
+//! rows.
+
+use std::sync::Arc;
+
+use reconverge_simt::texture::rows::{Plan, Positions, Read, lods_of_quads};
+use reconverge_simt::texture::{Compare, Image, Sampler};
+use reconverge_simt::wide::Wide;
+
+use super::bodies::members;
+use super::lanes::{Body, Lanes, Operation, Place, operands};
+use crate::flow::WARP;
+use crate::lane::Flags;
+use crate::lane::quad::{self, QuadOp, QuadSource};
+use crate::texture::{LAST_LAYER, fetch, spread_share};
+
+/// A texture instruction with all that does not change in a launch.
+#[derive(Clone, Debug)]
+pub(super) struct Tex {
+    pub(super) image: Arc<Image>,
+    pub(super) work: Work,
+    /// By component, where it goes.
+    pub(super) dst: [Option<Place>; 4],
+    pub(super) offset: [i32; 3],
+    /// Lanes whose dead bit is set are skipped.
+    pub(super) live: bool,
+}
+
+/// What a texture instruction does.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// `texauto`, `texbias`, `texlod`, `texgather`
+    Sample(Box<Sample>),
+    /// `texfetch`: the sources, and how many of them the instruction names.
+    Fetch([Place; 4], usize),
+}
+
+/// What a sample reads, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) plan: Plan,
+    pub(super) sampler: Sampler,
+    pub(super) kind: Kind,
+    pub(super) coordinates: [Place; 3],
+    pub(super) layer: Option<Place>,
+    pub(super) last: Place,
+    pub(super) lod: Lod,
+}
+
+/// What comes back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Floats,
+    Bits,
+    /// With the reference value.
+    Compare(Compare, Place),
+    Gather,
+}
+
+/// Where the level of detail comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lod {
+    /// The quad.
+    Quad,
+    /// The quad, and the last source is added.
+    Bias,
+    /// The last source.
+    Last,
+    /// Neighbours give no derivatives.
+    Still,
+}
+
+/// Texture instruction `number`.
+pub(super) struct Textured;
+
+impl Body for Textured {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let tex = &lanes.tables.textures[operation.number as usize];
+        let dead = if tex.live { lanes.dead } else { 0 };
+        let executing = lanes.set(operation.set_number.into()).bits & !dead;
+        if executing != 0 {
+            textured(wide, lanes, tex, executing);
+        }
+    }
+}
+
+fn textured<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) {
+    let mut values = [[0; WARP]; 4];
+    match &tex.work {
+        Work::Sample(sample) => sampled(wide, lanes, tex, sample, executing, &mut values),
+        Work::Fetch(sources, count) => {
+            let sources = sources.map(|place| lanes.row(place));
+            for lane in members(executing) {
+                let texel = fetch(
+                    &tex.image,
+                    &[0, 1, 2, 3].map(|word: usize| sources[word][lane]),
+                    *count,
+                    tex.offset,
+                );
+                (0..4).for_each(|component| values[component][lane] = texel[component]);
+            }
+        }
+    }
+    let members = wide.spread(executing.into());
+    for (place, values) in tex.dst.iter().zip(&values) {
+        if let Some(place) = *place {
+            let row = &mut lanes.row_mut(place).0;
+            *row = wide.blend(values, row, &members);
+        }
+    }
+}
+
+fn sampled<W: Wide>(
+    wide: W,
+    lanes: &Lanes<'_>,
+    tex: &Tex,
+    sample: &Sample,
+    executing: u32,
+    values: &mut [[u32; WARP]; 4],
+) {
+    let Sample { plan, sampler, .. } = sample;
+    let rows = sample.coordinates.map(|place| lanes.row(place));
+    let coordinates = rows.each_ref();
+    let mut layers = [0; WARP];
+    if let Some(place) = sample.layer {
+        let integers = lanes.row(place);
+        for lane in 0..WARP {
+            layers[lane] = (integers[lane].min(LAST_LAYER) as f32).to_bits();
+        }
+    }
+    let reference;
+    let read = match sample.kind {
+        Kind::Floats => Read::Floats,
+        Kind::Bits => Read::Bits,
+        Kind::Gather => Read::Gather,
+        Kind::Compare(compare, place) => {
+            reference = lanes.row(place);
+            Read::Compare(compare, &reference)
+        }
+    };
+    let lods = if !plan.needs_lod(read) {
+        [0; WARP]
+    } else {
+        let of_quads = || lods_of_quads(&tex.image, sampler, coordinates, executing.into());
+        match sample.lod {
+            Lod::Quad => of_quads(),
+            Lod::Bias => {
+                let (mut lods, bias) = (of_quads(), lanes.row(sample.last));
+                for lane in 0..WARP {
+                    lods[lane] = (f32::from_bits(lods[lane]) + f32::from_bits(bias[lane])).to_bits();
+                }
+                lods
+            }
+            Lod::Last => lanes.row(sample.last),
+            Lod::Still => [f32::NEG_INFINITY.to_bits(); WARP],
+        }
+    };
+    let at = Positions { coordinates, layer: &layers, offset: tex.offset, lod: &lods };
+    plan.read(wide, &tex.image, read, &at, executing.into(), values);
+    if let Kind::Compare(..) = sample.kind {
+        for lane in 0..WARP {
+            let components = spread_share(f32::from_bits(values[0][lane]));
+            (0..4).for_each(|component| values[component][lane] = components[component]);
+        }
+    }
+}
+
+/// A `quadop` with what does not change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quad {
+    pub(super) ops: [QuadOp; 4],
+    pub(super) from: QuadSource,
+    /// The result of every lane, where the stage has no derivatives.
+    pub(super) fixed: Option<(u32, Flags)>,
+}
+
+/// `quadop` number `number`. `FLAGS`: it writes a `$c`.
+pub(super) struct Quadop<const FLAGS: bool>;
+
+impl<const FLAGS: bool> Body for Quadop<FLAGS> {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let Quad { ops, from, fixed } = lanes.tables.quads[operation.number as usize];
+        let [theirs, own, _] = operands::<true, false>(lanes, operation);
+        let (mut result, mut flags) = ([0; WARP], [0; WARP]);
+        for lane in members(lanes.set(operation.set_number.into()).bits) {
+            let place = lane as u8 & 3;
+            let other = lane & !3 | usize::from(from.lane(place));
+            let (value, flag) =
+                fixed.unwrap_or_else(|| quad::quadop(ops[usize::from(place)], theirs[other], own[lane]));
+            (result[lane], flags[lane]) = (value, flag.bits());
+        }
+        lanes.write(operation.dst, operation.set, result);
+        if FLAGS {
+            lanes.write_c(operation.cdst, operation.set_number, flags);
+        }
+    }
+}
