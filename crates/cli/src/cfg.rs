@@ -44,13 +44,13 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
     };
     let text = if picture { drawing.svg() } else { drawing.dot() };
     files::write(output.unwrap_or(Path::new("-")), text.as_bytes())?;
-    match trap {
-        None => Ok(Answer::Yes),
-        Some(trap) => {
-            tell!("{trap}");
-            Ok(Answer::No)
-        }
+    let file = args.launch.file().display();
+    for place in drawing.nowhere() {
+        tell!("{file}: lanes come to {place}, and no instruction is there: `lint` says why");
     }
+    trap.iter().for_each(|trap| tell!("{trap}"));
+    let sound = trap.is_none() && drawing.nowhere().next().is_none();
+    Ok(if sound { Answer::Yes } else { Answer::No })
 }
 
 fn plain(args: &Cfg) -> Result<Drawing> {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail};
 use reconverge_isa::Program;
 use reconverge_simt::uses::Role;
-use reconverge_simt::{Fidelity, Options};
+use reconverge_simt::{Fidelity, Mask, Options};
 use reconverge_workbench::request::Error;
+use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::GroupState;
 use reconverge_workbench::taint::{Exactness, ROLES, Reached, Taint};
 use reconverge_workbench::trace::Recorded;
@@ -24,12 +25,13 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Runs a launch and follows its values.
+    /// Runs a launch, which gave `result`, and follows its values.
     pub(crate) fn of(
         opened: &Opened,
         program: &Program,
         session: &Session,
         options: &Options,
+        result: &RunResult,
     ) -> Result<Followed> {
         let target = &opened.target;
         let machine = target.machine();
@@ -43,8 +45,14 @@ impl Followed {
         let groups = stepping.groups();
         let of_block = (0..groups).take_while(|group| stepping.state(*group) != GroupState::Waiting).count();
         let first = (0..groups).map(|group| stepping.lanes(group).start).collect();
+        let killed_of = |group: usize| {
+            let killed = result.killed().and_then(|killed| killed.get(stepping.lanes(group)))?;
+            let lanes = Mask::from_fn(killed.len(), |lane| killed[lane.index()] != 0);
+            Some((group, lanes))
+        };
+        let killed = (0..groups).filter_map(killed_of).collect();
         drop(stepping);
-        let mut taint = Taint::new(uses, of_block);
+        let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
             // What a program must trap with is judged elsewhere.
             Ok(_) | Err(Error::Trap(_)) => {}

@@ -1,6 +1,8 @@
 //! The page of a run, for `run` and `trace`; runs side by side.
 
 use std::path::PathBuf;
+use std::process::exit;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as _, Command, FromArgMatches as _};
@@ -18,6 +20,12 @@ const BYTES: usize = 10_000_000;
 
 /// Runs that fit side by side.
 const RUNS: usize = 3;
+
+/// The exit status after Ctrl-C, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// Whether the page is complete. Locked while it is written: Ctrl-C leaves no half of one.
+static WRITTEN: Mutex<bool> = Mutex::new(false);
 
 /// A page that shows the run.
 #[derive(clap::Args)]
@@ -37,6 +45,21 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
+    /// From here on Ctrl-C ends the program, and says that there is no page unless it is complete.
+    pub(crate) fn watch_ctrl_c(&self) {
+        let Some(file) = self.html.as_ref().map(|file| file.display().to_string()) else { return };
+        // Where there can be no handler, Ctrl-C ends the program as ever.
+        let _ = ctrlc::set_handler(move || {
+            let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+            if !*written {
+                tell!(
+                    "{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it"
+                );
+            }
+            exit(INTERRUPTED);
+        });
+    }
+
     /// Records the launches and writes the page; gives the trap of the first. `mismatches` are expectations that it did not meet.
     pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
         let Some(file) = &self.html else { return Ok(None) };
@@ -71,7 +94,11 @@ impl PageArgs {
         }
         progress.finish_and_clear();
         reports[0].mismatched(mismatches);
-        files::write(file, page(PAGE, &reports).map_err(|why| anyhow!(why))?.as_bytes())?;
+        let page = page(PAGE, &reports).map_err(|why| anyhow!(why))?;
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        files::write(file, page.as_bytes())?;
+        *written = true;
+        drop(written);
         for (ready, report) in others.iter().zip(&reports[1..]) {
             report.trap().into_iter().for_each(|trap| tell!("{}: {trap}", ready.title));
         }

@@ -95,6 +95,7 @@ enum Ended {
 
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     let limit = Limit::start(args.timeout, args.json, &args.launch.file.display().to_string());
+    args.page.watch_ctrl_c();
     let progress = messages::spinner("running");
     let ended = execute(args, matches);
     progress.finish_and_clear();
@@ -157,11 +158,12 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
             let ran = launch.run(&opened.image, program, &options, &beside);
             let ended = match launch.judged(ran) {
                 Ok((result, wrong)) => {
-                    if args.follows() && result.is_some() {
+                    if let Some(result) = result.as_ref().filter(|_| args.follows()) {
                         let session = launch.prepare(&opened.image, program, &beside).with_context(title)?;
                         let options = launch.options(&options)?;
-                        followed =
-                            Some(Followed::of(&opened, program, &session, &options).with_context(title)?);
+                        followed = Some(
+                            Followed::of(&opened, program, &session, &options, result).with_context(title)?,
+                        );
                     }
                     Ok(Ended::Judged(result, wrong))
                 }
@@ -183,8 +185,10 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
                     if args.follows() {
                         let (session, program) =
                             manifest.prepare(&opened.image, &beside).with_context(title)?;
-                        followed =
-                            Some(Followed::of(&opened, &program, &session, &options).with_context(title)?);
+                        followed = Some(
+                            Followed::of(&opened, &program, &session, &options, &result)
+                                .with_context(title)?,
+                        );
                     }
                     let wrong = result.mismatches.clone();
                     Ok(Ended::Judged(Some(result), wrong))

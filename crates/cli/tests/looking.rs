@@ -147,6 +147,23 @@ fn an_inexact_value_that_decides_nothing_is_no_error() {
     assert_eq!((status, found), (Some(0), Value::Null), "without the option nothing is followed");
 }
 
+#[test]
+fn what_a_killed_lane_exports_is_no_output() {
+    // Lane 3, the inexact one, has 4.0 in R0.x.
+    let killed = |above: &str, export: &str| {
+        in_lane_3(&format!("ALU:\n  2 x: KILLGT _.x, R0.x, {above}\n{export} END_OF_PROGRAM\n"))
+    };
+    for (name, export) in [
+        ("exact-killed", "EXPORT_DONE: PIXEL[0], R1.xxxx"),
+        ("exact-killed-memory", "MEM_STREAM2: WRITE[0], R1.x___ ELEM_SIZE(0)\nNOP:"),
+    ] {
+        for (above, grade) in [("3.5f", "exact"), ("9.0f", "approximate")] {
+            let (_, found, said) = exactness(name, &killed(above, export), "--exactness");
+            assert_eq!(found["output"]["grade"], grade, "{export} above {above}: {found} {said}");
+        }
+    }
+}
+
 /// A reciprocal leaves, or nothing uses it; a multiplication and addition decides an `if`.
 #[test]
 fn values_are_followed_on_r500() {
@@ -214,4 +231,55 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
     let output = run("cfg-files", &files, "cfg a.s -o a.png");
     assert_eq!(text(&output.stderr), "error: a.png: the name must end in .dot, .gv or .svg\n");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Files that are no programs.
+const BROKEN: [(&str, &str, &str); 4] = [
+    ("empty.bin", "", "the file is empty"),
+    ("empty.s", "", "Say --isa"),
+    ("cut.bin", "\u{1}\u{0}\u{2}\u{0}\u{3}", "expected a multiple of 4"),
+    ("wrong.s", ".isa tesla\n.chip sm_10\n  frob $r0\n", "wrong.s:3:3"),
+];
+
+#[test]
+fn what_is_no_program_is_refused_by_name() {
+    let files = BROKEN.map(|(name, text, _)| (name, text));
+    for (name, _, message) in BROKEN.into_iter().chain([("missing.s", "", "No such file")]) {
+        for command in ["lint", "cfg", "cfg --counts", "stats", "run --exactness"] {
+            let output = run("no-program", &files, &format!("{command} {name}"));
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command} {name}: {said}");
+            assert!(said.starts_with("error: ") && said.contains(name) && said.contains(message), "{said}");
+            assert_eq!(text(&output.stdout), "", "{command} {name}");
+        }
+    }
+}
+
+#[test]
+fn of_a_damaged_program_every_command_names_the_word() {
+    // No instruction of the chip has these bits.
+    let files = [("a.s", ".isa tesla\n.chip sm_10\n.word 0xffffffff 0xffffffff\n")];
+    for (command, message) in [
+        ("lint", "at 0x0: ffffffff ffffffff: no instruction has these bits"),
+        ("cfg", "a.s: lanes come to 0x0, and no instruction is there: `lint` says why"),
+        ("cfg --counts", "trap at 0x0 (ffffffff ffffffff)"),
+        ("stats", "trap at 0x0 (ffffffff ffffffff)"),
+        ("run --exactness", "trap at 0x0 (ffffffff ffffffff)"),
+    ] {
+        let output = run("damaged", &files, &format!("{command} a.s"));
+        let said = text_of(&output);
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains(message), "{command}: {said}");
+    }
+    let drawn = text(&run("damaged", &files, "cfg a.s").stdout);
+    assert!(drawn.contains("0x0, entry, no instruction"), "{drawn}");
+}
+
+#[test]
+fn a_grade_that_there_is_not_is_refused_with_those_there_are() {
+    let output = run("wrong-grade", &[("a.s", SOUND)], "run a.s --require precise");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("'precise' for '--require <GRADE>'"), "{said}");
+    assert!(said.contains("exact, specified, approximate, recommended"), "{said}");
 }

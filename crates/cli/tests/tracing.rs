@@ -122,6 +122,44 @@ fn counts_that_ctrl_c_ends_are_printed_as_far_as_they_go() {
     assert!(counts["totals"]["instructions"].as_u64().unwrap() > 100);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_run_that_ctrl_c_ends_leaves_no_page_and_says_so() {
+    let (folder, source) = folder("interrupted-page", ENDLESS);
+    let file = folder.join("endless.html");
+    let name = file.display().to_string();
+    let unbounded = u64::MAX.to_string();
+    let child = started(&["run", &source, "--block", "8", "--watchdog", &unbounded, "--html", &name]);
+    let start = Instant::now();
+    let output = interrupted(child, || start.elapsed() > Duration::from_secs(3));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains(&format!("{name}: interrupted: the page is not written")), "{said}");
+    assert!(!file.exists());
+    // What the message advises.
+    let output = ran(&["run", &source, "--block", "8", "--watchdog", "1000", "--html", &name]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("TIMEOUT"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_script_of_the_debugger_that_ctrl_c_ends_says_where_it_is() {
+    let (folder, source) = folder("interrupted-debug", ENDLESS);
+    let script = folder.join("script");
+    std::fs::write(&script, "step\ncontinue\nstep\n").unwrap();
+    let script = script.display().to_string();
+    let unbounded = u64::MAX.to_string();
+    let launch = ["debug", &source, "--block", "8", "--watchdog", &unbounded, "--batch", &script];
+    let start = Instant::now();
+    let output = interrupted(started(&launch), || start.elapsed() > Duration::from_secs(3));
+    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let place = printed.split_once("interrupted\ngroup 0, after ").unwrap_or_else(|| panic!("{printed}")).1;
+    assert!(place.contains(" instructions: 0x8 ") || place.contains(" instructions: 0x10 "), "{place}");
+    assert!(said.contains(&format!("{script}: line 2: interrupted")), "{said}");
+}
+
 #[test]
 fn a_trap_is_in_the_counts_and_in_the_trace_with_what_ran_before_it() {
     let (folder, source) = folder("trap", TRAPS);

@@ -79,6 +79,12 @@ pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
 struct Collect(Uses);
 
 impl Collect {
+    /// The result goes to an output, which a killed lane does not leave.
+    fn leave(&mut self) {
+        self.0.leaves = true;
+        self.0.dropped_if_killed = true;
+    }
+
     fn read(&mut self, slot: Slot, role: Role, quad: bool) {
         match self.0.reads.iter_mut().find(|read| read.slot == slot && read.role == role) {
             Some(read) => read.quad |= quad,
@@ -141,11 +147,11 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
             InstType::OUT => {
                 if common.writes_output(channel) {
                     uses.write(slot(OUT, target * 4 + channel as u32));
-                    uses.0.leaves = true;
+                    uses.leave();
                 }
                 if alu.w_omask && channel == 3 {
                     uses.write(slot(OUT, DEPTH));
-                    uses.0.leaves = true;
+                    uses.leave();
                 }
             }
             _ => {

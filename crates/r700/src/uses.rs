@@ -10,8 +10,8 @@ use reconverge_simt::Fidelity;
 use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
 use crate::code::{
-    AluClause, AluOp, CfOp, Code, Export, Fetch, FetchOp, Group, MemoryExport, MemoryRead, Operand, Select,
-    Source, TRANS, VertexFormat,
+    AluClause, AluOp, CfOp, Code, Export, ExportKind, Fetch, FetchOp, Group, MemoryExport, MemoryRead,
+    Operand, Select, Source, TRANS, VertexFormat,
 };
 use crate::control::{self, tex_fidelity};
 use crate::flow::{Condition, Control};
@@ -386,6 +386,8 @@ const fn private(name: &'static str, number: u32) -> Space {
 fn export_uses(export: &Export) -> Uses {
     let name = if export.done { ExportInst::EXPORT_DONE } else { ExportInst::EXPORT }.name();
     let mut uses = Uses::new(name, Fidelity::Specified);
+    // MAN p. 47: pixels of lanes that are not valid do not reach the framebuffer.
+    uses.dropped_if_killed = export.kind == ExportKind::Pixel;
     for number in burst(export.gpr, export.burst) {
         for select in export.select {
             if let Select::Component(chan) = select {
@@ -429,6 +431,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
         true => uses.loads = Some(space),
         false => uses.stores = Some(space),
     }
-    uses.conditional = memory.read && memory.rel;
+    // A killed lane has no effect outside the wavefront: its own scratch memory alone is left to it.
+    uses.conditional = memory.read && memory.rel || memory.inst != ExportInst::MEM_SCRATCH;
     uses
 }

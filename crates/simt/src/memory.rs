@@ -63,6 +63,13 @@ pub trait Store {
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
     /// Replaces the bytes from `address` on.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
+
+    /// The bytes from `address` on as they lie in the memory, where all of them exist and no record is kept of which
+    /// are read or written: for a group that reaches many of them with one check.
+    #[inline(always)]
+    fn plain(&mut self, _address: u32, _count: usize) -> Option<&mut [u8]> {
+        None
+    }
 }
 
 impl Memory {
@@ -184,6 +191,11 @@ impl Store for Memory {
             place.copy_from_slice(bytes);
             true
         })
+    }
+
+    #[inline]
+    fn plain(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
+        self.bytes_mut(address, count)
     }
 }
 

@@ -16,7 +16,7 @@ pub enum Path {
     Conditional,
     /// In a fused ALU clause.
     Clause,
-    /// In a block of several instructions, entered from the flow state.
+    /// In a block of several instructions, entered from the flow state, or in a clause that is not fused.
     Block,
     /// In a part of a block: entered in its middle, or cut off by the instruction budget.
     Part,

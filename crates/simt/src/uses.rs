@@ -63,6 +63,10 @@ pub struct Uses {
     pub conditional: bool,
     /// Whether what it computes leaves the program by a register that no instruction reads: an output.
     pub leaves: bool,
+    /// Whether of a lane that is killed, by then or later, nothing leaves by it: a pixel's export.
+    pub dropped_if_killed: bool,
+    /// Whether all lanes that take part get one result, made of what each of them reads: a vote.
+    pub together: bool,
     /// Memory that it reads.
     pub loads: Option<Space>,
     /// Memory that it writes.
@@ -79,6 +83,8 @@ impl Uses {
             writes: Vec::new(),
             conditional: false,
             leaves: false,
+            dropped_if_killed: false,
+            together: false,
             loads: None,
             stores: None,
         }

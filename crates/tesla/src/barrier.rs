@@ -6,6 +6,8 @@
 //! ```
 //! Executed once for each warp, whatever its active mask. Pure: no registers, no memory.
 
+use crate::inst::BarrierCount;
+
 /// Barriers a block can have.
 pub const BARRIERS: usize = 16;
 
@@ -25,6 +27,15 @@ impl Count {
     /// The count of a `bar` instruction: its 12-bit operand, or its `all` flag.
     pub fn of(operand: u32, all: bool) -> Count {
         if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
+    }
+}
+
+impl From<BarrierCount> for Count {
+    fn from(count: BarrierCount) -> Count {
+        match count {
+            BarrierCount::Count(warps) => Count::of(u32::from(warps), false),
+            BarrierCount::All => Count::All,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use reconverge_simt::{Mask, Mode, Statistics};
 
-use crate::barrier::Barriers;
+use crate::barrier::{BARRIERS, Barriers};
 use crate::code::Code;
 use crate::inst::{Chip, Stage};
 use crate::meaning::Modes;
@@ -36,6 +36,17 @@ pub struct Context {
     pub mode: Mode,
     /// Instructions that a block may issue.
     pub watchdog: u64,
+}
+
+impl Context {
+    /// Whether a program may use the barrier. In strict mode only those that are allocated.
+    pub fn has_barrier(&self, barrier: u8) -> bool {
+        let allocated = match (self.barriers, self.mode) {
+            (Some(count), Mode::Strict) => count,
+            (None, _) | (Some(_), Mode::Lenient) => BARRIERS as u32,
+        };
+        u32::from(barrier) < allocated
+    }
 }
 
 /// What the warps of a block share.

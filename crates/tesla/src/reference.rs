@@ -5,10 +5,9 @@
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Lane, Mask, Mode, Observer, Trap};
+use reconverge_simt::{Event, Lane, Mask, Observer, Trap};
 
 use crate::access;
-use crate::barrier::{BARRIERS, Count};
 use crate::block::{Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{Decision, Join, WARP, whole_quads};
@@ -212,19 +211,11 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         count: BarrierCount,
         next: u32,
     ) -> Result<(), Failure> {
-        let allocated = match (self.context.barriers, self.context.mode) {
-            (Some(count), Mode::Strict) => count,
-            (None, _) | (Some(_), Mode::Lenient) => BARRIERS as u32,
-        };
-        if u32::from(barrier) >= allocated {
+        if !self.context.has_barrier(barrier) {
             return Err(everyone(Cause::NoBarrier(barrier)));
         }
-        let count = match count {
-            BarrierCount::Count(warps) => Count::of(u32::from(warps), false),
-            BarrierCount::All => Count::All,
-        };
         self.warp.flow.advance(next);
-        self.common.barriers.bar(self.warp.number as usize, barrier, inc, wait, count);
+        self.common.barriers.bar(self.warp.number as usize, barrier, inc, wait, count.into());
         Ok(())
     }
 

@@ -118,6 +118,12 @@ impl Local<'_> {
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         self.bytes.get_mut(local_place(self.each, lane, address, count)?)
     }
+
+    /// The bytes of all lanes, lane by lane, and how many each has.
+    #[inline]
+    pub fn all(&mut self) -> (&mut [u8], u32) {
+        (self.bytes, self.each)
+    }
 }
 
 /// The bytes of a lane's l[] within that of the warp; each lane has `each` bytes.

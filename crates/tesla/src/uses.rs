@@ -236,6 +236,7 @@ pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> BTreeMap<u32, Vec<Uses>
             let mut exit = Uses::new("exit", Fidelity::Specified);
             let result = |register| Read { slot: Place::R(register).slot(), role: Role::Output, quad: false };
             exit.reads = COLOUR.map(result).collect();
+            exit.dropped_if_killed = true;
             operations.push(exit);
         }
         Some((pc, operations))
@@ -265,6 +266,7 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
         reads: reads.iter().map(read).chain(kept).collect(),
         writes: writes.iter().map(|place| place.slot()).collect(),
         conditional,
+        together: matches!(inst.op, Op::Group(Group::Vote { .. })),
         loads: space(loaded.min_by_key(|(mem, _)| is_const(mem))),
         stores: space(stored),
         ..Uses::new(operation, fidelity)

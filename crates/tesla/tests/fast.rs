@@ -37,7 +37,7 @@ fn line(random: &mut Random, lines: u32) -> String {
     let [d, a, b] = [(); 3].map(|()| register(random));
     let (c, label) = (random.below(2), format!("L{}", random.below(lines)));
     let guard = predicate(random);
-    match random.below(36) {
+    match random.below(44) {
         0..4 => {
             let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
             let kind = random.one_of(&["u32", "s32", "f32"]);
@@ -67,6 +67,14 @@ fn line(random: &mut Random, lines: u32) -> String {
             1 => format!("call {label}"),
             _ => "bar inc wait 0x0 0xfff".to_owned(),
         },
+        36 => format!("{guard}red {} g14[$r1] {a}", random.one_of(&["add u32", "max s32", "xor b32"])),
+        37 => format!("{guard}ld add u32 {d} g14[$r1] {a}"),
+        38 => format!("{guard}cas b32 {d} g14[$r1] {a} {b}"),
+        39 => format!("{guard}vote {} $c{c}", random.one_of(&["any", "all"])),
+        40 => format!("shl $a1 {a} 0x2\n{guard}ld {d} {} s[$a1+0x40]", random.one_of(&["b32", "u16", "s16"])),
+        41 => format!("{guard}ld {} {d} g14[$r1]", random.one_of(&["u8", "s16", "b32"])),
+        42 => format!("{guard}{} f32 {d} {a}", random.one_of(&["rsqrt", "lg2", "presin", "sin", "ex2"])),
+        43 => format!("{guard}add f32 {d} (mul {a} {b}) {d}"),
         33 => format!("({} $c{c}) break", random.one_of(&["e", "lg"])),
         34 => format!("({} $c{c}) ret", random.one_of(&["e", "lg"])),
         _ => random.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),
@@ -118,10 +126,10 @@ fn by_reference(text: &str) -> Vec<usize> {
 
 #[test]
 fn only_what_has_no_fast_way_goes_to_the_reference_interpreter() {
-    let quick = "mov b32 $r1 b32 s[0x10]\nadd b32 $r2 $r1 $r0\nrcp f32 $r3 $r2\n(e $c0) bra OUT\nOUT:\n\
+    let quick = "mov b32 $r1 b32 s[0x10]\nadd b32 $r2 $r1 $r0\nrcp f32 $r3 $r2\nbar inc wait 0x0 0xfff\n(e $c0) bra OUT\nOUT:\n\
                  st b32 g14[$r1] $r2\nexit nop";
     assert_eq!(by_reference(quick), Vec::<usize>::new());
-    assert_eq!(by_reference("nop\nbar inc wait 0x0 0xfff\nmov $r1 $clock\nexit nop").len(), 2);
+    assert_eq!(by_reference("nop\nmov $r1 $physid\nmov $r1 $clock\nexit nop").len(), 2);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::run::Run;
 use reconverge_tesla::state::{REGISTER_A, REGISTER_C};
 use reconverge_tesla::table::TABLE;
+use reconverge_tesla::text::assemble;
 use reconverge_tesla::uses::uses;
 use reconverge_testkit::Random;
 
@@ -85,4 +86,16 @@ fn an_instruction_writes_what_is_listed_and_depends_on_nothing_else() {
     }
     println!("{compared} instructions, {wrote} writes, {matters} that other values change");
     assert!(compared > 5_000 && wrote > 50_000 && matters > 2_000, "{compared}, {wrote}, {matters}");
+}
+
+#[test]
+fn a_vote_alone_gives_all_lanes_one_result() {
+    for (text, together) in
+        [("(e $c1) vote any $c2", true), ("vote all $c2", true), ("set $c2 # e u32 $r0 $r1", false)]
+    {
+        let words = assemble(&format!("{text}\nexit nop\n"), Chip::Gt215, Stage::Compute).unwrap().words();
+        let code = Code::new(&words, 0, Stage::Compute, Chip::Gt215);
+        let listed = uses(&code, Stage::Compute, &graph(&code, &[]));
+        assert_eq!(listed[&0][0].together, together, "{text}");
+    }
 }

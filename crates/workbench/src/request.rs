@@ -11,6 +11,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::array::{Array, Dtype};
+use crate::result::KILLED;
 use crate::trapped::{Cause, Trapped};
 use crate::values::{Files, Loaded, Values, ValuesError};
 
@@ -248,7 +249,7 @@ pub(crate) fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
-    bytes.contains(&1).then(|| ("killed".to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
+    bytes.contains(&1).then(|| (KILLED.to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
 }
 
 /// `NAME=VALUE`, the form of an option's value.

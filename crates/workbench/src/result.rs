@@ -56,6 +56,12 @@ impl RunResult {
         }
     }
 
+    /// Of each lane, whether it was killed (not 0); `None` where none was.
+    pub fn killed(&self) -> Option<&[u8]> {
+        let killed = self.outputs.iter().find(|(name, _)| name == KILLED);
+        killed.map(|(_, array)| array.bytes.as_slice())
+    }
+
     /// Compares an output with what must come out; a difference is added to the mismatches.
     ///
     /// # Errors
@@ -102,8 +108,11 @@ impl Differences {
     }
 }
 
+/// The name of the output that says which lanes were killed.
+pub(crate) const KILLED: &str = "killed";
+
 /// The names of outputs that have a row a lane, without their numbers.
-const BY_LANE: [&str; 7] = ["color", "depth", "killed", "outputs", "param", "pixel", "pos"];
+const BY_LANE: [&str; 7] = ["color", "depth", KILLED, "outputs", "param", "pixel", "pos"];
 
 /// Where an element of an output is: `lane 5 .x`, or `element 7`.
 fn place(output: &str, array: &Array, index: usize) -> String {

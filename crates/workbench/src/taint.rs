@@ -11,7 +11,9 @@
 //! * What is computed on one side of a branch is not worse for an inexact condition: the condition is reported itself.
 //! * A lane that a predicate leaves out keeps the grade that it had. Where no event says which lanes wrote (files other than
 //!   registers), a conditional write leaves the worse of both grades.
-//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane.
+//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane, a vote as the worst
+//!   lane that takes part.
+//! * A killed lane goes on, but what it exports does not leave.
 //! * Memory has a grade a word; a wide access takes as many words as registers, narrow ones their whole word.
 //!
 //! [`Machine::uses`]: crate::Machine::uses
@@ -91,6 +93,8 @@ pub struct Taint {
     uses: BTreeMap<u32, Vec<Uses>>,
     /// Groups of a block.
     of_block: usize,
+    /// By group, the lanes that are killed at some time.
+    killed: HashMap<usize, Mask>,
     slots: HashMap<(usize, &'static str), BTreeMap<u32, [Grade; LANES]>>,
     memory: HashMap<Word, Grade>,
     pending: Option<Pending>,
@@ -101,11 +105,13 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory.
-    pub fn new(uses: BTreeMap<u32, Vec<Uses>>, of_block: usize) -> Taint {
+    /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory, and `killed`
+    /// are by group the lanes that the run kills.
+    pub fn new(uses: BTreeMap<u32, Vec<Uses>>, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint {
             uses,
             of_block: of_block.max(1),
+            killed,
             slots: HashMap::new(),
             memory: HashMap::new(),
             pending: None,
@@ -179,10 +185,14 @@ impl Taint {
         let own = Grade { fidelity: op.fidelity, pc: pending.pc, operation: op.operation };
         let own = if own.fidelity == Fidelity::Exact { Grade::EXACT } else { own };
         let computes = !op.writes.is_empty() || op.loads.is_some();
+        let dropped = match op.dropped_if_killed {
+            true => self.killed.get(&pending.group).copied().unwrap_or(Mask::NONE),
+            false => Mask::NONE,
+        };
         let mut results = [Grade::EXACT; LANES];
         for lane in pending.mask.lanes() {
             let mut sources = Grade::EXACT;
-            let accesses = accesses(op, pending, lane);
+            let accesses = accesses(op, pending, lane) && !dropped.has(lane);
             for read in &op.reads {
                 let grade = self.read(pending.group, read, lane);
                 sources = sources.worst(grade);
@@ -206,9 +216,14 @@ impl Taint {
                 }
             }
             results[lane.index()] = sources.worst(own);
-            if op.leaves {
+            if op.leaves && !dropped.has(lane) {
                 self.reach(Role::Output, pending, lane, results[lane.index()]);
             }
+        }
+        if op.together {
+            let worst =
+                pending.mask.lanes().map(|lane| results[lane.index()]).fold(Grade::EXACT, Grade::worst);
+            pending.mask.lanes().for_each(|lane| results[lane.index()] = worst);
         }
         results
     }

@@ -4,7 +4,7 @@ use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of
 use reconverge_simt::wide::Wide;
 
 use super::lanes::{Body, CHUNK, Lanes, Operation, Place};
-use super::lower::Fetch;
+use super::lower::{Fetch, Written};
 use crate::group::WIDEST;
 use crate::words::TexOp;
 
@@ -72,14 +72,14 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     let at = Positions { coordinates, layer: &[0; N], offset: [0; 3], lod: &lods };
     let mut values = [[0; N]; 4];
     fetch.plan.read(wide, &fetch.image, Read::Floats, &at, fetching, &mut values);
-    for (place, component, predicate) in fetch.dst.iter().flatten() {
-        let holding = match *predicate {
+    for Written { place, component, predicate } in fetch.dst.into_iter().flatten() {
+        let holding = match predicate {
             None => u64::MAX,
             Some((bit, inverted)) => lanes.predicate[bit & 3].0 ^ if inverted { u64::MAX } else { 0 },
         };
         let members = wide.spread::<N>(fetching & holding);
-        let row = lanes.row_mut(*place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
-        *row = wide.blend(&values[*component], row, &members);
+        let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
+        *row = wide.blend(&values[component], row, &members);
     }
 }
 

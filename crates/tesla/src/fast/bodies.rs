@@ -9,6 +9,7 @@ use crate::flow::WARP;
 use crate::inst::{Access, Condition};
 use crate::lane::Flags;
 use crate::meaning::{self, Operands};
+use crate::reference::truth;
 
 /// The truth tables of all conditions, by code.
 pub(super) static CONDITIONS: [Table; 32] = {
@@ -55,6 +56,18 @@ impl Body for SharedWord {
         let bytes = lanes.shared.bytes().get(start..start + access.bytes() as usize).unwrap_or_default();
         let raw = bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte));
         lanes.row_mut(operation.dst).0 = [extended(raw, access) as u32; WARP];
+    }
+}
+
+/// A row = the flags of the answer whether all (`number` is 1) or any of the active lanes are in the set. (6.10)
+pub(super) struct Vote;
+
+impl Body for Vote {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let (holding, active) = (lanes.set(operation.set_number.into()).bits, lanes.set(ACTIVE).bits);
+        let answer = if operation.number == 1 { holding == active } else { holding != 0 };
+        lanes.row_mut(operation.dst).0 = [truth(answer).bits().into(); WARP];
     }
 }
 

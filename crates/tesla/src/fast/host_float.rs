@@ -4,6 +4,8 @@
 //! itself and makes each step wait for the next. Most rows need none of it. What is tested here is exact: a row in
 //! which some lane might differ is refused and goes through the lane functions.
 
+use reconverge_simt::wide::Wide;
+
 use crate::flow::WARP;
 use crate::lane::float;
 
@@ -11,10 +13,14 @@ type Row = [u32; WARP];
 
 const INFINITY: u32 = 0x7f80_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
+/// 2^-126
+const SMALLEST: u32 = 1 << 23;
+/// 2^-100
+const LEAST: u32 = (127 - 100) << 23;
 
 /// Refuses every row.
 #[inline(always)]
-pub(super) fn none(_src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+pub(super) fn none<W: Wide>(_: W, _src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     None
 }
 
@@ -24,8 +30,7 @@ pub(super) fn none(_src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
 /// two of them sum to less than 2^-100. A zero comes from opposite operands, whose flushed values are opposite or
 /// zeros of the same signs.
 #[inline(always)]
-pub(super) fn add([a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
-    const LEAST: u32 = (127 - 100) << 23;
+pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut sum = [0; WARP];
     for lane in 0..WARP {
         sum[lane] = (f32::from_bits(a[lane]) + f32::from_bits(b[lane])).to_bits();
@@ -41,10 +46,9 @@ pub(super) fn add([a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
 }
 
 /// Products to nearest of factors that are neither zero nor denormal, if they are neither themselves, nor NaN, nor
-/// ±2^-126, which a product just below it may have been rounded to.
+/// ±2^-126, which a product just below it may have been rounded to; else [`rare_mul`].
 #[inline(always)]
-pub(super) fn mul([a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
-    const SMALLEST: u32 = 1 << 23;
+pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
     for lane in 0..WARP {
         product[lane] = (f32::from_bits(a[lane]) * f32::from_bits(b[lane])).to_bits();
@@ -57,7 +61,92 @@ pub(super) fn mul([a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
             & (b[lane] & INFINITY != 0);
         exceptions |= u32::from(!usual);
     }
-    (exceptions == 0).then(|| (product, flags(&product)))
+    if exceptions != 0 {
+        product = rare_mul(a, b)?;
+    }
+    Some((product, flags(&product)))
+}
+
+/// Products to nearest, flushed before and after, if none is ±2^-126: what is smaller would be a denormal however it is
+/// rounded.
+#[inline(always)]
+fn rare_mul(a: &Row, b: &Row) -> Option<Row> {
+    let mut product = [0; WARP];
+    let mut exceptions = 0;
+    for lane in 0..WARP {
+        let (a, b) = (float::flush(a[lane]), float::flush(b[lane]));
+        let bits = (f32::from_bits(a) * f32::from_bits(b)).to_bits();
+        exceptions |= u32::from(bits & MAGNITUDE == SMALLEST);
+        product[lane] = if float::is_nan(bits) { float::NAN } else { float::flush(bits) };
+    }
+    (exceptions == 0).then_some(product)
+}
+
+/// Sums of a product cut to 24 bits and an addend, if no source is zero or denormal, the product is from 2^-100 up and
+/// finite, and the sum is zero, infinite or no denormal; else [`rare_mad`].
+///
+/// The product is cut without doubles: what the multiply-add leaves of it shows whether rounding to nearest went away
+/// from zero, and then it is one unit too large. Where the product is at least 2^-100, that rest is exact.
+#[inline(always)]
+pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+    if !W::FUSED {
+        return None;
+    }
+    let mut sum = [0; WARP];
+    let mut exceptions = 0;
+    for lane in 0..WARP {
+        let [product, cut] = cut_product(a[lane], b[lane]);
+        let bits = (f32::from_bits(cut) + f32::from_bits(c[lane])).to_bits();
+        let usual = ((product & MAGNITUDE).wrapping_sub(LEAST) < INFINITY - LEAST)
+            & (a[lane] & INFINITY != 0)
+            & (b[lane] & INFINITY != 0)
+            & (c[lane] & INFINITY != 0)
+            & is_zero_or_usual(bits);
+        exceptions |= u32::from(!usual);
+        sum[lane] = bits;
+    }
+    if exceptions != 0 {
+        sum = rare_mad(a, b, c)?;
+    }
+    Some((sum, flags(&sum)))
+}
+
+/// [`mad`] with zeros and denormals among the sources.
+#[inline(always)]
+fn rare_mad(a: &Row, b: &Row, c: &Row) -> Option<Row> {
+    let mut sum = [0; WARP];
+    let mut exceptions = 0;
+    for lane in 0..WARP {
+        let [a, b, c] = [float::flush(a[lane]), float::flush(b[lane]), float::flush(c[lane])];
+        let [product, cut] = cut_product(a, b);
+        // The product is not cut where the addend is zero.
+        let term = if c << 1 == 0 { product } else { cut };
+        let bits = (f32::from_bits(term) + f32::from_bits(c)).to_bits();
+        let magnitude = product & MAGNITUDE;
+        let exact = (magnitude == 0) & ((a << 1 == 0) | (b << 1 == 0));
+        let usual = exact | (magnitude.wrapping_sub(LEAST) < INFINITY - LEAST);
+        exceptions |= u32::from(!(usual & is_zero_or_usual(bits)));
+        sum[lane] = bits;
+    }
+    (exceptions == 0).then_some(sum)
+}
+
+/// A product to nearest, and cut to 24 bits.
+#[inline(always)]
+fn cut_product(a: u32, b: u32) -> [u32; 2] {
+    let (a, b) = (f32::from_bits(a), f32::from_bits(b));
+    let product = a * b;
+    let rest = a.mul_add(b, -product);
+    // The rest has the other sign where the product was rounded away from zero.
+    let away = f32::from_bits(rest.to_bits() ^ product.to_bits() & !MAGNITUDE) < 0.0;
+    [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
+}
+
+/// Neither denormal nor NaN.
+#[inline(always)]
+fn is_zero_or_usual(bits: u32) -> bool {
+    let magnitude = bits & MAGNITUDE;
+    (magnitude == 0) | (magnitude.wrapping_sub(SMALLEST) <= INFINITY - SMALLEST)
 }
 
 /// What the lane functions say of results that are no denormals and no NaN but theirs.
@@ -72,9 +161,25 @@ fn flags(row: &Row) -> [u8; WARP] {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::level::{Level, Task};
+
     use super::*;
     use crate::lane::Rounding;
     use crate::lane::float::Saturate;
+
+    type Found = Option<(Row, [u8; WARP])>;
+
+    /// add, mul and mad of a row by the quick ways.
+    struct All<'a>(&'a [Row; 3]);
+
+    impl Task for All<'_> {
+        type Output = [Found; 3];
+
+        #[inline(always)]
+        fn run<W: Wide>(self, wide: W) -> [Found; 3] {
+            [add(wide, self.0), mul(wide, self.0), mad(wide, self.0)]
+        }
+    }
 
     /// Every pair of interesting values, and of many random ones: where the quick way is taken, it is right.
     #[test]
@@ -112,35 +217,47 @@ mod tests {
             // Every other one is near the smallest numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
-        let (mut taken, mut refused) = ([0; 2], [0; 2]);
-        for x in &values {
-            for y in &values {
-                let row = [[*x; WARP], [*y; WARP], [0; WARP]];
+        let (mut taken, mut refused) = ([0; 3], [0; 3]);
+        let level = Level::best();
+        for (number, x) in values.iter().enumerate() {
+            for (step, y) in values.iter().enumerate() {
+                // Addends of all kinds; often one that the product nearly cancels.
+                let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
+                let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
+                let row = [[*x; WARP], [*y; WARP], [z; WARP]];
                 let sum = float::add(*x, *y, Rounding::Nearest, Saturate::No);
                 let product = float::mul(*x, *y, Rounding::Nearest, Saturate::No, false);
-                for (place, (found, expected)) in
-                    [(add(&row), sum), (mul(&row), product)].into_iter().enumerate()
-                {
+                let both = float::mad(*x, *y, z, false, Saturate::No, false);
+                let found = level.run(All(&row)).into_iter().zip([sum, product, both]);
+                for (place, (found, expected)) in found.enumerate() {
                     match found {
                         Some((result, flags)) => {
                             taken[place] += 1;
                             let found = (result[7], flags[7]);
-                            assert_eq!(found, (expected.0, expected.1.bits()), "{x:08x} {y:08x}");
+                            assert_eq!(
+                                found,
+                                (expected.0, expected.1.bits()),
+                                "{place} {x:08x} {y:08x} {z:08x}"
+                            );
                         }
                         None => refused[place] += 1,
                     }
                 }
             }
         }
-        assert!(taken.iter().chain(&refused).all(|count| *count > 10_000), "{taken:?} {refused:?}");
+        assert!(
+            taken.iter().all(|count| *count > 100_000 || level == Level::BASELINE),
+            "{taken:?} {refused:?}"
+        );
+        assert!(refused.iter().all(|count| *count > 0), "{taken:?} {refused:?}");
     }
 
     #[test]
     fn one_exception_refuses_the_row() {
         let one = 1.0f32.to_bits();
         let mut row = [[one; WARP], [one; WARP], [0; WARP]];
-        assert!(add(&row).is_some() && mul(&row).is_some());
+        assert!(Level::BASELINE.run(All(&row))[0].is_some());
         row[0][31] = 0x7fc0_0000;
-        assert!(add(&row).is_none() && mul(&row).is_none());
+        assert!(Level::BASELINE.run(All(&row))[0].is_none());
     }
 }

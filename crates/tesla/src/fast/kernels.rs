@@ -5,9 +5,10 @@
 //! `tests/lockstep.rs`.
 
 use reconverge_simt::Level;
+use reconverge_simt::wide::Wide;
 
-use super::host_float;
 use super::lanes::{Handler, Kernel, Lanewise, handler};
+use super::{host_float, sfu};
 use crate::flow::WARP;
 use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
@@ -42,8 +43,8 @@ macro_rules! kernels {
             }
             $(
                 #[inline(always)]
-                fn by_host(src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
-                    ($by_host)(src)
+                fn by_host<W: Wide>(wide: W, src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                    ($by_host)(wide, src)
                 }
             )?
         }
@@ -135,14 +136,23 @@ kernels! {
     Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
     FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT)),
-        by_host if MODE == NEAREST && !SAT { host_float::add } else { host_float::none };
+        by_host if MODE == NEAREST && !SAT { host_float::add::<W> } else { host_float::none::<W> };
     FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false),
-        by_host if MODE == NEAREST && !SAT { host_float::mul } else { host_float::none };
-    FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false);
+        by_host if MODE == NEAREST && !SAT { host_float::mul::<W> } else { host_float::none::<W> };
+    FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false),
+        by_host if !SAT { host_float::mad::<W> } else { host_float::none::<W> };
     FMin<>(a, b, _c, _carry) float::min(a, b);
     FMax<>(a, b, _c, _carry) float::max(a, b);
     FSet<CODE: u8>(a, b, _c, _carry) float::set(Compare::from_bits(CODE), a, b);
     Slct<>(a, b, c, _carry) float::slct(a, b, c);
+    Rcp<>(a, _b, _c, _carry) (sfu::rcp(a), Flags::NONE);
+    Rsqrt<>(a, _b, _c, _carry) (sfu::rsqrt(a), Flags::NONE);
+    Lg2<>(a, _b, _c, _carry) (sfu::lg2(a), Flags::NONE);
+    PreSin<>(a, _b, _c, _carry) (sfu::presin(a), Flags::NONE);
+    PreEx2<>(a, _b, _c, _carry) (sfu::preex2(a), Flags::NONE);
+    Sin<>(a, _b, _c, _carry) (sfu::sin(a), Flags::NONE);
+    Cos<>(a, _b, _c, _carry) (sfu::cos(a), Flags::NONE);
+    Ex2<>(a, _b, _c, _carry) (sfu::ex2(a), Flags::NONE);
     I2I<TO_SIGNED: bool, FROM: u8, SIGNED: bool>(a, _b, _c, _carry) convert::i2i(
         Integer { size: Size::B32, signed: TO_SIGNED },
         Width::B32,
@@ -318,6 +328,14 @@ pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Op
             _ => None,
         },
         Arith::Slct => modified::<Slct>(shape, level),
+        Arith::Rcp => modified::<Rcp>(shape, level),
+        Arith::Rsqrt => modified::<Rsqrt>(shape, level),
+        Arith::Lg2 => modified::<Lg2>(shape, level),
+        Arith::PreSin => modified::<PreSin>(shape, level),
+        Arith::PreEx2 => modified::<PreEx2>(shape, level),
+        Arith::Sin => modified::<Sin>(shape, level),
+        Arith::Cos => modified::<Cos>(shape, level),
+        Arith::Ex2 { sat: false } => modified::<Ex2>(shape, level),
 
         Arith::I2I {
             to: Integer { size: Size::B32, signed: to }, from: Integer { size, signed }, ..

@@ -55,7 +55,7 @@ pub(super) struct Set {
 
 /// What operations work on.
 pub(super) struct Lanes<'a> {
-    rows: Frame<&'a mut [Row<WARP>], WARP>,
+    pub(super) rows: Frame<&'a mut [Row<WARP>], WARP>,
     a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
     c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
@@ -236,7 +236,7 @@ pub(super) trait Kernel {
 
     /// All lanes by the host's operation alone, if none of them is an exception to it.
     #[inline(always)]
-    fn by_host(_src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    fn by_host<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
         None
     }
 }
@@ -251,9 +251,9 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     for Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
 {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
-        if let Some((result, flags)) = K::by_host(&sources) {
+        if let Some((result, flags)) = K::by_host(wide, &sources) {
             if DST {
                 lanes.write(operation.dst, operation.set, result);
             }

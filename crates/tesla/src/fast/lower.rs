@@ -15,12 +15,13 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Table;
 use reconverge_simt::{Level, Mode};
 
-use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC};
+use super::bodies::{CONDITIONS, FromA, FromC, General, Predicate, SharedWord, ToA, ToC, Vote};
 use super::kernels::{self, Shape};
 use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
-use super::memory::Transfer;
+use super::memory::{Kind, Transfer};
 use super::texture::{Quad, Tex};
 use crate::access::extended;
+use crate::barrier::Count;
 use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{
@@ -50,6 +51,8 @@ pub(super) enum Last {
     Ret { guard: Test },
     /// Out of a loop.
     Break { guard: Test },
+    /// A barrier that there is.
+    Bar { inc: bool, wait: bool, barrier: u8, count: Count },
 }
 
 /// A load or store, then operations with what was loaded.
@@ -78,7 +81,8 @@ impl Last {
             | Last::Memory(_)
             | Last::Joinat { .. }
             | Last::Breakaddr { .. }
-            | Last::Call { .. } => None,
+            | Last::Call { .. }
+            | Last::Bar { .. } => None,
         }
     }
 }
@@ -287,7 +291,7 @@ pub(super) fn lower(context: &Context, registers: usize, shared_bytes: usize, le
                 break;
             }
         }
-        if !matches!(block.last, Last::Reference | Last::Memory(_)) {
+        if !matches!(block.last, Last::Reference) {
             block.chained = block.size;
         }
         if block.size > 0 {
@@ -496,7 +500,7 @@ impl Lower<'_> {
     /// `None`: the reference interpreter executes it.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
         if let Op::Control(control) = inst.op {
-            return Self::control(control, inst.guard).map(Lowering::Last);
+            return self.control(control, inst.guard).map(Lowering::Last);
         }
         if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
             return Some(Lowering::Straight); // It vanishes. (1.4)
@@ -515,6 +519,11 @@ impl Lower<'_> {
                 let set = self.predicate(inst);
                 self.store(inst, set).map(Lowering::Last)
             }
+            Op::Memory(Memory::Atom { atomic, signed } | Memory::Red { atomic, signed }) => {
+                let set = self.predicate(inst);
+                self.atomic(Kind::Atomic { atomic: *atomic, signed: *signed }, inst, set).map(Lowering::Last)
+            }
+            Op::Group(Group::Vote { all }) => self.vote(*all, inst),
             Op::Group(Group::Tex(tex)) => {
                 let set = self.predicate(inst);
                 self.texture(tex, set)
@@ -528,7 +537,7 @@ impl Lower<'_> {
     }
 
     /// Control flow that the engine has a way for.
-    fn control(control: Control, guard: Guard) -> Option<Last> {
+    fn control(&self, control: Control, guard: Guard) -> Option<Last> {
         let guard = Test::of(guard);
         Some(match control {
             Control::Bra { target } => Last::Bra { target, guard },
@@ -537,6 +546,9 @@ impl Lower<'_> {
             Control::Call { target, lim: false } => Last::Call { target },
             Control::Ret => Last::Ret { guard },
             Control::Break => Last::Break { guard },
+            Control::Bar { inc, wait, barrier, count } if self.context.has_barrier(barrier) => {
+                Last::Bar { inc, wait, barrier, count: count.into() }
+            }
             _ => return None,
         })
     }
@@ -759,7 +771,16 @@ impl Lower<'_> {
                 modify(0, a.abs, a.neg);
                 modify(1, b.abs, b.neg);
             }
-            Arith::F2I { .. } | Arith::F2F32 { .. } => modify(0, a.abs, a.neg),
+            Arith::F2I { .. }
+            | Arith::F2F32 { .. }
+            | Arith::Rcp
+            | Arith::Rsqrt
+            | Arith::Lg2
+            | Arith::PreSin
+            | Arith::PreEx2
+            | Arith::Sin
+            | Arith::Cos
+            | Arith::Ex2 { .. } => modify(0, a.abs, a.neg),
             // The sign of the product is that of a factor.
             Arith::FMad { .. } => {
                 modify(0, false, a.neg);
@@ -851,10 +872,48 @@ impl Lower<'_> {
             return None;
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
-        transfer.store = true;
-        transfer.shift = shift;
+        transfer.kind = Kind::Store { shift };
         let end = self.operations.len();
         Some(self.access(transfer, end..end))
+    }
+
+    /// An atomic operation on a word of g[], or a reduction.
+    fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let dst = match inst.dst {
+            Dst::R32(register) => self.target(register),
+            Dst::None | Dst::Discard => self.sink(),
+            _ => return None,
+        };
+        if mem.access.bytes() != 4 || !matches!(mem.space, Space::Global(_)) || inst.cdst.is_some() {
+            return None;
+        }
+        let mut operation = self.operation(dst, set);
+        for number in [1, 2] {
+            match inst.src[number] {
+                operand @ (Operand::None | Operand::R32(_) | Operand::Imm(_)) => {
+                    self.source(operand, number, &mut operation, &mut [self.zero(); 3])?;
+                }
+                _ => return None,
+            }
+        }
+        let [_, src2, src3] = operation.src;
+        let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
+        transfer.kind = kind;
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// The predicate is data; every active lane gets the answer. (6.10)
+    fn vote(&mut self, all: bool, inst: &Inst) -> Option<Lowering> {
+        let set = self.predicate(inst);
+        let mut ask = self.operation(self.temporary(0), set);
+        ask.number = all.into();
+        self.push(handler::<Vote>(self.level), ask);
+        let mut operation = self.operation(self.sink(), ACTIVE);
+        operation.src[0] = ask.dst;
+        self.result(&Arith::Mov { width: Width::B32 }, inst, operation, [self.zero(); 3], ACTIVE)?;
+        Some(Lowering::Straight)
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.
@@ -875,7 +934,7 @@ impl Lower<'_> {
             Base::R(register) => Some(self.register(register)),
             Base::A(_) => None,
         };
-        Some(Transfer { mem: *mem, base, rows, store: false, shift: 0, set })
+        Some(Transfer { kind: Kind::Load, mem: *mem, base, rows, set })
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
 //! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
+//! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
 //! | `memory` | loads and stores of a warp |
 //! | `texture` | texture reads and quad operations of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
@@ -28,6 +29,7 @@ mod lower;
 mod memory;
 pub(crate) mod parallel;
 mod run;
+mod sfu;
 mod texture;
 
 use reconverge_simt::Level;

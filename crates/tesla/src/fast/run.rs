@@ -19,16 +19,17 @@ use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Access, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
-use super::memory::{self, Transfer};
+use super::lower::{self, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
+use super::memory::{Move, Transfer};
+use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
-use crate::context::{Common, Turn};
+use crate::context::{Common, Context, Turn};
 use crate::flow::{
     Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_division,
     announce_push,
 };
 use crate::reference;
-use crate::state::Parts;
+use crate::state::{Local, Parts};
 use crate::trap::Cause;
 
 impl Executor for Fast {
@@ -107,18 +108,22 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     most: u32,
 ) -> Stop {
     let Turn { context, common, warp, global, observer, .. } = turn;
+    let number = warp.number as usize;
     let Parts { flow, rows, a, c, mut local } = warp.parts();
-    let Common { shared, statistics, issued, runs, .. } = &mut **common;
+    let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
     let mut lanes = unsafe {
         // `discard`, which changes which lanes are dead, is the reference interpreter's, and behind it this runs again.
         Lanes::new(rows, a, c, shared, flow.dead().0 as u32, &lowered.tables)
     };
+    let mut memory = Memory { wide, context, local: &mut local, global: &mut **global };
     let mut cursor = Cursor {
         lowered,
         base: context.code.base(),
         lanes: &mut lanes,
+        memory: &mut memory,
+        barriers: Arrivals { barriers, warp: number, waits: false },
         flow,
         statistics,
         runs,
@@ -137,10 +142,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
             Halt::Unknown => break Stop::Reference { joined: None },
             Halt::Fault { pc, lanes, fault } => break cursor.fault(pc, lanes, fault),
             Halt::At(place) => {
-                let access = |lanes: &mut Lanes<'_>, transfer: &Transfer| {
-                    memory::transfer(context, lanes, &mut local, *global, transfer)
-                };
-                if let Some(stop) = cursor.run_apart(wide, place, issued, access) {
+                if let Some(stop) = cursor.run_apart(wide, place, issued) {
                     break stop;
                 }
             }
@@ -150,12 +152,43 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     stop
 }
 
+/// What loads and stores work on. Behind a pointer, so that a chain is compiled once for all kinds of memory.
+trait Access {
+    /// Moves data between rows and memory; `false` if some lane cannot.
+    fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
+}
+
+/// The barriers of the block, as a warp comes to them.
+struct Arrivals<'a> {
+    barriers: &'a mut Barriers,
+    /// The number of the warp.
+    warp: usize,
+    /// It waits for the others: nothing runs before its next turn.
+    waits: bool,
+}
+
+struct Memory<'a, 'l, W, G> {
+    wide: W,
+    context: &'a Context,
+    local: &'a mut Local<'l>,
+    global: &'a mut G,
+}
+
+impl<W: Wide, G: Store> Access for Memory<'_, '_, W, G> {
+    fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {
+        let Memory { wide, context, local, global } = self;
+        wide.call(Move { context, lanes, local, global: &mut **global, transfer })
+    }
+}
+
 /// Where a warp is in the lowered program, and what it runs against.
 struct Cursor<'a, 'w, O> {
     lowered: &'a Lowered,
     /// Byte address of the first word.
     base: u32,
     lanes: &'a mut Lanes<'w>,
+    memory: &'a mut dyn Access,
+    barriers: Arrivals<'a>,
     /// Inside a chain its program counter and its active lanes are those of the chain's start.
     flow: &'a mut Flow,
     statistics: &'a mut Statistics,
@@ -191,6 +224,8 @@ impl<O: Observer> Task for Chain<'_, '_, '_, O> {
             lowered,
             base,
             lanes: &mut *self.0.lanes,
+            memory: &mut *self.0.memory,
+            barriers: Arrivals { barriers: &mut *self.0.barriers.barriers, ..self.0.barriers },
             flow: &mut *self.0.flow,
             statistics: &mut *self.0.statistics,
             runs: &mut *self.0.runs,
@@ -205,6 +240,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, O> {
         };
         let halt = cursor.run_chain(wide);
         (self.0.budget, self.0.announced) = (cursor.budget, cursor.budget);
+        self.0.barriers.waits = cursor.barriers.waits;
         halt
     }
 }
@@ -228,6 +264,8 @@ struct Place {
     first: u32,
     /// The lanes that came to its join, where that is done.
     joined: Option<Mask>,
+    /// The block has been executed from there on but for the load or store at its end, which some lane cannot do.
+    refused: bool,
 }
 
 /// Where the flow is after a join.
@@ -271,9 +309,13 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                 if block.chained > self.budget {
                     self.count_chain(block);
                     let joined = block.join.then_some(self.arrived);
-                    return Halt::At(Place { block: self.block, first: 0, joined });
+                    return Halt::At(Place { block: self.block, first: 0, joined, refused: false });
                 }
-                self.run_block(self.block, block);
+                if !self.run_block(self.block, block) {
+                    self.count_chain(block);
+                    let joined = block.join.then_some(self.arrived);
+                    return Halt::At(Place { block: self.block, first: 0, joined, refused: true });
+                }
                 match self.step(wide, block) {
                     Step::Block(next) => self.block = next,
                     Step::Diamond { diamond, taken } => break (block, Some(diamond), taken),
@@ -296,7 +338,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     #[inline(always)]
     fn enter<W: Wide>(&mut self, wide: W) -> Result<Entered, Halt> {
         self.arrived = self.flow.active();
-        if self.budget == 0 || self.arrived.is_empty() {
+        if self.budget == 0 || self.arrived.is_empty() || self.barriers.waits {
             return Err(Halt::Over);
         }
         // An address between words becomes a place beyond the end.
@@ -308,7 +350,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                 return Err(Halt::Unknown);
             };
             self.lanes.choose(wide, ACTIVE, self.arrived.0 as u32);
-            return Err(Halt::At(Place { block, first, joined: None }));
+            return Err(Halt::At(Place { block, first, joined: None, refused: false }));
         }
         if self.lowered.blocks[self.block as usize].join {
             match self.flow.join(self.observer) {
@@ -329,14 +371,19 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(Entered::Block)
     }
 
-    /// Executes a block for the active lanes.
+    /// Executes a block for the active lanes; `false` if some lane cannot load or store, and then nothing is counted.
     #[inline(always)]
-    fn run_block(&mut self, number: u32, block: &Block) {
+    fn run_block(&mut self, number: u32, block: &Block) -> bool {
+        self.execute(block.start, block.end);
+        if !self.access(block) {
+            return false;
+        }
         self.budget -= block.size;
-        self.execute_block(number, block, self.active);
+        self.announce_block(number, block, self.active);
         if O::PATHS {
             self.chained += 1;
         }
+        true
     }
 
     /// What comes behind a block that has run.
@@ -376,7 +423,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                     Err(_) => Step::Exit { taken: 0 },
                 },
             },
-            Last::Memory(_) | Last::Reference | Last::Breakaddr { .. } | Last::Call { .. } => {
+            Last::Memory(_) => Step::to(block.fall, 0),
+            Last::Reference | Last::Breakaddr { .. } | Last::Call { .. } | Last::Bar { .. } => {
                 Step::Exit { taken: 0 }
             }
         }
@@ -385,7 +433,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// The flow behind a block: its last instruction, if that is control flow, and its exit.
     #[inline(always)]
     fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
-        let Cursor { flow, observer, .. } = self;
+        let Cursor { flow, observer, barriers, .. } = self;
         let (next, taken) = (block.next, Mask(taken.into()));
         flow.advance(block.last_pc);
         let mut decision = Decision::Uniform;
@@ -397,6 +445,13 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
             Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
             Last::Call { target } => flow.call(*target, next, *observer)?,
+            // Once a warp, whatever lanes are active. (9.7)
+            Last::Bar { inc, wait, barrier, count } => {
+                flow.advance(next);
+                let Arrivals { barriers, warp, waits } = barriers;
+                barriers.bar(*warp, *barrier, *inc, *wait, *count);
+                *waits = barriers.waits_for(*warp).is_some();
+            }
         }
         if block.exit {
             flow.exit(*observer)?;
@@ -450,7 +505,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         announce_push(self.observer, TokenType::Joinat);
         // SAFETY: lowering numbers only blocks that it makes.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
-        self.run_block(*branch, block);
+        self.budget -= block.size;
+        self.execute_block(*branch, block, self.active);
+        if O::PATHS {
+            self.chained += 1;
+        }
         let active = self.active;
         let taken = self.executing(wide, guard);
         self.arrived = if taken == 0 || taken == active {
@@ -472,16 +531,14 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.announce_path(Path::Conditional);
     }
 
-    /// Runs a block that no chain runs, or a part of it: its last instruction is a load or store or the reference
-    /// interpreter's, or the budget does not cover it, or it is entered in its middle. The lanes are chosen. `access` moves
-    /// data between rows and memory; `false` if it cannot.
+    /// Runs a block that no chain runs, or a part of it: its last instruction is the reference interpreter's, or
+    /// a load or store that some lane cannot do, or the budget does not cover it, or it is entered in its middle. The lanes are chosen.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
         wide: W,
-        Place { block: number, first, joined }: Place,
+        Place { block: number, first, joined, refused }: Place,
         issued: &mut [u64],
-        access: impl FnOnce(&mut Lanes<'_>, &Transfer) -> bool,
     ) -> Option<Stop> {
         let lowered = self.lowered;
         let (block, inside) = (&lowered.blocks[number as usize], &lowered.inside[number as usize]);
@@ -514,18 +571,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
             return Some(Stop::Over);
         }
-        self.execute(end_of(first), block.end);
-        let done = match block.last {
-            Last::Reference => false,
-            Last::Memory(number) => {
-                let Access { transfer, after } = &lowered.accesses[number as usize];
-                let moved = access(self.lanes, transfer);
-                if moved {
-                    self.execute(after.start, after.end);
-                }
-                moved
-            }
-            _ => true,
+        let done = !refused && {
+            self.execute(end_of(first), block.end);
+            self.access(block) && !matches!(block.last, Last::Reference)
         };
         ran(self, first..if done { block.size } else { block.size - 1 });
         if !done {
@@ -545,12 +593,31 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.active & wide.select(&test.table, self.lanes.c(test.c)) as u32
     }
 
-    /// Executes a block for lanes that are chosen.
+    /// The load or store at the end of a block, if there is one, and what is done with its data; `false` if some lane
+    /// cannot.
+    #[inline(always)]
+    fn access(&mut self, block: &Block) -> bool {
+        let Last::Memory(number) = block.last else { return true };
+        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
+        let moved = self.memory.transfer(self.lanes, transfer);
+        if moved {
+            self.execute(after.start, after.end);
+        }
+        moved
+    }
+
+    /// Executes a block without load or store for lanes that are chosen.
     #[inline(always)]
     fn execute_block(&mut self, number: u32, block: &Block, lanes: u32) {
+        self.execute(block.start, block.end);
+        self.announce_block(number, block, lanes);
+    }
+
+    /// Counts and announces a block that lanes have executed as a whole.
+    #[inline(always)]
+    fn announce_block(&mut self, number: u32, block: &Block, lanes: u32) {
         // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
-        self.execute(block.start, block.end);
         if O::ENABLED {
             let inside = &self.lowered.inside[number as usize];
             announce_issues(self.observer, inside, 0..block.size, Mask(lanes.into()));

@@ -28,7 +28,7 @@ pub mod float;
 pub mod integer;
 pub mod interpolate;
 pub mod quad;
-mod sfu_tables;
+pub(crate) mod sfu_tables;
 pub mod special;
 
 pub use interpolate::plane;

@@ -2,11 +2,11 @@
 //! sign) for each interval. Source: the coefficient ROMs read from hardware models that were compared with silicon.
 
 /// c0, c1 and c2 of one interval.
-pub(super) type Coefficients = [i32; 3];
+pub(crate) type Coefficients = [i32; 3];
 
 /// 1/x; by the seven bits below the leading one.
 #[rustfmt::skip]
-pub(super) static RCP: [Coefficients; 128] = [
+pub(crate) static RCP: [Coefficients; 128] = [
     [67108862, -65534, 1013], [66588640, -64522, 989], [66076420, -63533, 966], [65572019, -62567, 945],
     [65075260, -61622, 923], [64585974, -60699, 902], [64103990, -59797, 883], [63629144, -58914, 863],
     [63161282, -58051, 845], [62700252, -57207, 827], [62245903, -56381, 809], [61798089, -55572, 791],
@@ -43,7 +43,7 @@ pub(super) static RCP: [Coefficients; 128] = [
 
 /// x to the power -1/2; the first 64 intervals cover [1, 2), the others [2, 4).
 #[rustfmt::skip]
-pub(super) static RSQRT: [Coefficients; 128] = [
+pub(crate) static RSQRT: [Coefficients; 128] = [
     [67108861, -65531, 754], [66590637, -64024, 725], [66084239, -62575, 698], [65589219, -61179, 672],
     [65105160, -59835, 648], [64631661, -58539, 625], [64168345, -57289, 603], [63714853, -56083, 582],
     [63270843, -54919, 562], [62835986, -53794, 543], [62409972, -52708, 526], [61992511, -51657, 508],
@@ -80,7 +80,7 @@ pub(super) static RSQRT: [Coefficients; 128] = [
 
 /// sin of a fraction of a quadrant.
 #[rustfmt::skip]
-pub(super) static SIN: [Coefficients; 64] = [
+pub(crate) static SIN: [Coefficients; 64] = [
     [0, 25737, -14], [1646926, 25730, -48], [3292872, 25706, -76], [4936828, 25668, -110],
     [6577812, 25613, -137], [8214836, 25544, -171], [9846906, 25459, -201], [11473052, 25358, -229],
     [13092282, 25243, -262], [14703632, 25112, -292], [16306120, 24966, -322], [17898788, 24805, -352],
@@ -101,7 +101,7 @@ pub(super) static SIN: [Coefficients; 64] = [
 
 /// 2 to the power of a fraction.
 #[rustfmt::skip]
-pub(super) static EX2: [Coefficients; 64] = [
+pub(crate) static EX2: [Coefficients; 64] = [
     [33554432, 22713, 494], [33919815, 22960, 501], [34289179, 23210, 506], [34662562, 23463, 511],
     [35040015, 23718, 518], [35421574, 23977, 521], [35807289, 24238, 527], [36197206, 24502, 532],
     [36591369, 24768, 541], [36989822, 25038, 546], [37392613, 25311, 551], [37799794, 25586, 559],
@@ -122,7 +122,7 @@ pub(super) static EX2: [Coefficients; 64] = [
 
 /// Base 2 logarithm of a significand.
 #[rustfmt::skip]
-pub(super) static LG2: [Coefficients; 64] = [
+pub(crate) static LG2: [Coefficients; 64] = [
     [4, 47272, -727], [1501079, 46545, -705], [2979245, 45840, -685], [4435175, 45156, -665],
     [5869538, 44492, -646], [7282959, 43847, -627], [8676041, 43221, -610], [10049360, 42612, -592],
     [11403480, 42020, -576], [12738914, 41444, -559], [14056181, 40884, -544], [15355766, 40339, -530],

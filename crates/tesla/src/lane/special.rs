@@ -46,7 +46,7 @@ fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
 }
 
 /// About x² / 2^19 for x of at most 17 bits: the sum of the partial products, each cut.
-fn square(x: u32) -> i64 {
+pub(crate) fn square(x: u32) -> i64 {
     let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
     i64::from(sum >> 1)
 }

@@ -110,9 +110,14 @@ pub(crate) fn machine_with(
         }
     }
     for register in 0..4 {
+        let first = random.below(0x190) as u16;
         for lane in 0..32 {
             warp.set_c(Lane(lane), register, random.next() as u8);
-            warp.set_a(Lane(lane), 1 + register, random.below(0x220) as u16);
+            let address = match stride {
+                Some(stride) => first + stride as u16 * u16::from(lane),
+                None => random.below(0x220) as u16,
+            };
+            warp.set_a(Lane(lane), 1 + register, address);
         }
     }
     run

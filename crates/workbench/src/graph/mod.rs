@@ -166,6 +166,10 @@ impl Drawing {
             .collect();
         let mut numbers: BTreeMap<u32, usize> =
             parts.iter().enumerate().map(|(number, nodes)| (nodes[0].pc, number)).collect();
+        for entry in graph.entries.iter().filter(|entry| graph.node(**entry).is_none()) {
+            numbers.insert(*entry, blocks.len());
+            blocks.push(Block { name: spelled(*entry), entry: true, ..Block::default() });
+        }
         let mut edges = Vec::new();
         for (from, nodes) in parts.iter().enumerate() {
             let Some(last) = nodes.last() else { continue };
@@ -179,6 +183,11 @@ impl Drawing {
             }
         }
         Drawing { title: title.to_owned(), blocks, edges }
+    }
+
+    /// Addresses that lanes come to and where no instruction is, as listings write them.
+    pub fn nowhere(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter(|block| block.rows.is_empty()).map(|block| block.name.as_str())
     }
 
     /// As a text of Graphviz' language.

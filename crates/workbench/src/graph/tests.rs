@@ -53,6 +53,10 @@ fn a_way_to_no_instruction_is_drawn() {
     let drawing = Drawing::new("x", &graph, &|_| "bra".to_owned(), &|pc| pc.to_string(), None);
     assert_eq!(drawing.blocks[1].heading(), "9, no instruction");
     assert!(drawing.dot().contains("b0 -> b1 [label=\"jump\""), "{}", drawing.dot());
+    assert_eq!(drawing.nowhere().collect::<Vec<_>>(), ["9"]);
+    let graph = Graph { entries: vec![4], nodes: Vec::new() };
+    let drawing = Drawing::new("x", &graph, &|_| String::new(), &|pc| pc.to_string(), None);
+    assert_eq!(drawing.blocks[0].heading(), "4, entry, no instruction");
 }
 
 #[test]

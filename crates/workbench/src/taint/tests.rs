@@ -34,7 +34,7 @@ const SHARED: Space = Space { name: "s[]", number: 0, private: false };
 /// Follows a program whose instructions stand at 0, 8, 16, …; `run` gives the instructions and events.
 fn follow(program: Vec<Vec<Uses>>, run: impl FnOnce(&mut Taint)) -> Exactness {
     let uses = program.into_iter().enumerate().map(|(number, uses)| (number as u32 * 8, uses)).collect();
-    let mut taint = Taint::new(uses, 2);
+    let mut taint = Taint::new(uses, 2, HashMap::from([(7, Mask(0b0010))]));
     run(&mut taint);
     taint.finish()
 }
@@ -241,6 +241,38 @@ fn a_quad_reads_its_worst_lane() {
     let worst = found.worst(Address).unwrap();
     assert_eq!((worst.lane, worst.grade.fidelity), (Lane(0), Approximate));
     assert_eq!(found.worse_than(Exact).unwrap().lane, Lane(0));
+}
+
+#[test]
+fn a_vote_is_as_exact_as_the_worst_lane_that_takes_part() {
+    for (together, voters, grade) in
+        [(true, 0b1111, Approximate), (false, 0b1111, Exact), (true, 0b0111, Exact)]
+    {
+        let vote = Uses { together, ..op("vote", Exact, &[(1, Value)], &[2]) };
+        let program = vec![vec![rcp()], vec![vote], vec![op("bra", Exact, &[(2, Flow)], &[])]];
+        let found = follow(program, |taint| {
+            taint.issues(0, &[0], Mask(0b1000));
+            taint.issues(0, &[8], Mask(voters));
+            taint.issues(0, &[16], Mask(0b0001));
+        });
+        assert_eq!(found.worst(Flow).unwrap().grade.fidelity, grade, "{together} {voters:b}");
+    }
+}
+
+#[test]
+fn what_a_killed_lane_exports_does_not_leave() {
+    let export = op("EXPORT", Specified, &[(1, Output)], &[]);
+    let leaves = Uses { leaves: true, ..op("MOV", Exact, &[(1, Value)], &[9]) };
+    for (dropped_if_killed, group, leaves_inexact) in [(true, 7, false), (false, 7, true), (true, 0, true)] {
+        for uses in [&export, &leaves] {
+            let uses = Uses { dropped_if_killed, ..uses.clone() };
+            let found = follow(vec![vec![rcp()], vec![uses]], |taint| {
+                taint.issues(group, &[0], Mask(0b0010));
+                taint.issues(group, &[8], Mask(0b0011));
+            });
+            assert_eq!(found.worse_than(Specified).is_some(), leaves_inexact, "{dropped_if_killed} {group}");
+        }
+    }
 }
 
 #[test]

@@ -25,10 +25,19 @@ pub(in crate::fast) struct Fetch {
     pub(in crate::fast) src: [Place; 4],
     /// S, T, R of the derivatives by x and y, for DXDY.
     pub(in crate::fast) derivatives: [[Place; 3]; 2],
-    /// The channels that are written: where, which component, and the predicate bit with its inversion.
-    pub(in crate::fast) dst: [Option<(Place, usize, Option<(usize, bool)>)>; 4],
+    /// By channel, what is written.
+    pub(in crate::fast) dst: [Option<Written>; 4],
     /// Uncovered lanes fetch nothing.
     pub(in crate::fast) ignore_uncovered: bool,
+}
+
+/// A channel of the result.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Written {
+    pub(in crate::fast) place: Place,
+    pub(in crate::fast) component: usize,
+    /// The predicate bit, and whether it is inverted.
+    pub(in crate::fast) predicate: Option<(usize, bool)>,
 }
 
 impl Lowering<'_> {
@@ -77,9 +86,11 @@ impl Lowering<'_> {
         let src = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
         let components = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
         let dst = [0, 1, 2, 3].map(|channel| {
-            let place = self.row(usize::from(addr.dst_addr) * 4 + channel);
-            let written = (place, components[channel] as usize, inst.common.predicate(channel));
-            inst.common.writes_temp(channel).then_some(written)
+            inst.common.writes_temp(channel).then(|| Written {
+                place: self.row(usize::from(addr.dst_addr) * 4 + channel),
+                component: components[channel] as usize,
+                predicate: inst.common.predicate(channel),
+            })
         });
         let unnormalised = tex.inst.unscaled || texture.sampler.unnormalised;
         let sampler = Sampler { unnormalised, ..texture.sampler };

@@ -28,7 +28,7 @@ use reconverge_simt::{Level, Mode};
 
 pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
 use self::denormals::{Normal, written_by};
-pub(super) use self::fetch::Fetch;
+pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
 use crate::inst::{Body as InstBody, SLOTS};
