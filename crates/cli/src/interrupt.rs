@@ -13,7 +13,7 @@ use reconverge_workbench::trace::{Recorded, Sink};
 use crate::launch::Ready;
 
 /// The exit status after Ctrl-C, as shells have it.
-const STATUS: i32 = 130;
+pub(crate) const STATUS: i32 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 

@@ -9,6 +9,7 @@ use clap::{Args as _, Command, FromArgMatches as _};
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 
 use crate::files;
+use crate::interrupt;
 use crate::launch::{LaunchArgs, Ready};
 use crate::messages::{self, note};
 
@@ -20,9 +21,6 @@ const BYTES: usize = 10_000_000;
 
 /// Runs that fit side by side.
 const RUNS: usize = 3;
-
-/// The exit status after Ctrl-C, as shells have it.
-const INTERRUPTED: i32 = 130;
 
 /// Whether the page is complete. Locked while it is written: Ctrl-C leaves no half of one.
 static WRITTEN: Mutex<bool> = Mutex::new(false);
@@ -56,7 +54,7 @@ impl PageArgs {
                     "{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it"
                 );
             }
-            exit(INTERRUPTED);
+            exit(interrupt::STATUS);
         });
     }
 

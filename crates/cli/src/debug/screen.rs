@@ -250,15 +250,16 @@ fn titled(title: &str) -> Block<'_> {
 
 /// A letter and a colour for what a lane does; the letters are those of the report page.
 fn state(why: Option<Why>) -> (char, Color) {
-    match why {
-        Some(Why::Active) => ('A', Color::LightBlue),
-        Some(Why::Branch { .. }) => ('b', Color::Yellow),
-        Some(Why::Break) => ('k', Color::LightRed),
-        Some(Why::Continue) => ('c', Color::Magenta),
-        Some(Why::Parked { .. }) => ('p', Color::LightYellow),
-        Some(Why::Exited) => ('x', Color::DarkGray),
-        Some(Why::Uncovered) | None => ('u', Color::DarkGray),
-    }
+    let why = why.unwrap_or(Why::Uncovered);
+    let colour = match why {
+        Why::Active => Color::LightBlue,
+        Why::Branch { .. } => Color::Yellow,
+        Why::Break => Color::LightRed,
+        Why::Continue => Color::Magenta,
+        Why::Parked { .. } => Color::LightYellow,
+        Why::Exited | Why::Uncovered => Color::DarkGray,
+    };
+    (why.letter(), colour)
 }
 
 #[cfg(test)]
