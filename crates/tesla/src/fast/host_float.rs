@@ -82,8 +82,9 @@ fn rare_mul(a: &Row, b: &Row) -> Option<Row> {
     (exceptions == 0).then_some(product)
 }
 
-/// Sums of a product cut to 24 bits and an addend, if no source is zero or denormal, the product is from 2^-100 up and
-/// finite, and the sum is zero, infinite or no denormal; else [`rare_mad`].
+/// Sums of a product cut to 24 bits and an addend, if no source is zero, denormal or NaN, and the product is from 2^-100 up
+/// and finite; else [`rare_mad`]. Such a sum is no denormal: an addend below 2^-101 leaves it above that, and any other is
+/// a multiple of 2^-124, as the product is.
 ///
 /// The product is cut without doubles: what the multiply-add leaves of it shows whether rounding to nearest went away
 /// from zero, and then it is one unit too large. Where the product is at least 2^-100, that rest is exact.
@@ -97,11 +98,10 @@ pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP
     for lane in 0..WARP {
         let [product, cut] = cut_product(a[lane], b[lane]);
         let bits = (f32::from_bits(cut) + f32::from_bits(c[lane])).to_bits();
+        let factors = (a[lane] & INFINITY).min(b[lane] & INFINITY);
         let usual = ((product & MAGNITUDE).wrapping_sub(LEAST) < INFINITY - LEAST)
-            & (a[lane] & INFINITY != 0)
-            & (b[lane] & INFINITY != 0)
-            & (c[lane] & INFINITY != 0)
-            & is_zero_or_usual(bits);
+            & ((c[lane] & MAGNITUDE).wrapping_sub(SMALLEST) <= INFINITY - SMALLEST)
+            & (factors != 0);
         exceptions |= u32::from(!usual);
         sum[lane] = bits;
     }
@@ -125,7 +125,7 @@ fn rare_mad(a: &Row, b: &Row, c: &Row) -> Option<Row> {
         let magnitude = product & MAGNITUDE;
         let exact = (magnitude == 0) & ((a << 1 == 0) | (b << 1 == 0));
         let usual = exact | (magnitude.wrapping_sub(LEAST) < INFINITY - LEAST);
-        exceptions |= u32::from(!(usual & is_zero_or_usual(bits)));
+        exceptions |= u32::from(!(usual & (c & MAGNITUDE <= INFINITY)));
         sum[lane] = bits;
     }
     (exceptions == 0).then_some(sum)
@@ -140,13 +140,6 @@ fn cut_product(a: u32, b: u32) -> [u32; 2] {
     // The rest has the other sign where the product was rounded away from zero.
     let away = f32::from_bits(rest.to_bits() ^ product.to_bits() & !MAGNITUDE) < 0.0;
     [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
-}
-
-/// Neither denormal nor NaN.
-#[inline(always)]
-fn is_zero_or_usual(bits: u32) -> bool {
-    let magnitude = bits & MAGNITUDE;
-    (magnitude == 0) | (magnitude.wrapping_sub(SMALLEST) <= INFINITY - SMALLEST)
 }
 
 /// What the lane functions say of results that are no denormals and no NaN but theirs.

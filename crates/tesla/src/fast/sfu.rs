@@ -197,8 +197,8 @@ mod tests {
     use crate::lane::float::Saturate;
     use crate::lane::special;
 
-    /// Every source of a list of ranges, and the specials with both signs.
-    fn compare(name: &str, quick: fn(u32) -> u32, plain: fn(u32) -> u32, ranges: &[std::ops::Range<u32>]) {
+    /// Every source of a range, and the specials with both signs.
+    fn compare(name: &str, quick: fn(u32) -> u32, plain: fn(u32) -> u32, range: std::ops::Range<u32>) {
         let edges = [0, 1, FRACTION, 1 << 23, INFINITY - 1, INFINITY, INFINITY + 1, 0x7fc0_0000, NAN];
         let mut seed = 0x2545_f491_4f6c_dd1du64;
         let random = (0..1 << 20).map(|_| {
@@ -209,7 +209,7 @@ mod tests {
         });
         let octaves = (0..=0xff)
             .flat_map(|exponent| [0, 1, 0x40_0000, FRACTION].map(|fraction| exponent << 23 | fraction));
-        let all = ranges.iter().cloned().flatten().chain(edges).chain(octaves);
+        let all = range.chain(edges).chain(octaves);
         for x in all.flat_map(|x| [x, x | SIGN]).chain(random) {
             assert_eq!(quick(x), plain(x), "{name} {x:#010x}");
         }
@@ -217,15 +217,15 @@ mod tests {
 
     #[test]
     fn every_function_gives_what_the_lane_function_gives() {
-        let octaves = [0x3f80_0000..0x4080_0000];
-        compare("rcp", rcp, special::rcp, &octaves);
-        compare("rsqrt", rsqrt, special::rsqrt, &octaves);
-        compare("lg2", lg2, special::lg2, &[0x3f00_0000..0x4080_0000]);
-        compare("presin", presin, special::presin, &[]);
-        compare("preex2", preex2, special::preex2, &[]);
-        compare("sin", sin, special::sin, &[0..0x0200_0000]);
-        compare("cos", cos, special::cos, &[0..0x0200_0000]);
-        compare("ex2", ex2, |x| special::ex2(x, Saturate::No), &[0..0x0100_0000]);
+        let octaves = 0x3f80_0000..0x4080_0000;
+        compare("rcp", rcp, special::rcp, octaves.clone());
+        compare("rsqrt", rsqrt, special::rsqrt, octaves);
+        compare("lg2", lg2, special::lg2, 0x3f00_0000..0x4080_0000);
+        compare("presin", presin, special::presin, 0..0);
+        compare("preex2", preex2, special::preex2, 0..0);
+        compare("sin", sin, special::sin, 0..0x0200_0000);
+        compare("cos", cos, special::cos, 0..0x0200_0000);
+        compare("ex2", ex2, |x| special::ex2(x, Saturate::No), 0..0x0100_0000);
     }
 
     #[test]
