@@ -43,7 +43,7 @@ pub struct Row {
     pub isa: Isa,
     /// What it is, and how its addresses and its mask look.
     pub name: &'static str,
-    /// At most so many times the cost of [`unit`] is wanted.
+    /// At most so many times the cost of [`unit()`] is wanted.
     pub bound: Option<f64>,
     frame: &'static Frame,
     /// The line that begins a clause around the copies, where the machine has clauses.
