@@ -267,7 +267,8 @@ function spoken(bytes) {
     const adapter = spawn(binary, ["debug", "--dap"]);
     let said = "";
     adapter.stdout.on("data", (data) => (said += data));
-    adapter.on("exit", (code) => done([said, code]));
+    // `close` comes after the last byte of its output; `exit` may come before.
+    adapter.on("close", (code) => done([said, code]));
     adapter.stdin.end(bytes);
   });
 }
