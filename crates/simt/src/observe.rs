@@ -94,6 +94,14 @@ pub trait Observer {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
+    /// Takes once more the events of a key: [`together`]. `false` if it does not know them.
+    #[inline(always)]
+    fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
+        false
+    }
+    /// Takes note that the events since [`Observer::again`] are those of a key.
+    #[inline(always)]
+    fn learn(&mut self, _key: u32, _active: Mask, _first: Mask) {}
     /// Whether [`Observer::depth`] is of interest.
     #[inline(always)]
     fn wants_depths(&self) -> bool {
@@ -106,6 +114,27 @@ pub trait Observer {
     /// Takes how many instructions the fast engine has run by a path. Called only when [`Observer::PATHS`].
     #[inline(always)]
     fn path(&mut self, _path: Path, _instructions: u64) {}
+}
+
+/// Announces events that come together whenever a program comes to a place; an observer may know them from the last time,
+/// and then they are not made again.
+///
+/// `active` are the lanes that come. If they part, `first` are those that run first: some of them, and not all; else none.
+/// With the same key the events are always the same, in the same order: issues, pushes, pops, jumps, at most one divergence,
+/// and reconvergences, with masks that are `active`, `first`, or `active` without `first`. A key is a small number that the
+/// engine chooses, and stands for the same events as long as the observer is used.
+#[inline(always)]
+pub fn together<O: Observer>(
+    observer: &mut O,
+    key: u32,
+    active: Mask,
+    first: Mask,
+    events: impl FnOnce(&mut O),
+) {
+    if O::ENABLED && !observer.again(key, active, first) {
+        events(observer);
+        observer.learn(key, active, first);
+    }
 }
 
 /// Ignores every event.
@@ -201,6 +230,14 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         (**self).issues(addresses, mask);
+    }
+    #[inline]
+    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
+        (**self).again(key, active, first)
+    }
+    #[inline]
+    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
+        (**self).learn(key, active, first);
     }
     #[inline]
     fn wants_depths(&self) -> bool {

@@ -29,10 +29,12 @@ pub mod compare;
 mod error;
 pub mod export;
 pub mod filter;
+mod pack;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod read;
 mod record;
+mod unpack;
 mod write;
 
 pub use error::Error;
@@ -75,5 +77,5 @@ const SECTION_HEAD: usize = 13;
 /// Bytes that an unpacked payload may have. A block has fewer, whatever its records.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Records of a block.
+/// Entries of a block: records, and phrases of several records.
 const BLOCK_RECORDS: u16 = u16::MAX;

@@ -4,8 +4,9 @@ use std::io::{Read, Seek, SeekFrom};
 
 use flate2::read::ZlibDecoder;
 
-use crate::columns::{self, Order};
+use crate::columns::Order;
 use crate::record::{End, Header, Kind, Line, Record, What};
+use crate::unpack::unpack;
 use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION};
 
 /// A block of a trace.
@@ -149,7 +150,7 @@ impl<R: Read + Seek> Reader<R> {
         if kinds.len() > self.kinds.len() {
             self.kinds = kinds;
         }
-        columns::unpack(columns, &self.order).map_err(damaged)
+        unpack(columns, &self.order).map_err(damaged)
     }
 
     /// All records, a block in memory at a time.
@@ -188,7 +189,7 @@ impl<R: Read + Seek> Reader<R> {
             self.input.seek(SeekFrom::Start(at))?;
             match section(&mut self.input, at, size) {
                 Ok(Some((Section::Block, bytes, behind))) => {
-                    let block = words(&bytes).and_then(|(_, columns)| columns::unpack(columns, &self.order));
+                    let block = words(&bytes).and_then(|(_, columns)| unpack(columns, &self.order));
                     match block {
                         Ok(records) => self.blocks.push(Block {
                             offset: at,
@@ -244,6 +245,9 @@ fn section(
     crc.update(&bytes);
     if crc.sum() != number(9) {
         return Err(damaged("the check sum of a section is wrong"));
+    }
+    if packed == unpacked {
+        return Ok(Some((kind, bytes, behind)));
     }
     let mut content = Vec::with_capacity(unpacked);
     ZlibDecoder::new(&bytes[..])

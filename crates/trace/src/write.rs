@@ -6,7 +6,8 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use reconverge_simt::{Event, Mask, Observer};
 
-use crate::columns::{Order, Packer};
+use crate::columns::Order;
+use crate::pack::Packer;
 use crate::record::{End, Header, Kind, Outcome, Totals};
 use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 
@@ -40,12 +41,18 @@ struct Open {
     divergences: u64,
 }
 
+/// Bytes of masks from which on a block may be stored as it is, and how many of them say whether it is.
+const LEAST_STORED: usize = 16 << 10;
+const SAMPLE: usize = 2 << 10;
+
 /// The file, as far as it is written.
 #[derive(Debug)]
 struct Blocks<W> {
     out: W,
     /// One for all sections: its tables are large.
     zlib: ZlibEncoder<Vec<u8>>,
+    /// Room for a block.
+    bytes: Vec<u8>,
     order: Order,
     limits: Limits,
     written: u64,
@@ -69,7 +76,7 @@ impl<W: Write> Writer<W> {
         out.write_all(&VERSION.to_le_bytes())?;
         let written = MAGIC.len() as u64 + 2;
         let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
-        let mut file = Blocks { out, zlib, order, limits, written, end: End::default(), failed: None };
+        let mut file = Blocks { out, zlib, bytes: Vec::new(), order, limits, written, end: End::default(), failed: None };
         file.section(Section::Header, &serde_json::to_vec(header).map_err(std::io::Error::from)?)?;
         Ok(Writer { open: Open::default(), file })
     }
@@ -119,6 +126,7 @@ impl<W: Write> Writer<W> {
     /// An observer that records what happens in a run; what comes first happens to the group that came last. What goes wrong,
     /// also an instruction that the listing does not have, the next call of [`Writer::flush`] or [`Writer::finish`] says.
     pub fn recording(&mut self) -> Recording<'_> {
+        self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
@@ -183,7 +191,9 @@ impl<W: Write> Blocks<W> {
         if records == 0 {
             return Ok(());
         }
-        let mut bytes = Vec::new();
+        let packs = self.packs(open.block.masks())?;
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
         // The words come with the block that uses them first, and with every block after it.
         let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
         bytes.extend((words.len() as u32).to_le_bytes());
@@ -192,22 +202,50 @@ impl<W: Write> Blocks<W> {
         // Beyond the bound records are packed as ever, and left out here.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
-            self.section(Section::Block, &bytes)?;
+            if packs { self.section(Section::Block, &bytes)? } else { self.stored(Section::Block, &bytes)? }
         }
+        self.bytes = bytes;
         Ok(())
     }
 
-    fn section(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
+    /// Whether a block with these masks becomes smaller by deflating. Where lanes part at every step, masks without a
+    /// pattern are nearly all of it, and deflating takes as long as all the rest. A sample of them shows it.
+    fn packs(&mut self, masks: &[u8]) -> Result<bool, Error> {
+        if masks.len() < LEAST_STORED || self.end.bound_at.is_some() {
+            return Ok(true);
+        }
+        let sample = &masks[masks.len() / 2..][..SAMPLE];
+        Ok(self.packed(sample)?.len() < SAMPLE / 8 * 7)
+    }
+
+    fn packed(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         self.zlib.write_all(bytes)?;
-        let packed = self.zlib.reset(Vec::new())?;
+        Ok(self.zlib.reset(Vec::new())?)
+    }
+
+    fn section(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
+        let packed = self.packed(bytes)?;
+        if packed.len() < bytes.len() {
+            self.payload(section, &packed, bytes.len())
+        } else {
+            self.stored(section, bytes)
+        }
+    }
+
+    /// Writes a section as it is.
+    fn stored(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
+        self.payload(section, bytes, bytes.len())
+    }
+
+    fn payload(&mut self, section: Section, payload: &[u8], unpacked: usize) -> Result<(), Error> {
         let mut crc = flate2::Crc::new();
-        crc.update(&packed);
+        crc.update(payload);
         self.out.write_all(&[section as u8])?;
-        for number in [packed.len() as u32, bytes.len() as u32, crc.sum()] {
+        for number in [payload.len() as u32, unpacked as u32, crc.sum()] {
             self.out.write_all(&number.to_le_bytes())?;
         }
-        self.out.write_all(&packed)?;
-        self.written += (crate::SECTION_HEAD + packed.len()) as u64;
+        self.out.write_all(payload)?;
+        self.written += (crate::SECTION_HEAD + payload.len()) as u64;
         Ok(())
     }
 }
@@ -270,6 +308,20 @@ impl Observer for Recording<'_> {
             *divergences += 1;
         }
         block.event(event, |word| kind(kinds, word));
+    }
+
+    #[inline(always)]
+    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
+        self.make_room();
+        let Open { block, divergences, .. } = &mut *self.open;
+        let parts = block.again(key, active, first);
+        *divergences += u64::from(parts == Some(true));
+        parts.is_some()
+    }
+
+    #[cold]
+    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
+        self.open.block.learn(key, active, first);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
+use reconverge_simt::observe::together;
 use reconverge_simt::{Event, Lane, Mask, Observer};
 use reconverge_trace::{Error, Header, Limits, Line, Outcome, Reader, What, Writer};
 
@@ -100,6 +101,43 @@ fn expected(acts: &[Act]) -> Vec<(u32, String)> {
     flat
 }
 
+/// What a key stands for: 0 and 1 in one piece, 2 a branch and its join, 3 a branch whose last side goes on, 4 one of which
+/// the masks do not follow.
+fn by_key(group: u32, key: u32, active: u64, first: u64) -> Vec<Act> {
+    let (all, taken, not) = (Mask(active), Mask(first), Mask(active & !first));
+    let branch = || {
+        vec![
+            Act::Event(group, Event::Push { kind: "BRANCH" }),
+            Act::Event(group, Event::Diverge { taken, not }),
+            Act::Event(group, Event::Jump { to: 40 }),
+            Act::Issues(group, vec![40, 48], first),
+            Act::Event(group, Event::Pop { kind: "BRANCH" }),
+            Act::Event(group, Event::Reconverge { mask: not }),
+            Act::Issues(group, vec![24], not.0),
+        ]
+    };
+    let meets = Act::Event(group, Event::Reconverge { mask: all });
+    match key {
+        0 => vec![Act::Issues(group, vec![0, 8], active)],
+        1 => vec![
+            Act::Issues(group, vec![16], active),
+            Act::Event(group, Event::Push { kind: "JOINAT" }),
+            Act::Issues(group, vec![32], active),
+        ],
+        2 => branch().into_iter().chain([meets, Act::Issues(group, vec![56], active)]).collect(),
+        3 => branch(),
+        _ => branch().into_iter().chain([Act::Issues(group, vec![56], 1 << 63)]).collect(),
+    }
+}
+
+/// Announces what is in an act.
+fn announce(observer: &mut impl Observer, act: &Act) {
+    match act {
+        Act::Issues(_, addresses, mask) => observer.issues(addresses, Mask(*mask)),
+        Act::Event(_, event) => observer.event(*event),
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(acts in acts()) {
@@ -134,6 +172,46 @@ proptest! {
         }
         let mut reader = Reader::new(Cursor::new(written(&looped, Limits::default()))).unwrap();
         prop_assert_eq!(flattened(&mut reader), expected(&looped));
+    }
+
+    /// What an engine announces by keys, as [`together`] says, between other events.
+    #[test]
+    fn what_comes_together_is_read(
+        rounds in prop::collection::vec((0..5u32, any::<(u64, u64)>(), 0..6u32, 0..40u32), 0..200), acts in acts(),
+    ) {
+        let mut writer = Writer::new(Vec::new(), &header(20), Limits::default()).unwrap();
+        let mut recording = writer.recording();
+        let mut said: Vec<Act> = Vec::new();
+        let (mut active, mut parted, mut counted) = (u64::MAX, 0, 0);
+        for (key, (bits, other), change, act) in rounds {
+            if change == 0 {
+                active = other | 3;
+            }
+            let key = if (active & bits).count_ones() > 0 && active & !bits != 0 { key } else { key % 2 };
+            let first = if key < 2 { Mask::NONE } else { Mask(active & bits) };
+            let group = key % 2;
+            recording.group(group as usize);
+            let coming = by_key(group, key, active, first.0);
+            together(&mut recording, 7 * key, Mask(active), first, |recording| {
+                coming.iter().for_each(|act| announce(recording, act));
+            });
+            parted += u64::from(key >= 2);
+            counted += coming.iter().map(|act| match act {
+                Act::Issues(_, list, mask) => list.len() as u64 * u64::from(mask.count_ones()),
+                Act::Event(..) => 0,
+            }).sum::<u64>();
+            said.extend(coming);
+            if let Some(Act::Event(_, event)) = acts.get(act as usize) {
+                recording.event(*event);
+                said.push(Act::Event(group, *event));
+                parted += u64::from(matches!(event, Event::Diverge { .. }));
+            }
+        }
+        let file = writer.finish(Outcome::default()).unwrap();
+        let mut reader = Reader::new(Cursor::new(file)).unwrap();
+        prop_assert_eq!(flattened(&mut reader), expected(&said));
+        let totals = reader.end().unwrap().totals;
+        prop_assert_eq!((totals.divergences, totals.lane_instructions), (parted, counted));
     }
 
     #[test]
@@ -303,4 +381,21 @@ fn a_changed_bit_anywhere_is_noticed_or_changes_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn a_block_whose_masks_have_no_pattern_is_stored_as_it_is() {
+    let act = |number: u64, mask: u64| Act::Issues(0, vec![8 * (number as u32 % 20)], mask);
+    let size_and_records = |acts: &[Act]| {
+        let file = written(acts, Limits::default());
+        let size = file.len();
+        assert_eq!(flattened(&mut Reader::new(Cursor::new(file)).unwrap()), expected(acts));
+        size
+    };
+    let random: Vec<Act> =
+        (0..20_000).map(|number: u64| act(number, number.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let regular: Vec<Act> = (0..20_000).map(|number| act(number, u64::MAX >> (number % 50) << 7)).collect();
+    // Nine bytes a mask, and little else.
+    assert!((180_000..182_000).contains(&size_and_records(&random)));
+    assert!(size_and_records(&regular) < 20_000);
 }

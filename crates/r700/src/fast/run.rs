@@ -4,6 +4,7 @@
 //! operations run, the registers are in [`Lanes`].
 
 use reconverge_simt::level::Task;
+use reconverge_simt::observe::together;
 use reconverge_simt::place::Frame;
 use reconverge_simt::wide::{Set, Wide};
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
@@ -409,17 +410,20 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let operations = &lowered.operations[run.operations.start as usize..run.operations.end as usize];
         issued.count(1, active);
-        if O::ENABLED {
-            observer.event(Event::Issue { pc, mask: active });
-        }
         let before = Before::of::<O>(&wave.flow, form.changes_at_start());
-        wave.flow.alu_enter(form, false).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
-        before.announce(&wave.flow, observer);
-        let before = Before::of::<O>(&wave.flow, form.changes_at_end(run.masks));
+        wave.flow.alu_enter(form, false).map_err(|fault| {
+            if O::ENABLED {
+                observer.event(Event::Issue { pc, mask: active });
+            }
+            wave.trap(pc, active, fault.into(), observer)
+        })?;
         issued.count(run.count.into(), active);
-        if O::ENABLED {
+        together(observer, clause.runs.start, active, Mask::NONE, |observer| {
+            observer.event(Event::Issue { pc, mask: active });
+            before.announce(&wave.flow, observer);
             observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], active);
-        }
+        });
+        let before = Before::of::<O>(&wave.flow, form.changes_at_end(run.masks));
         if O::PATHS {
             observer.path(Path::Clause, 1 + u64::from(run.count));
         }

@@ -20,6 +20,7 @@
 // why that is sound.
 #![allow(unsafe_code)]
 
+mod announce;
 mod bodies;
 mod host_float;
 mod kernels;

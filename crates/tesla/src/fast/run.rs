@@ -14,18 +14,20 @@ use std::ops::Range;
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::Store;
+use reconverge_simt::observe::together;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
+use super::announce::{Key, announce_issues};
 use super::lanes::{ACTIVE, Lanes};
-use super::lower::{self, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
+use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, Transfer};
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{
-    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_division,
+    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival,
     announce_push,
 };
 use crate::reference;
@@ -324,6 +326,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             };
             self.count_chain(block);
             if let Some(diamond) = diamond {
+                self.announce_sides(diamond, taken);
                 self.run_both_sides(wide, diamond, taken);
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
@@ -379,7 +382,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             return false;
         }
         self.budget -= block.size;
-        self.announce_block(number, block, self.active);
+        self.count_block(number);
+        self.announce_block(number);
         if O::PATHS {
             self.chained += 1;
         }
@@ -468,33 +472,37 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Runs the two sides of a branch that divides the active lanes, one after the other. The lanes of the last stay
-    /// chosen. Gives their counts to the statistics; the budget stays as it is.
+    /// chosen. Gives their counts to the statistics; the budget stays as it is. Announces nothing.
     #[inline(always)]
     fn run_both_sides<W: Wide>(&mut self, wide: W, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
-        announce_division(self.observer, first.pc, Mask(goes.into()), Mask(waits.into()));
         self.lanes.choose(wide, ACTIVE, goes);
-        let ran = self.run_side(first, goes);
-        announce_arrival(self.observer, TokenType::Branch, second.pc, Mask(waits.into()));
+        let ran = self.run_side(first);
         self.lanes.choose(wide, ACTIVE, waits);
-        let ran_then = self.run_side(second, waits);
+        let ran_then = self.run_side(second);
         self.statistics.instructions += u64::from(ran + ran_then);
         self.statistics.lane_instructions +=
             u64::from(ran * goes.count_ones() + ran_then * waits.count_ones());
         self.statistics.divergent_branches += 1;
     }
 
-    /// Runs one side of a branch as far as the join, for lanes that are chosen; how many instructions that are.
+    /// Runs one side of a branch as far as the join, for lanes that are chosen; how many instructions that are. Announces
+    /// nothing.
     #[inline(always)]
-    fn run_side(&mut self, side: Side, lanes: u32) -> u32 {
+    fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
-        self.execute_block(side.block, block, lanes);
-        if O::ENABLED
-            && let Last::Bra { target, .. } = block.last
-        {
-            self.observer.event(Event::Jump { to: target });
-        }
+        self.execute_block(side.block, block);
         block.size
+    }
+
+    /// Announces the two sides of the branch of the block.
+    #[inline(always)]
+    fn announce_sides(&mut self, diamond: &Diamond, taken: u32) {
+        let (lowered, key) = (self.lowered, Key::Divides.of(self.block));
+        let sides = diamond.order(taken, self.active & !taken);
+        together(self.observer, key, Mask(self.active.into()), Mask(sides[0].1.into()), |observer| {
+            lowered.announce_sides(sides, observer);
+        });
     }
 
     /// Runs what follows a `joinat`: a branch, its sides and their join. The flow is as if nothing had happened.
@@ -502,22 +510,19 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;
         self.announce_chain(2);
-        announce_push(self.observer, TokenType::Joinat);
         // SAFETY: lowering numbers only blocks that it makes.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
         self.budget -= block.size;
-        self.execute_block(*branch, block, self.active);
+        self.execute_block(*branch, block);
         if O::PATHS {
             self.chained += 1;
         }
         let active = self.active;
         let taken = self.executing(wide, guard);
+        self.announce_conditional(conditional, taken);
         self.arrived = if taken == 0 || taken == active {
             let side = if taken == 0 { diamond.not } else { diamond.taken };
-            if O::ENABLED && taken != 0 {
-                self.observer.event(Event::Jump { to: side.pc });
-            }
-            self.budget -= self.run_side(side, active);
+            self.budget -= self.run_side(side);
             Mask(active.into())
         } else {
             self.run_both_sides(wide, diamond, taken);
@@ -527,8 +532,33 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             let [_, (_, last)] = diamond.order(taken, active & !taken);
             Mask(last.into())
         };
-        announce_arrival(self.observer, TokenType::Joinat, diamond.join, Mask(active.into()));
         self.announce_path(Path::Conditional);
+    }
+
+    /// Announces what follows the `joinat` of the block: [`run_conditional`](Self::run_conditional).
+    #[inline(always)]
+    fn announce_conditional(&mut self, Conditional { branch, diamond, .. }: &Conditional, taken: u32) {
+        let (lowered, active) = (self.lowered, self.active);
+        let sides = diamond.order(taken, active & !taken);
+        let (key, first) = match taken {
+            0 => (Key::Falls, 0),
+            _ if taken == active => (Key::Jumps, 0),
+            _ => (Key::Divides, sides[0].1),
+        };
+        let lanes = Mask(active.into());
+        together(self.observer, key.of(self.block), lanes, Mask(first.into()), |observer| {
+            announce_push(observer, TokenType::Joinat);
+            lowered.announce_block(*branch, lanes, observer);
+            match key {
+                Key::Falls => lowered.announce_side(diamond.not, active, observer),
+                Key::Jumps => {
+                    observer.event(Event::Jump { to: diamond.taken.pc });
+                    lowered.announce_side(diamond.taken, active, observer);
+                }
+                Key::Block | Key::Divides => lowered.announce_sides(sides, observer),
+            }
+            announce_arrival(observer, TokenType::Joinat, diamond.join, lanes);
+        });
     }
 
     /// Runs a block that no chain runs, or a part of it: its last instruction is the reference interpreter's, or
@@ -606,22 +636,27 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         moved
     }
 
-    /// Executes a block without load or store for lanes that are chosen.
+    /// Executes a block without load or store for lanes that are chosen, and counts it. Announces nothing.
     #[inline(always)]
-    fn execute_block(&mut self, number: u32, block: &Block, lanes: u32) {
+    fn execute_block(&mut self, number: u32, block: &Block) {
         self.execute(block.start, block.end);
-        self.announce_block(number, block, lanes);
+        self.count_block(number);
     }
 
-    /// Counts and announces a block that lanes have executed as a whole.
+    /// Counts a block that lanes have executed as a whole.
     #[inline(always)]
-    fn announce_block(&mut self, number: u32, block: &Block, lanes: u32) {
+    fn count_block(&mut self, number: u32) {
         // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
-        if O::ENABLED {
-            let inside = &self.lowered.inside[number as usize];
-            announce_issues(self.observer, inside, 0..block.size, Mask(lanes.into()));
-        }
+    }
+
+    /// Announces a block that the active lanes have executed as a whole.
+    #[inline(always)]
+    fn announce_block(&mut self, number: u32) {
+        let (lowered, active) = (self.lowered, Mask(self.active.into()));
+        together(self.observer, Key::Block.of(number), active, Mask::NONE, |observer| {
+            lowered.announce_block(number, active, observer);
+        });
     }
 
     /// Executes operations for lanes that are chosen.
@@ -686,13 +721,5 @@ impl Diamond {
             sides.reverse();
         }
         sides
-    }
-}
-
-/// Announces some instructions of a block.
-#[inline(always)]
-fn announce_issues<O: Observer>(observer: &mut O, inside: &Inside, some: Range<u32>, mask: Mask) {
-    if O::ENABLED {
-        observer.issues(&inside.addresses[some.start as usize..some.end as usize], mask);
     }
 }

@@ -1,0 +1,62 @@
+//! What blocks and the branches behind them announce.
+
+use std::ops::Range;
+
+use reconverge_simt::{Event, Mask, Observer};
+
+use super::lower::{Inside, Last, Lowered, Side};
+use crate::flow::{TokenType, announce_arrival, announce_division};
+
+/// What comes together at a block, for [`together`].
+#[derive(Clone, Copy)]
+pub(super) enum Key {
+    /// The instructions of the block.
+    Block,
+    /// Behind it both sides of a branch.
+    Divides,
+    /// Behind it the side of a branch that all lanes go to.
+    Jumps,
+    /// Behind it the side of a branch that no lane leaves.
+    Falls,
+}
+
+impl Key {
+    #[inline(always)]
+    pub(super) fn of(self, block: u32) -> u32 {
+        4 * block + self as u32
+    }
+}
+
+impl Lowered {
+    /// Announces a block as a whole.
+    pub(super) fn announce_block<O: Observer>(&self, number: u32, lanes: Mask, observer: &mut O) {
+        let size = self.blocks[number as usize].size;
+        announce_issues(observer, &self.inside[number as usize], 0..size, lanes);
+    }
+
+    /// Announces a side of a branch, as far as the join.
+    pub(super) fn announce_side<O: Observer>(&self, side: Side, lanes: u32, observer: &mut O) {
+        let Some(block) = self.blocks.get(side.block as usize) else { return };
+        self.announce_block(side.block, Mask(lanes.into()), observer);
+        if let Last::Bra { target, .. } = block.last {
+            observer.event(Event::Jump { to: target });
+        }
+    }
+
+    /// Announces the sides of a branch, in the order in which they run, with their lanes.
+    pub(super) fn announce_sides<O: Observer>(&self, sides: [(Side, u32); 2], observer: &mut O) {
+        let [(first, goes), (second, waits)] = sides;
+        announce_division(observer, first.pc, Mask(goes.into()), Mask(waits.into()));
+        self.announce_side(first, goes, observer);
+        announce_arrival(observer, TokenType::Branch, second.pc, Mask(waits.into()));
+        self.announce_side(second, waits, observer);
+    }
+}
+
+/// Announces some instructions of a block.
+#[inline(always)]
+pub(super) fn announce_issues<O: Observer>(observer: &mut O, inside: &Inside, some: Range<u32>, mask: Mask) {
+    if O::ENABLED {
+        observer.issues(&inside.addresses[some.start as usize..some.end as usize], mask);
+    }
+}

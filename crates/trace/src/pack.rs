@@ -1,0 +1,471 @@
+//! Packs records into the bytes of a block.
+
+use std::ops::Range;
+
+use reconverge_simt::{Event, Lane, Mask};
+
+use crate::columns::{
+    BOTH, COLUMNS, Column, DIVERGE, EXPLICIT, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP, PUSH, RAN,
+    RECENT, RECONVERGE, SAME, STORE, Symbol, TRAP, WRITE, delta, mask_bits, varint,
+};
+use crate::record::Kind;
+use crate::{BLOCK_RECORDS, Error};
+
+/// What a key of an engine stands for in the block: [`Packer::again`].
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// `u32::MAX`: there is none.
+    key: u32,
+    /// The only symbol, or that of the phrase.
+    symbol: Symbol,
+    /// Instructions of the lanes that come, of those that run first after they part, and of the others.
+    issued: [u32; 3],
+    /// Whether the lanes part.
+    parts: bool,
+    /// The last two masks behind it, by place in [`Parted`].
+    masks: [u8; 2],
+}
+
+impl Known {
+    const NONE: Known =
+        Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
+}
+
+/// The masks that a phrase may have: the lanes that come, those that run first, the others, and the other mask before.
+type Parted = [u64; 4];
+
+/// Places of a [`Parted`].
+const ALL: u8 = 0;
+const FIRST: u8 = 1;
+const REST: u8 = 2;
+const BEFORE: u8 = 3;
+
+/// Packs the records of a block as they come: a record that goes on as the records some way back did takes no bytes but
+/// those of masks that do not follow from the masks before.
+///
+/// Where lanes part at every step a trace has more records than the run has instructions, and each may take a few
+/// nanoseconds: one comparison with the symbol that is expected, and one store.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    /// The symbols so far, and [`Symbol::NONE`] at the end. A place of 16 bits needs no check.
+    symbols: Box<[Symbol; 1 << 16]>,
+    len: u16,
+    /// The place of the symbol that the next one repeats, as far as is known; [`BLOCK_RECORDS`] otherwise.
+    ahead: u16,
+    /// Where the copy began.
+    copies_from: u16,
+    /// The records before the copy, or before the next one.
+    literals: u16,
+    columns: [Vec<u8>; COLUMNS],
+    masks: Masks,
+    /// How many lanes the last mask has.
+    lanes: u32,
+    /// Where a symbol was when it last began a copy or was a literal. Of another block, or of another symbol: no matter.
+    recent: Box<[u16; RECENT]>,
+    /// The addresses of the block's paths, where those of each are, and a path by its first address and length.
+    addresses: Vec<u32>,
+    paths: Vec<(u32, u32)>,
+    recent_paths: Box<[u32; RECENT]>,
+    /// The group, and the record from which on it is.
+    group: u32,
+    group_since: u16,
+    /// What keys stand for, by key; the symbols of the phrases one after another, and where each ends.
+    known: Box<[Known; RECENT]>,
+    phrase_symbols: Vec<Symbol>,
+    phrases: Vec<u32>,
+    /// The record from which on those of an unknown key are; [`BLOCK_RECORDS`] if there is none.
+    learns_from: u16,
+    /// Whether anything is known.
+    learned: bool,
+    number: u32,
+    /// Instructions, and instructions of lanes, since the last time that they were asked for.
+    instructions: u64,
+    lane_instructions: u64,
+}
+
+impl Default for Packer {
+    fn default() -> Packer {
+        Packer {
+            symbols: Box::new([Symbol::NONE; 1 << 16]),
+            len: 0,
+            ahead: BLOCK_RECORDS,
+            copies_from: BLOCK_RECORDS,
+            literals: 0,
+            columns: Default::default(),
+            masks: Masks::default(),
+            lanes: 0,
+            recent: Box::new([0; RECENT]),
+            addresses: Vec::new(),
+            paths: Vec::new(),
+            recent_paths: Box::new([0; RECENT]),
+            group: 0,
+            group_since: 0,
+            known: Box::new([Known::NONE; RECENT]),
+            phrase_symbols: Vec::new(),
+            phrases: Vec::new(),
+            learns_from: BLOCK_RECORDS,
+            learned: false,
+            number: 0,
+            instructions: 0,
+            lane_instructions: 0,
+        }
+    }
+}
+
+impl Packer {
+    /// How many records it has.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u16 {
+        self.len
+    }
+
+    /// Whether it has room for another record. There is always room for one.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len == BLOCK_RECORDS
+    }
+
+    /// The masks that are written with their bits.
+    pub(crate) fn masks(&self) -> &[u8] {
+        &self.columns[Column::Mask as usize]
+    }
+
+    /// Instructions and lane instructions since the last call.
+    pub(crate) fn counted(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))
+    }
+
+    /// Instructions since the last call of [`Packer::counted`].
+    pub(crate) fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// What follows happens to a group.
+    #[inline(always)]
+    pub(crate) fn group(&mut self, group: u32) {
+        if group != self.group {
+            self.close_group();
+            self.group = group;
+        }
+    }
+
+    #[inline(never)]
+    fn close_group(&mut self) {
+        let records = self.len - std::mem::replace(&mut self.group_since, self.len);
+        if records > 0 {
+            let column = self.column(Column::Group);
+            varint(column, records.into());
+            let group = self.group;
+            varint(self.column(Column::Group), group.into());
+        }
+    }
+
+    /// Appends instructions that are issued one after another, at least one.
+    #[inline(always)]
+    pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
+        let known = self.recent_paths[slot % RECENT];
+        // Element by element: a call of `memcmp` takes longer than short lists do (18 % of a trace).
+        let path = self.path(known);
+        let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
+        let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
+        let relation = self.relation(mask);
+        self.symbol(Symbol::new(RAN, relation, path));
+        self.instructions += addresses.len() as u64;
+        self.lane_instructions += addresses.len() as u64 * u64::from(self.lanes);
+    }
+
+    /// The addresses of a path; none if there is no such path.
+    #[inline(always)]
+    fn path(&self, path: u32) -> &[u32] {
+        let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
+        self.addresses.get(*start as usize..*end as usize).unwrap_or_default()
+    }
+
+    /// The number of a path that is not in the table.
+    #[cold]
+    fn number_of(&mut self, addresses: &[u32], slot: usize) -> u32 {
+        let paths = self.paths.len() as u32;
+        let path = (0..paths).find(|path| self.path(*path) == addresses).unwrap_or_else(|| {
+            let start = self.addresses.len() as u32;
+            self.addresses.extend_from_slice(addresses);
+            self.paths.push((start, self.addresses.len() as u32));
+            paths
+        });
+        self.recent_paths[slot] = path;
+        path
+    }
+
+    /// Appends an event that is no issue; `number` gives the number of a word.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, event: Event, number: impl FnOnce(&'static str) -> Kind) {
+        let symbol = match event {
+            Event::Issue { pc, mask } => return self.issues(&[pc], mask),
+            Event::Diverge { taken, not } => {
+                let Masks { last, .. } = self.masks;
+                self.masks = Masks { last: taken.0, other: not.0 };
+                self.lanes = taken.count();
+                mask_bits(self.column(Column::Mask), taken.0 ^ last);
+                let rest = not.0 == last & !taken.0;
+                if !rest {
+                    mask_bits(self.column(Column::Mask), taken.0 ^ not.0);
+                }
+                Symbol::new(DIVERGE, if rest { SAME } else { OTHER }, 0)
+            }
+            Event::Reconverge { mask } => Symbol::new(RECONVERGE, self.relation(mask), 0),
+            Event::Trap { mask } => Symbol::new(TRAP, self.relation(mask), 0),
+            Event::Push { kind } => Symbol::new(PUSH, 0, number(kind).0.into()),
+            Event::Pop { kind } => Symbol::new(POP, 0, number(kind).0.into()),
+            Event::Jump { to } => Symbol::new(JUMP, 0, to),
+            Event::Write { lane, register, value } => self.data(WRITE, lane, register, Some(value)),
+            Event::Load { lane, address } => self.data(LOAD, lane, address, None),
+            Event::Store { lane, address, value } => self.data(STORE, lane, address, Some(value)),
+        };
+        self.symbol(symbol);
+    }
+
+    /// What follows comes from another run: what keys stand for is no longer known.
+    pub(crate) fn forget(&mut self) {
+        if self.learned {
+            self.known.fill(Known::NONE);
+            self.learned = false;
+        }
+        self.learns_from = BLOCK_RECORDS;
+    }
+
+    /// Appends the records of a key, if it is known; whether the lanes part in it. `first` are the lanes that run first
+    /// after they have parted. If the key is unknown, its records follow, and then comes [`Packer::learn`].
+    #[inline(always)]
+    pub(crate) fn again(&mut self, key: u32, active: Mask, first: Mask) -> Option<bool> {
+        let Known { key: known, symbol, issued, parts, masks: [last, other] } = self.known[key as usize % RECENT];
+        if known != key || self.masks.last != active.0 {
+            self.learns_from = if self.masks.last == active.0 { self.len } else { BLOCK_RECORDS };
+            return None;
+        }
+        self.symbol(symbol);
+        if parts {
+            let parted: Parted = [active.0, first.0, active.0 & !first.0, self.masks.other];
+            let some = first.count();
+            let lanes = [self.lanes, some, self.lanes - some, 0];
+            mask_bits(self.column(Column::Mask), active.0 ^ first.0);
+            self.masks = Masks { last: parted[usize::from(last & 3)], other: parted[usize::from(other & 3)] };
+            self.lanes = lanes[usize::from(last & 3)];
+            for (issued, lanes) in issued.into_iter().zip(lanes) {
+                self.instructions += u64::from(issued);
+                self.lane_instructions += u64::from(issued) * u64::from(lanes);
+            }
+        } else {
+            self.instructions += u64::from(issued[0]);
+            self.lane_instructions += u64::from(issued[0]) * u64::from(self.lanes);
+        }
+        Some(parts)
+    }
+
+    /// The records since [`Packer::again`] did not know the key are what it stands for, if their masks follow from its.
+    pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
+        let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
+        let symbols = usize::from(from)..usize::from(self.len);
+        if !(1..=MOST_SYMBOLS).contains(&symbols.len()) || key == u32::MAX {
+            return;
+        }
+        let Some(known) = self.understand(&self.symbols[symbols.clone()], active, first) else { return };
+        let symbol = match symbols.len() {
+            1 => self.symbols[symbols.start],
+            _ => self.phrase(symbols),
+        };
+        self.known[key as usize % RECENT] = Known { key, symbol, ..known };
+        self.learned = true;
+    }
+
+    /// The number of a phrase, as a symbol.
+    fn phrase(&mut self, symbols: Range<usize>) -> Symbol {
+        let symbols = &self.symbols[symbols];
+        let starts = std::iter::once(0).chain(self.phrases.iter().copied());
+        let same = starts
+            .zip(&self.phrases)
+            .position(|(start, end)| &self.phrase_symbols[start as usize..*end as usize] == symbols);
+        let number = same.unwrap_or_else(|| {
+            self.phrase_symbols.extend_from_slice(symbols);
+            self.phrases.push(self.phrase_symbols.len() as u32);
+            self.phrases.len() - 1
+        });
+        Symbol::new(PHRASE, 0, number as u32)
+    }
+
+    /// What symbols do, begun when the last mask was `active`; `None` if they have masks of their own or data.
+    fn understand(&self, symbols: &[Symbol], active: Mask, first: Mask) -> Option<Known> {
+        let mut known = Known { masks: [ALL, BEFORE], ..Known::NONE };
+        let proper = first.any() && (active - first).any() && (first - active).is_empty();
+        for symbol in symbols {
+            let [last, other] = known.masks;
+            match symbol.tag() {
+                PUSH | POP | JUMP => continue,
+                DIVERGE if symbol.relation() == SAME && proper && !known.parts && last == ALL => {
+                    (known.parts, known.masks) = (true, [FIRST, REST]);
+                    continue;
+                }
+                RAN | RECONVERGE => {}
+                _ => return None,
+            }
+            known.masks = match symbol.relation() {
+                SAME => [last, other],
+                OTHER if other != BEFORE => [other, last],
+                BOTH if last != other && last != ALL && ![ALL, BEFORE].contains(&other) => [ALL, last],
+                _ => return None,
+            };
+            if symbol.tag() == RAN {
+                known.issued[usize::from(known.masks[0])] += self.path(symbol.rest()).len() as u32;
+            }
+        }
+        let parted = [active.0, first.0, active.0 & !first.0];
+        (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
+    }
+
+    /// Writes the phrases: of each how many symbols, and each as a literal is written.
+    fn write_phrases(&mut self) {
+        let mut column = Vec::new();
+        let mut start = 0;
+        for end in &self.phrases {
+            varint(&mut column, u64::from(end - start));
+            for symbol in &self.phrase_symbols[start as usize..*end as usize] {
+                column.push(symbol.low());
+                if matches!(symbol.tag(), RAN | PUSH | POP | JUMP) {
+                    varint(&mut column, symbol.rest().into());
+                }
+            }
+            start = *end;
+        }
+        self.columns[Column::Phrase as usize] = column;
+    }
+
+    fn data(&mut self, tag: u8, lane: Lane, number: u32, value: Option<u32>) -> Symbol {
+        delta(&mut self.columns[Column::Number as usize], &mut self.number, number);
+        if let Some(value) = value {
+            self.column(Column::Value).extend(value.to_le_bytes());
+        }
+        Symbol::new(tag, 0, lane.0.into())
+    }
+
+    #[inline(always)]
+    fn symbol(&mut self, symbol: Symbol) {
+        if self.symbols[usize::from(self.ahead)] == symbol {
+            self.ahead += 1;
+        } else {
+            self.change(symbol);
+        }
+        self.symbols[usize::from(self.len)] = symbol;
+        self.len += 1;
+    }
+
+    /// The next symbol is not the one that the copy goes on with.
+    #[inline(never)]
+    fn change(&mut self, symbol: Symbol) {
+        self.close_copy();
+        let before = std::mem::replace(&mut self.recent[symbol.slot()], self.len);
+        if before < self.len && self.symbols[usize::from(before)] == symbol {
+            (self.copies_from, self.ahead) = (before, before + 1);
+        } else {
+            self.literals += 1;
+            self.literal(symbol);
+        }
+    }
+
+    /// A copy ends, if there is one.
+    fn close_copy(&mut self) {
+        if self.ahead != BLOCK_RECORDS {
+            let copied = self.ahead - self.copies_from;
+            // It copies to where the literals and it end now.
+            let distance = self.len - self.ahead;
+            let literals = std::mem::take(&mut self.literals);
+            let column = self.column(Column::Copy);
+            [literals, distance, copied].into_iter().for_each(|number| varint(column, number.into()));
+            self.ahead = BLOCK_RECORDS;
+        }
+    }
+
+    fn literal(&mut self, symbol: Symbol) {
+        self.column(Column::Tag).push(symbol.low());
+        let rest = symbol.rest();
+        match symbol.tag() {
+            RAN | JUMP | PHRASE => varint(self.column(Column::Place), rest.into()),
+            PUSH | POP | WRITE | LOAD | STORE => self.column(Column::Byte).push(rest as u8),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn column(&mut self, column: Column) -> &mut Vec<u8> {
+        &mut self.columns[column as usize]
+    }
+
+    /// The relation of a mask to those before it; its bits, where they do not follow.
+    #[inline(always)]
+    fn relation(&mut self, mask: Mask) -> u8 {
+        if mask.0 == self.masks.last { SAME } else { self.other_mask(mask) }
+    }
+
+    #[inline(never)]
+    fn other_mask(&mut self, mask: Mask) -> u8 {
+        let Masks { last, other } = self.masks;
+        let relation = match mask.0 {
+            next if next == other => OTHER,
+            next if next == last | other => BOTH,
+            next => {
+                mask_bits(self.column(Column::Mask), next ^ last);
+                EXPLICIT
+            }
+        };
+        self.masks.on(mask.0);
+        self.lanes = mask.count();
+        relation
+    }
+
+    /// Appends the bytes of the block, and begins the next.
+    ///
+    /// # Errors
+    /// The listing has no instruction at an address of a path; the block is lost.
+    pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        self.close_group();
+        self.close_copy();
+        let known = self.write_paths(order);
+        self.write_phrases();
+        varint(bytes, self.len.into());
+        varint(bytes, first_step);
+        self.columns.iter().for_each(|column| varint(bytes, column.len() as u64));
+        for column in &mut self.columns {
+            bytes.append(column);
+        }
+        self.addresses.clear();
+        self.paths.clear();
+        self.phrase_symbols.clear();
+        self.phrases.clear();
+        self.forget();
+        (self.len, self.literals, self.group_since, self.number) = (0, 0, 0, 0);
+        (self.masks, self.lanes) = (Masks::default(), 0);
+        known
+    }
+
+    /// Writes the paths: of each, how many pieces of the listing it has, where each begins and how long it is.
+    fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
+        let mut column = Vec::new();
+        let mut behind = 0;
+        for path in 0..self.paths.len() as u32 {
+            let mut pieces: Vec<(u32, u32)> = Vec::new();
+            for pc in self.path(path) {
+                let place = order.place(*pc).ok_or(Error::UnknownInstruction { pc: *pc })?;
+                match pieces.last_mut() {
+                    Some((start, count)) if *start + *count == place => *count += 1,
+                    _ => pieces.push((place, 1)),
+                }
+            }
+            varint(&mut column, pieces.len() as u64);
+            for (place, count) in pieces {
+                delta(&mut column, &mut behind, place);
+                varint(&mut column, count.into());
+                behind = place + count;
+            }
+        }
+        self.columns[Column::Path as usize] = column;
+        Ok(())
+    }
+}
