@@ -5,8 +5,8 @@ use std::ops::Range;
 use reconverge_simt::{Event, Lane, Mask};
 
 use crate::columns::{
-    BOTH, COLUMNS, Column, DIVERGE, EXPLICIT, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP, PUSH, RAN,
-    RECENT, RECONVERGE, SAME, STORE, Symbol, TRAP, WRITE, delta, mask_bits, varint,
+    BOTH, COLUMNS, Column, DIVERGE, EXPLICIT, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP,
+    PUSH, RAN, RECENT, RECONVERGE, SAME, STORE, Symbol, TRAP, WRITE, delta, mask_bits, varint,
 };
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
@@ -237,7 +237,8 @@ impl Packer {
     /// after they have parted. If the key is unknown, its records follow, and then comes [`Packer::learn`].
     #[inline(always)]
     pub(crate) fn again(&mut self, key: u32, active: Mask, first: Mask) -> Option<bool> {
-        let Known { key: known, symbol, issued, parts, masks: [last, other] } = self.known[key as usize % RECENT];
+        let Known { key: known, symbol, issued, parts, masks: [last, other] } =
+            self.known[key as usize % RECENT];
         if known != key || self.masks.last != active.0 {
             self.learns_from = if self.masks.last == active.0 { self.len } else { BLOCK_RECORDS };
             return None;

@@ -16,8 +16,6 @@ pub struct Block {
     pub offset: u64,
     /// The step of its first record.
     pub first_step: u64,
-    /// Its records.
-    pub records: u32,
 }
 
 /// A trace that is open for reading.
@@ -64,7 +62,7 @@ impl<R: Read + Seek> Reader<R> {
             Reader { input, header, order, blocks: Vec::new(), kinds: Vec::new(), end: None, problem: None };
         match reader.indexed(size) {
             Ok(Some(end)) => {
-                let block = |&(offset, first_step, records)| Block { offset, first_step, records };
+                let block = |&(offset, first_step, _)| Block { offset, first_step };
                 reader.blocks = end.blocks.iter().map(block).collect();
                 reader.end = Some(end);
             }
@@ -194,7 +192,6 @@ impl<R: Read + Seek> Reader<R> {
                         Ok(records) => self.blocks.push(Block {
                             offset: at,
                             first_step: records.first().map_or(0, |record| record.step),
-                            records: records.len() as u32,
                         }),
                         Err(what) => break Some(Error::Damaged { at, what }),
                     }

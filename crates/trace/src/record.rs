@@ -188,6 +188,6 @@ pub struct End {
     /// The instruction at which the file reached its bound: the records from there on are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// For each block: its offset in the file, the step of its first record, and its records.
+    /// For each block: its offset in the file, the step of its first record, and its entries.
     pub blocks: Vec<(u64, u64, u32)>,
 }

@@ -4,8 +4,8 @@ use reconverge_simt::{Lane, Mask};
 
 use crate::BLOCK_RECORDS;
 use crate::columns::{
-    BOTH, COLUMNS, Column, DIVERGE, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP, PUSH, RAN, RECONVERGE,
-    SAME, STORE, Symbol, TRAP, WRITE,
+    BOTH, COLUMNS, Column, DIVERGE, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP, PUSH, RAN,
+    RECONVERGE, SAME, STORE, Symbol, TRAP, WRITE,
 };
 use crate::record::{Kind, Record, What};
 
@@ -48,7 +48,8 @@ impl Symbols {
         let rest = match low.tag() {
             RAN | JUMP | PHRASE => {
                 let rest = columns.of(Column::Place).varint()?;
-                u32::try_from(rest).map_err(|_| format!("a path, a phrase or a jump beyond 32 bits: {rest:#x}"))?
+                u32::try_from(rest)
+                    .map_err(|_| format!("a path, a phrase or a jump beyond 32 bits: {rest:#x}"))?
             }
             PUSH | POP | WRITE | LOAD | STORE => columns.of(Column::Byte).byte()?.into(),
             DIVERGE | RECONVERGE | TRAP => 0,
@@ -85,7 +86,9 @@ impl<'a> Columns<'a> {
         while !column.is_at_end() {
             let count = column.varint()?;
             if count > MOST_SYMBOLS as u64 {
-                return Err(format!("a phrase of {count} symbols, of which there are at most {MOST_SYMBOLS}"));
+                return Err(format!(
+                    "a phrase of {count} symbols, of which there are at most {MOST_SYMBOLS}"
+                ));
             }
             let mut phrase = Vec::new();
             for _ in 0..count {
@@ -236,7 +239,9 @@ impl Records<'_> {
                 }
                 columns.of(Column::Number).delta(number)?;
                 match tag {
-                    WRITE => What::Write { lane, register: *number, value: columns.of(Column::Value).word()? },
+                    WRITE => {
+                        What::Write { lane, register: *number, value: columns.of(Column::Value).word()? }
+                    }
                     LOAD => What::Load { lane, address: *number },
                     _ => What::Store { lane, address: *number, value: columns.of(Column::Value).word()? },
                 }

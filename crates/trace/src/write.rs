@@ -76,7 +76,16 @@ impl<W: Write> Writer<W> {
         out.write_all(&VERSION.to_le_bytes())?;
         let written = MAGIC.len() as u64 + 2;
         let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
-        let mut file = Blocks { out, zlib, bytes: Vec::new(), order, limits, written, end: End::default(), failed: None };
+        let mut file = Blocks {
+            out,
+            zlib,
+            bytes: Vec::new(),
+            order,
+            limits,
+            written,
+            end: End::default(),
+            failed: None,
+        };
         file.section(Section::Header, &serde_json::to_vec(header).map_err(std::io::Error::from)?)?;
         Ok(Writer { open: Open::default(), file })
     }

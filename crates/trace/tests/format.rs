@@ -200,6 +200,9 @@ proptest! {
                 Act::Issues(_, list, mask) => list.len() as u64 * u64::from(mask.count_ones()),
                 Act::Event(..) => 0,
             }).sum::<u64>();
+            if key == 3 && change > 2 {
+                active &= !first.0;
+            }
             said.extend(coming);
             if let Some(Act::Event(_, event)) = acts.get(act as usize) {
                 recording.event(*event);
@@ -392,10 +395,13 @@ fn a_block_whose_masks_have_no_pattern_is_stored_as_it_is() {
         assert_eq!(flattened(&mut Reader::new(Cursor::new(file)).unwrap()), expected(acts));
         size
     };
-    let random: Vec<Act> =
-        (0..20_000).map(|number: u64| act(number, number.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let mix = |number: u64| {
+        let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (number ^ number >> 31).wrapping_mul(0x94d0_49bb_1331_11eb)
+    };
+    let random: Vec<Act> = (0..20_000).map(|number| act(number, mix(number))).collect();
     let regular: Vec<Act> = (0..20_000).map(|number| act(number, u64::MAX >> (number % 50) << 7)).collect();
-    // Nine bytes a mask, and little else.
-    assert!((180_000..182_000).contains(&size_and_records(&random)));
-    assert!(size_and_records(&regular) < 20_000);
+    // Nine bytes a mask, which deflating does not make smaller.
+    let sizes = (size_and_records(&random), size_and_records(&regular));
+    assert!(sizes.0 > 20_000 * 9 && sizes.1 < 20_000, "{sizes:?}");
 }

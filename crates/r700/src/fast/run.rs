@@ -299,17 +299,31 @@ impl<'a> Runner<'a> {
         if O::PATHS {
             observer.path(Path::Single, 1);
         }
-        if O::ENABLED {
-            observer.event(Event::Issue { pc, mask: active });
-        }
         let before = Before::of::<O>(&wave.flow, Changes::Flow);
-        decide(&mut wave.flow, inst, control)
-            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
+        let issue = |observer: &mut O| {
+            if O::ENABLED {
+                observer.event(Event::Issue { pc, mask: active });
+            }
+        };
+        decide(&mut wave.flow, inst, control).map_err(|fault| {
+            issue(observer);
+            wave.trap(pc, active, fault.into(), observer)
+        })?;
         self.counts.nodes[number] = true;
         if end {
             wave.flow.end_of_program();
         }
-        before.announce(&wave.flow, observer);
+        let to = wave.flow.pc();
+        if before.has_only_moved(&wave.flow) && (to == pc + 1 || to == control.addr) {
+            let key = self.lowered.runs.len() + 2 * number + usize::from(to == control.addr);
+            together(observer, key as u32, active, Mask::NONE, |observer| {
+                issue(observer);
+                before.announce(&wave.flow, observer);
+            });
+        } else {
+            issue(observer);
+            before.announce(&wave.flow, observer);
+        }
         Ok(())
     }
 

@@ -71,6 +71,13 @@ impl Before {
         }
     }
 
+    /// Whether the step has changed nothing but the program counter; `false` without an observer.
+    #[inline(always)]
+    pub(crate) fn has_only_moved(&self, flow: &Flow) -> bool {
+        let Before::All(Snapshot { active, depth, .. }) = self else { return false };
+        (*active, *depth) == (flow.states.active, flow.stack.len())
+    }
+
     /// Notifies the observer of what the step changed in `flow`.
     #[inline(always)]
     pub(crate) fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {

@@ -27,8 +27,7 @@ use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{
-    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival,
-    announce_push,
+    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_push,
 };
 use crate::reference;
 use crate::state::{Local, Parts};
