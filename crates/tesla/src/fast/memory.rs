@@ -11,7 +11,7 @@
 //! lane has its place.
 
 use reconverge_simt::level::Task;
-use reconverge_simt::memory::Store;
+use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Lane, Mode};
 
@@ -127,19 +127,22 @@ impl<G: Store> Move<'_, '_, '_, G> {
     fn load(&mut self, warp: &Warp, shape: Shape, size: u32) -> Option<()> {
         let Move { context, lanes, local, global, transfer } = self;
         let Span { first, last } = shape.span(size);
+        let offsets = warp.offsets(first);
         let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
+            Space::Global(number) => {
+                let (at, count) = place(context, number, first, last)?;
+                global.reading(at, count, shape.picked(&offsets, warp.bits, size))?
+            }
             Space::Shared => lanes.shared.bytes().get(first as usize..=last as usize)?,
             Space::Const(bank) => context.constants.bank(bank.into()).get(first as usize..=last as usize)?,
             Space::Local => local.all().0.get(first as usize..=last as usize)?,
             Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
         };
         if size <= 4 {
-            let values = narrow(bytes, warp, shape, transfer.mem.access);
+            let values = narrow(bytes, &offsets, shape, transfer.mem.access);
             lanes.write(transfer.rows[0], transfer.set, values);
             return Some(());
         }
-        let offsets = warp.offsets(first);
         let mut values = [[0; WARP]; 4];
         for number in 0..size as usize / 4 {
             values[number & 3] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
@@ -155,8 +158,12 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let Move { context, lanes, local, global, transfer } = self;
         let Span { first, last } = shape.span(size);
         let rows = transfer.rows.map(|place| lanes.rows.row(place));
+        let offsets = warp.offsets(first);
         let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
+            Space::Global(number) => {
+                let (at, count) = place(context, number, first, last)?;
+                global.writing(at, count, shape.picked(&offsets, warp.bits, size))?
+            }
             Space::Shared => lanes.shared.bytes_mut().get_mut(first as usize..=last as usize)?,
             Space::Local => local.all().0.get_mut(first as usize..=last as usize)?,
             Space::Const(_) | Space::Attribute | Space::Primitive | Space::Varying | Space::Output => {
@@ -175,7 +182,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
             }
             // The last lane's remains.
             Shape::Same(_) => ([0; WARP], 1 << warp.last()),
-            Shape::Scattered(..) => (warp.offsets(first), warp.bits),
+            Shape::Scattered(..) => (offsets, warp.bits),
         };
         let word = |number: usize, lane: usize| u128::from(rows[number][lane]) << (32 * number);
         match size {
@@ -200,8 +207,9 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let Move { context, lanes, global, transfer, .. } = self;
         let Space::Global(number) = transfer.mem.space else { return None };
         let Span { first, last } = shape.span(4);
-        let bytes = plain(context, *global, number, first, last)?;
         let offsets = warp.offsets(first);
+        let (at, count) = place(context, number, first, last)?;
+        let bytes = global.changing(at, count, shape.picked(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
         let mut values = [0; WARP];
@@ -235,18 +243,11 @@ fn before_g200(context: &Context) -> bool {
     matches!(context.chip, Chip::G80 | Chip::G84)
 }
 
-/// The bytes of a segment of g[] from one to another, where no record is kept of them.
+/// Where `count` bytes of a segment of g[] from `first` to `last` lie, if they are all inside.
 #[inline(always)]
-pub(super) fn plain<'g, G: Store>(
-    context: &Context,
-    global: &'g mut G,
-    number: u8,
-    first: u32,
-    last: u32,
-) -> Option<&'g mut [u8]> {
+pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
-    let place = context.segments.address(number, first, count)?;
-    global.plain(place, count as usize)
+    Some((context.segments.address(number, first, count)?, count as usize))
 }
 
 /// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
@@ -309,6 +310,16 @@ impl Shape {
             Shape::Scattered(lowest, highest) => (lowest, highest, size),
         };
         Span { first, last: highest.saturating_add(size - 1) }
+    }
+
+    /// Which of those bytes are meant.
+    #[inline(always)]
+    fn picked(self, offsets: &Row, bits: u32, size: u32) -> Picked<'_> {
+        match self {
+            Shape::InRow(_) => Picked::Row(bits),
+            Shape::Same(_) => Picked::All,
+            Shape::Scattered(..) => Picked::Each(offsets, bits, size),
+        }
     }
 }
 
@@ -427,8 +438,8 @@ pub(super) fn scatter<const SIZE: usize>(
 
 /// Each lane's element of at most four bytes, extended as the access says.
 #[inline(always)]
-fn narrow(bytes: &[u8], warp: &Warp, shape: Shape, access: Access) -> Row {
-    let offsets = match shape {
+fn narrow(bytes: &[u8], offsets: &Row, shape: Shape, access: Access) -> Row {
+    match shape {
         Shape::InRow(_) => {
             let mut values = [0; WARP];
             for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -441,14 +452,14 @@ fn narrow(bytes: &[u8], warp: &Warp, shape: Shape, access: Access) -> Row {
             element[..bytes.len().min(4)].copy_from_slice(&bytes[..bytes.len().min(4)]);
             return [extended(u32::from_le_bytes(element).into(), access) as u32; WARP];
         }
-        Shape::Scattered(lowest, _) => warp.offsets(lowest),
-    };
+        Shape::Scattered(..) => {}
+    }
     match access {
-        Access::U8 => gather(bytes, &offsets, |[byte]| byte.into()),
-        Access::S8 => gather(bytes, &offsets, |[byte]| byte as i8 as u32),
-        Access::U16 => gather(bytes, &offsets, |half| u16::from_le_bytes(half).into()),
-        Access::S16 => gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32),
-        Access::B32 | Access::B64 | Access::B128 => gather(bytes, &offsets, u32::from_le_bytes),
+        Access::U8 => gather(bytes, offsets, |[byte]| byte.into()),
+        Access::S8 => gather(bytes, offsets, |[byte]| byte as i8 as u32),
+        Access::U16 => gather(bytes, offsets, |half| u16::from_le_bytes(half).into()),
+        Access::S16 => gather(bytes, offsets, |half| i16::from_le_bytes(half) as u32),
+        Access::B32 | Access::B64 | Access::B128 => gather(bytes, offsets, u32::from_le_bytes),
     }
 }
 

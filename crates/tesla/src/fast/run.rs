@@ -13,14 +13,14 @@
 use std::ops::Range;
 
 use reconverge_simt::level::Task;
-use reconverge_simt::memory::Store;
+use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
-use super::memory::{Move, Transfer, plain};
+use super::memory::{Move, Transfer, place};
 use super::words::Reach;
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
@@ -167,8 +167,14 @@ struct Memory<'a, 'l, W, G> {
 }
 
 impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
-    fn global(&mut self, segment: u8, first: u32, last: u32) -> Option<&mut [u8]> {
-        plain(self.context, self.global, segment, first, last)
+    fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]> {
+        let (at, count) = place(self.context, segment, first, last)?;
+        self.global.reading(at, count, picked)
+    }
+
+    fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]> {
+        let (at, count) = place(self.context, segment, first, last)?;
+        self.global.writing(at, count, picked)
     }
 
     fn constants(&self, bank: u8) -> &[u8] {

@@ -5,6 +5,7 @@
 //! several buffers or beyond an end, a view that records what is read and written.
 
 use reconverge_simt::level::{Kind as LevelKind, Level};
+use reconverge_simt::memory::Picked;
 use reconverge_simt::wide::{Baseline, Wide};
 
 use super::lanes::Lanes;
@@ -16,8 +17,12 @@ use crate::spaces::Shared;
 /// What loads and stores reach besides rows and s[]. Behind a pointer, so that a chain is compiled once for all kinds of
 /// memory.
 pub(super) trait Reach {
-    /// The bytes of a segment of g[] from `first` to `last`, where they lie in one buffer and no record is kept of them.
-    fn global(&mut self, segment: u8, first: u32, last: u32) -> Option<&mut [u8]>;
+    /// The bytes of a segment of g[] from `first` to `last`, as [`Store::reading`](reconverge_simt::memory::Store::reading)
+    /// gives them.
+    fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]>;
+
+    /// These bytes as [`Store::writing`](reconverge_simt::memory::Store::writing) gives them.
+    fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
     /// The bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
@@ -139,14 +144,14 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
             let last = start.checked_add(4 * WARP as u32 - 1)?;
             if STORE {
                 let values = lanes.row(row);
-                let bytes = Self::writable(lanes.shared, memory, transfer, start, last)?;
+                let bytes = Self::writable(lanes.shared, memory, transfer, (start, last), Picked::Row(bits))?;
                 let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
                 for lane in 0..WARP {
                     let kept = u32::from_le_bytes(window[lane]) & !members[lane];
                     window[lane] = (values[lane] & members[lane] | kept).to_le_bytes();
                 }
             } else {
-                let bytes = Self::readable(lanes.shared, memory, transfer, start, last)?;
+                let bytes = Self::readable(lanes.shared, memory, transfer, (start, last), Picked::Row(bits))?;
                 let window = bytes.first_chunk::<{ 4 * WARP }>()?.as_chunks::<4>().0;
                 let mut values = [0; WARP];
                 for lane in 0..WARP {
@@ -174,10 +179,22 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         let last = highest.checked_add(3)?;
         if STORE {
             let values = lanes.row(row);
-            let bytes = Self::writable(lanes.shared, memory, transfer, lowest, last)?;
+            let bytes = Self::writable(
+                lanes.shared,
+                memory,
+                transfer,
+                (lowest, last),
+                Picked::Each(&offsets, bits, 4),
+            )?;
             scatter(bytes, &offsets, bits, |lane| values[lane].to_le_bytes());
         } else {
-            let bytes = Self::readable(lanes.shared, memory, transfer, lowest, last)?;
+            let bytes = Self::readable(
+                lanes.shared,
+                memory,
+                transfer,
+                (lowest, last),
+                Picked::Each(&offsets, bits, 4),
+            )?;
             let values = gather(bytes, &offsets, u32::from_le_bytes);
             lanes.write(row, transfer.set, values);
         }
@@ -215,10 +232,10 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         let last = at.checked_add(3)?;
         if STORE {
             let value = lanes.row(row)[31 - (bits.leading_zeros() as usize & 31)];
-            let bytes = Self::writable(lanes.shared, memory, transfer, at, last)?;
+            let bytes = Self::writable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             *bytes.first_chunk_mut()? = value.to_le_bytes();
         } else {
-            let bytes = Self::readable(lanes.shared, memory, transfer, at, last)?;
+            let bytes = Self::readable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             let value = u32::from_le_bytes(*bytes.first_chunk()?);
             lanes.write(row, transfer.set, [value; WARP]);
         }
@@ -231,29 +248,29 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         shared: &'b Shared,
         memory: &'b mut dyn Reach,
         transfer: &Transfer,
-        first: u32,
-        last: u32,
+        (first, last): (u32, u32),
+        picked: Picked<'_>,
     ) -> Option<&'b [u8]> {
         match (SPACE, transfer.mem.space) {
             (SHARED, _) => shared.bytes().get(first as usize..last as usize + 1),
             (CONSTANT, Space::Const(bank)) => memory.constants(bank).get(first as usize..last as usize + 1),
-            (GLOBAL, Space::Global(segment)) => memory.global(segment, first, last).map(|bytes| &*bytes),
+            (GLOBAL, Space::Global(segment)) => memory.reading(segment, first, last, picked),
             _ => None,
         }
     }
 
-    /// The same for stores.
+    /// These bytes for stores.
     #[inline(always)]
     fn writable<'b>(
         shared: &'b mut Shared,
         memory: &'b mut dyn Reach,
         transfer: &Transfer,
-        first: u32,
-        last: u32,
+        (first, last): (u32, u32),
+        picked: Picked<'_>,
     ) -> Option<&'b mut [u8]> {
         match (SPACE, transfer.mem.space) {
             (SHARED, _) => shared.bytes_mut().get_mut(first as usize..last as usize + 1),
-            (GLOBAL, Space::Global(segment)) => memory.global(segment, first, last),
+            (GLOBAL, Space::Global(segment)) => memory.writing(segment, first, last, picked),
             _ => None,
         }
     }
