@@ -64,12 +64,36 @@ pub trait Store {
     /// Replaces the bytes from `address` on.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
-    /// The bytes from `address` on as they lie in the memory, where all of them exist and no record is kept of which
-    /// are read or written: for a group that reaches many of them with one check.
+    /// The bytes from `address` on, where all of them exist in one buffer and are to be had together: for a group that reads
+    /// the picked ones with one question. The others may be what the memory was some time ago.
     #[inline(always)]
-    fn plain(&mut self, _address: u32, _count: usize) -> Option<&mut [u8]> {
+    fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
+
+    /// The bytes from `address` on, as [`reading`](Self::reading) gives them, for a group that then writes exactly the
+    /// picked ones. It may write the others with what they are, and may read none of them.
+    #[inline(always)]
+    fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// The same for a group that reads the picked bytes before it writes them.
+    #[inline(always)]
+    fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
+        None
+    }
+}
+
+/// Which of the bytes from one address to another a group reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Picked<'a> {
+    /// All of them.
+    All,
+    /// Of words one behind another those whose bit is set.
+    Row(u32),
+    /// Elements of so many bytes, at the offsets whose bit is set; all lie within the bytes.
+    Each(&'a [u32], u32, u32),
 }
 
 impl Memory {
@@ -194,7 +218,17 @@ impl Store for Memory {
     }
 
     #[inline]
-    fn plain(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
+    fn reading(&mut self, address: u32, count: usize, _: Picked<'_>) -> Option<&[u8]> {
+        self.bytes(address, count)
+    }
+
+    #[inline]
+    fn writing(&mut self, address: u32, count: usize, _: Picked<'_>) -> Option<&mut [u8]> {
+        self.bytes_mut(address, count)
+    }
+
+    #[inline]
+    fn changing(&mut self, address: u32, count: usize, _: Picked<'_>) -> Option<&mut [u8]> {
         self.bytes_mut(address, count)
     }
 }

@@ -9,6 +9,7 @@ use reconverge_simt::registers::{Registers, Row};
 use reconverge_simt::{Lane, Mask};
 
 use crate::flow::{Flow, WARP};
+use crate::lane::interpolate::Position;
 
 /// The registers a program may declare at most.
 pub const MOST_REGISTERS: usize = 128;
@@ -66,6 +67,15 @@ impl Input {
     pub fn same(row: Row<WARP>) -> Self {
         Input { centre: row, centroid: row, flat: row }
     }
+
+    /// The word at a position.
+    pub fn at(&self, position: Position) -> &Row<WARP> {
+        match position {
+            Position::Centre => &self.centre,
+            Position::Centroid => &self.centroid,
+            Position::Flat => &self.flat,
+        }
+    }
 }
 
 /// The registers and private memory of one warp.
@@ -103,6 +113,10 @@ pub struct Parts<'a> {
     pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// l[]
     pub local: Local<'a>,
+    /// a[] or v[] by word number.
+    pub inputs: &'a [Option<Input>],
+    /// o[] by word number, as far as it has been written.
+    pub outputs: &'a mut Vec<Row<WARP>>,
 }
 
 /// The l[] of all lanes.
@@ -157,15 +171,14 @@ impl Warp {
     }
 
     /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
-    /// sizes. Its number and the engine's room stay.
+    /// sizes. Its number, its inputs and the engine's room stay.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
-        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted, finalised } =
+        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs: _, outputs, emitted, finalised } =
             self;
         flow.begin(pc, launched);
         r.clear();
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
         local.fill(0);
-        inputs.clear();
         outputs.clear();
         emitted.clear();
         finalised.clear();
@@ -194,6 +207,8 @@ impl Warp {
             a: &mut self.a,
             c: &mut self.c,
             local: Local { bytes: &mut self.local, each: self.local_bytes },
+            inputs: &self.inputs,
+            outputs: &mut self.outputs,
         }
     }
 
@@ -321,7 +336,7 @@ impl Warp {
         self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Gives the warp an input word.
+    /// Gives the warp an input word, instead of one that it may have.
     pub fn set_input(&mut self, word: u16, input: Input) {
         let word = usize::from(word);
         if self.inputs.len() <= word {
@@ -371,6 +386,11 @@ impl Warp {
                 self.finalised.insert(lane, self.result(lane));
             }
         }
+    }
+
+    /// Results of lanes that had ended when `quadon` woke them.
+    pub(crate) fn finalised(&self) -> &BTreeMap<Lane, LaneResult> {
+        &self.finalised
     }
 
     /// The results of a lane, as of now or of its end.

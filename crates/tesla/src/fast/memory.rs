@@ -10,18 +10,20 @@
 //! bytes that lanes before the failing one have stored are stored again, and atomic operations begin only once every
 //! lane has its place.
 
-use reconverge_simt::Lane;
 use reconverge_simt::level::Task;
-use reconverge_simt::memory::Store;
+use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
+use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::{Lanes, Place};
+use super::words::Mover;
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Access, Base, Chip, Mem, Space};
 use crate::lane::atomic::{Atomic, atomic32};
+use crate::lane::interpolate::Position;
 use crate::spaces::{aligned, load_global, store_global};
 use crate::state::Local;
 
@@ -38,14 +40,16 @@ pub(super) struct Transfer {
     /// As many as the access has words; for atomic operations the old word's, then those of the two sources.
     pub(super) rows: [Place; 4],
     /// Which lanes, by number of the set.
-    pub(super) set: usize,
+    pub(super) set: u8,
+    /// Its code, which takes the commonest shapes and gives all others to [`Move`].
+    pub(super) mover: Mover,
 }
 
 /// Which way it moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// From memory to rows.
-    Load,
+    /// From memory to rows; of a[] and v[] what there is at a position.
+    Load { position: Position },
     /// From rows to memory; of half a register: how far it is moved down.
     Store { shift: u8 },
     /// A word of g[] becomes another, and what it was goes to a row.
@@ -66,7 +70,7 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 
     #[inline(always)]
     fn run<W: Wide>(mut self, _: W) -> bool {
-        let set = self.transfer.set & 1;
+        let set = usize::from(self.transfer.set & 1);
         let bits = self.lanes.set(set).bits;
         if bits == 0 {
             return true;
@@ -103,11 +107,11 @@ impl<G: Store> Move<'_, '_, '_, G> {
     fn reach(&mut self, warp: &Warp, size: u32) -> bool {
         let mut shape = match self.transfer.kind {
             Kind::Atomic { .. } => warp.scattered(),
-            Kind::Load | Kind::Store { .. } => warp.shape(size),
+            Kind::Load { .. } | Kind::Store { .. } => warp.shape(size),
         };
         loop {
             let done = match self.transfer.kind {
-                Kind::Load => self.load(warp, shape, size),
+                Kind::Load { .. } => self.load(warp, shape, size),
                 Kind::Store { shift } => self.store(warp, shape, size, shift),
                 Kind::Atomic { atomic, signed } => self.atomic(warp, shape, atomic, signed),
             };
@@ -123,26 +127,28 @@ impl<G: Store> Move<'_, '_, '_, G> {
     fn load(&mut self, warp: &Warp, shape: Shape, size: u32) -> Option<()> {
         let Move { context, lanes, local, global, transfer } = self;
         let Span { first, last } = shape.span(size);
+        let offsets = warp.offsets(first);
         let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
+            Space::Global(number) => {
+                let (at, count) = place(context, number, first, last)?;
+                global.reading(at, count, shape.picked(&offsets, warp.bits, size))?
+            }
             Space::Shared => lanes.shared.bytes().get(first as usize..=last as usize)?,
             Space::Const(bank) => context.constants.bank(bank.into()).get(first as usize..=last as usize)?,
             Space::Local => local.all().0.get(first as usize..=last as usize)?,
             Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
         };
-        let words = lanes.tables.sets[transfer.set & 1];
         if size <= 4 {
-            let values = narrow(bytes, warp, shape, transfer.mem.access);
-            lanes.write(transfer.rows[0], words, values);
+            let values = narrow(bytes, &offsets, shape, transfer.mem.access);
+            lanes.write(transfer.rows[0], transfer.set, values);
             return Some(());
         }
-        let offsets = warp.offsets(first);
         let mut values = [[0; WARP]; 4];
         for number in 0..size as usize / 4 {
             values[number & 3] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
         }
         for number in 0..size as usize / 4 {
-            lanes.write(transfer.rows[number & 3], words, values[number & 3]);
+            lanes.write(transfer.rows[number & 3], transfer.set, values[number & 3]);
         }
         Some(())
     }
@@ -152,8 +158,12 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let Move { context, lanes, local, global, transfer } = self;
         let Span { first, last } = shape.span(size);
         let rows = transfer.rows.map(|place| lanes.rows.row(place));
+        let offsets = warp.offsets(first);
         let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
+            Space::Global(number) => {
+                let (at, count) = place(context, number, first, last)?;
+                global.writing(at, count, shape.picked(&offsets, warp.bits, size))?
+            }
             Space::Shared => lanes.shared.bytes_mut().get_mut(first as usize..=last as usize)?,
             Space::Local => local.all().0.get_mut(first as usize..=last as usize)?,
             Space::Const(_) | Space::Attribute | Space::Primitive | Space::Varying | Space::Output => {
@@ -172,7 +182,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
             }
             // The last lane's remains.
             Shape::Same(_) => ([0; WARP], 1 << warp.last()),
-            Shape::Scattered(..) => (warp.offsets(first), warp.bits),
+            Shape::Scattered(..) => (offsets, warp.bits),
         };
         let word = |number: usize, lane: usize| u128::from(rows[number][lane]) << (32 * number);
         match size {
@@ -197,8 +207,9 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let Move { context, lanes, global, transfer, .. } = self;
         let Space::Global(number) = transfer.mem.space else { return None };
         let Span { first, last } = shape.span(4);
-        let bytes = plain(context, *global, number, first, last)?;
         let offsets = warp.offsets(first);
+        let (at, count) = place(context, number, first, last)?;
+        let bytes = global.changing(at, count, shape.picked(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
         let mut values = [0; WARP];
@@ -208,7 +219,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
             values[lane] = old;
             *word = atomic32(atomic, signed, before_g200, old, src2[lane], src3[lane]).to_le_bytes();
         }
-        lanes.write(transfer.rows[0], lanes.tables.sets[transfer.set & 1], values);
+        lanes.write(transfer.rows[0], transfer.set, values);
         Some(())
     }
 
@@ -218,7 +229,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
     fn each(&mut self, warp: &Warp) -> Option<()> {
         let Move { context, lanes, local, global, transfer } = self;
         match transfer.kind {
-            Kind::Load => load_each(context, lanes, local, *global, transfer, warp),
+            Kind::Load { position } => load_each(context, lanes, local, *global, (transfer, position), warp),
             Kind::Store { shift } => store_each(context, lanes, local, *global, transfer, shift, warp),
             Kind::Atomic { atomic, signed } => {
                 atomic_each(context, lanes, *global, transfer, (atomic, signed), warp)
@@ -232,18 +243,11 @@ fn before_g200(context: &Context) -> bool {
     matches!(context.chip, Chip::G80 | Chip::G84)
 }
 
-/// The bytes of a segment of g[] from one to another, where no record is kept of them.
+/// Where `count` bytes of a segment of g[] from `first` to `last` lie, if they are all inside.
 #[inline(always)]
-fn plain<'g, G: Store>(
-    context: &Context,
-    global: &'g mut G,
-    number: u8,
-    first: u32,
-    last: u32,
-) -> Option<&'g mut [u8]> {
+pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
-    let place = context.segments.address(number, first, count)?;
-    global.plain(place, count as usize)
+    Some((context.segments.address(number, first, count)?, count as usize))
 }
 
 /// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
@@ -307,6 +311,16 @@ impl Shape {
         };
         Span { first, last: highest.saturating_add(size - 1) }
     }
+
+    /// Which of those bytes are meant.
+    #[inline(always)]
+    fn picked(self, offsets: &Row, bits: u32, size: u32) -> Picked<'_> {
+        match self {
+            Shape::InRow(_) => Picked::Row(bits),
+            Shape::Same(_) => Picked::All,
+            Shape::Scattered(..) => Picked::Each(offsets, bits, size),
+        }
+    }
 }
 
 impl Warp {
@@ -366,13 +380,26 @@ impl Warp {
     }
 }
 
+#[inline(always)]
+fn greatest(offsets: &Row) -> u32 {
+    let mut greatest = 0;
+    for lane in 0..WARP {
+        greatest = greatest.max(offsets[lane]);
+    }
+    greatest
+}
+
 /// One element for each lane, from its offset.
 ///
 /// # Panics
 /// An offset reaches beyond the bytes.
 #[inline(always)]
-fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SIZE]) -> u32) -> Row {
-    let reach = offsets.iter().fold(0, |reach, offset| reach.max(*offset));
+pub(super) fn gather<const SIZE: usize>(
+    bytes: &[u8],
+    offsets: &Row,
+    value: impl Fn([u8; SIZE]) -> u32,
+) -> Row {
+    let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
     let mut values = [0; WARP];
     for lane in 0..WARP {
@@ -388,24 +415,31 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
 /// # Panics
 /// An offset reaches beyond the bytes.
 #[inline(always)]
-fn scatter<const SIZE: usize>(
+pub(super) fn scatter<const SIZE: usize>(
     bytes: &mut [u8],
     offsets: &Row,
     bits: u32,
     value: impl Fn(usize) -> [u8; SIZE],
 ) {
-    let reach = offsets.iter().fold(0, |reach, offset| reach.max(*offset));
+    let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    if bits == u32::MAX {
+        for lane in 0..WARP {
+            // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+            unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
+        }
+        return;
+    }
     for lane in members(bits) {
-        // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+        // SAFETY: as above.
         unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
     }
 }
 
 /// Each lane's element of at most four bytes, extended as the access says.
 #[inline(always)]
-fn narrow(bytes: &[u8], warp: &Warp, shape: Shape, access: Access) -> Row {
-    let offsets = match shape {
+fn narrow(bytes: &[u8], offsets: &Row, shape: Shape, access: Access) -> Row {
+    match shape {
         Shape::InRow(_) => {
             let mut values = [0; WARP];
             for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -418,14 +452,14 @@ fn narrow(bytes: &[u8], warp: &Warp, shape: Shape, access: Access) -> Row {
             element[..bytes.len().min(4)].copy_from_slice(&bytes[..bytes.len().min(4)]);
             return [extended(u32::from_le_bytes(element).into(), access) as u32; WARP];
         }
-        Shape::Scattered(lowest, _) => warp.offsets(lowest),
-    };
+        Shape::Scattered(..) => {}
+    }
     match access {
-        Access::U8 => gather(bytes, &offsets, |[byte]| byte.into()),
-        Access::S8 => gather(bytes, &offsets, |[byte]| byte as i8 as u32),
-        Access::U16 => gather(bytes, &offsets, |half| u16::from_le_bytes(half).into()),
-        Access::S16 => gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32),
-        Access::B32 | Access::B64 | Access::B128 => gather(bytes, &offsets, u32::from_le_bytes),
+        Access::U8 => gather(bytes, offsets, |[byte]| byte.into()),
+        Access::S8 => gather(bytes, offsets, |[byte]| byte as i8 as u32),
+        Access::U16 => gather(bytes, offsets, |half| u16::from_le_bytes(half).into()),
+        Access::S16 => gather(bytes, offsets, |half| i16::from_le_bytes(half) as u32),
+        Access::B32 | Access::B64 | Access::B128 => gather(bytes, offsets, u32::from_le_bytes),
     }
 }
 
@@ -448,7 +482,7 @@ fn load_each<G: Store>(
     lanes: &mut Lanes<'_>,
     local: &mut Local<'_>,
     global: &mut G,
-    transfer: &Transfer,
+    (transfer, position): (&Transfer, Position),
     Warp { addresses, bits, .. }: &Warp,
 ) -> Option<()> {
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
@@ -492,11 +526,19 @@ fn load_each<G: Store>(
                 put(&mut values, lane, extended(u128::from_le_bytes(raw), access));
             }
         }
-        Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
+        Space::Attribute | Space::Varying => {
+            for lane in members(*bits) {
+                values[0][lane] = match (lanes.inputs.get(addresses[lane] as usize / 4), context.mode) {
+                    (Some(Some(input)), _) => input.at(position).0[lane],
+                    (_, Mode::Lenient) => 0,
+                    (_, Mode::Strict) => return None,
+                };
+            }
+        }
+        Space::Primitive | Space::Output => return None,
     }
-    let words = lanes.tables.sets[transfer.set & 1];
     for (place, values) in transfer.rows.iter().zip(values).take(bytes.div_ceil(4) as usize) {
-        lanes.write(*place, words, values);
+        lanes.write(*place, transfer.set, values);
     }
     Some(())
 }
@@ -584,6 +626,6 @@ fn atomic_each<G: Store>(
         let new = atomic32(atomic, signed, before_g200(context), old, src2[lane], src3[lane]);
         store_global(global, place(lane)?, 4, new.into())?;
     }
-    lanes.write(transfer.rows[0], lanes.tables.sets[transfer.set & 1], values);
+    lanes.write(transfer.rows[0], transfer.set, values);
     Some(())
 }
