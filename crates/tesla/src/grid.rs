@@ -214,13 +214,13 @@ impl Grid {
                             given(&mut centroids, &fragment.centroids);
                             [centres, centroids]
                         });
-                        let mut input = Input::same(Row([flat; WARP]));
+                        let [mut at_centre, mut at_centroid] = [Row::ZERO; 2];
                         for lane in 0..WARP {
                             let at = |position| interp(of, position, centres[lane], centroids[lane], None);
-                            input.centre.0[lane] = at(Position::Centre);
-                            input.centroid.0[lane] = at(Position::Centroid);
+                            at_centre.0[lane] = at(Position::Centre);
+                            at_centroid.0[lane] = at(Position::Centroid);
                         }
-                        input
+                        Input::of(at_centre, at_centroid, Row([flat; WARP]))
                     }
                 };
                 warp.set_input(slot, input);

@@ -54,26 +54,28 @@ pub struct LaneResult {
 /// One word of the stage's inputs for all lanes, at the places where an interpolation can look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// At the fragment's centre; for a[] and p[] the word itself.
-    pub centre: Row<WARP>,
-    /// At the centroid of the covered samples.
-    pub centroid: Row<WARP>,
-    /// The provoking vertex' word.
-    pub flat: Row<WARP>,
+    centre: Row<WARP>,
+    /// At the centroid and flat, where they are not the same.
+    others: Option<Box<[Row<WARP>; 2]>>,
 }
 
 impl Input {
     /// One word for every position.
     pub fn same(row: Row<WARP>) -> Self {
-        Input { centre: row, centroid: row, flat: row }
+        Input { centre: row, others: None }
+    }
+
+    /// Words at the fragment's centre, at the centroid of the covered samples, and the provoking vertex'.
+    pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
+        Input { centre, others: Some(Box::new([centroid, flat])) }
     }
 
     /// The word at a position.
     pub fn at(&self, position: Position) -> &Row<WARP> {
-        match position {
-            Position::Centre => &self.centre,
-            Position::Centroid => &self.centroid,
-            Position::Flat => &self.flat,
+        match (position, &self.others) {
+            (Position::Centre, _) | (_, None) => &self.centre,
+            (Position::Centroid, Some(others)) => &others[0],
+            (Position::Flat, Some(others)) => &others[1],
         }
     }
 }

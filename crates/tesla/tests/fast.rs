@@ -13,6 +13,7 @@ use reconverge_tesla::fast::Fast;
 use reconverge_tesla::grid::Grid;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, RunError, Setup, Varying, Vertex};
+use reconverge_tesla::reference::Reference;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::Random;
@@ -292,16 +293,27 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         let mut text = format!(
             "mov b32 $r1 b32 s[0x10]\nmov b32 $r2 {stride:#x}\nmul $r2 u16 $r0l u16 $r2l\nmov b32 $r3 {spread:#x}\n\
              mul $r4 u16 $r0l u16 $r0l\nand b32 $r3 $r3 $r4\nadd b32 $r2 $r2 $r3\nmov b32 $r3 {first:#x}\n\
-             add b32 $r2 $r2 $r3\nadd b32 $r1 $r1 $r2\nset $c0 # {} u32 $r0 $r3\n",
+             add b32 $r2 $r2 $r3\nadd b32 $r1 $r1 $r2\nshl $a1 $r2 0x0\nset $c0 # {} u32 $r0 $r3\n",
             random.one_of(&["l", "ge", "lg"])
         );
         for _ in 0..8 {
             let guard = random.one_of(&["", "(s $c0) ", "(e $c0) "]);
             let data = 8 + random.below(4);
-            text += &match random.below(8) {
+            let narrow = random.one_of(&["u8", "s8", "u16", "s16"]);
+            text += &match random.below(18) {
+                8 => format!("{guard}red add u64 g14[$r1] $r8d\n"),
+                9 => format!("{guard}cas b64 $r10d g14[$r1] $r8d $r12d\n"),
+                10 => format!("{guard}ld lock $c1 $r{data} b32 s[$a1+0x40]\n"),
+                11 => format!("{guard}st unlock b32 s[$a1+0x40] $r{data}\n"),
+                12 => format!("{guard}st b32 s[$a1+0x40] $r{data}\n"),
+                13 => format!("{guard}ld $r{data} {narrow} s[$a1+0x40]\n"),
+                14 => format!("{guard}ld {narrow} $r{data} l[$a1+0x4]\n"),
+                15 => format!("{guard}st b32 l[$a1] $r{data}\n"),
+                16 => format!("{guard}st b128 l[$a1] $r8q\n"),
+                17 => format!("{guard}ld b64 $r8d l[$a1+0x8]\n"),
                 0 => format!("{guard}ld b32 $r{data} g14[$r1]\n"),
                 1 => format!("{guard}st b32 g14[$r1] $r{data}\n"),
-                2 => format!("{guard}ld {} $r{data} g14[$r1]\n", random.one_of(&["u8", "s8", "u16", "s16"])),
+                2 => format!("{guard}ld {narrow} $r{data} g14[$r1]\n"),
                 3 => format!("{guard}st {} g14[$r1] $r{data}\n", random.one_of(&["u8", "u16"])),
                 4 => format!("{guard}ld b128 $r8q g14[$r1]\n"),
                 5 => format!("{guard}st b64 g14[$r1] $r8d\n"),
@@ -314,6 +326,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         let program = Program { words, ..Program::default() };
         let mut compute = Compute::of(&program, CHIP).unwrap();
         compute.setup.registers = 16;
+        compute.setup.local_bytes = random.one_of(&[0x100, 0x800, 0x800]);
         compute.block = [1 + random.below(70), 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
         // Two buffers that touch: a warp may reach into both.
@@ -324,15 +337,20 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         let level = random.one_of(&Level::available());
         let (grid, mut plain) = Grid::new(Launch::Compute(compute), &program, &options).unwrap();
         let fast = Fast::of(&grid, level);
-        let mut recorded = Recorded(plain.clone());
+        let (mut recorded, mut known) = (Recorded(plain.clone()), plain.clone());
         let [mut quick, mut each] = [(); 2].map(|()| grid.block(&fast, 0, None));
+        let mut reference = grid.block(&Reference, 0, None);
+        let end = reference.run(&Reference, grid.context(), &mut known, &mut Silent);
         let ends = [
             quick.run(&fast, grid.context(), &mut plain, &mut Silent),
             each.run(&fast, grid.context(), &mut recorded, &mut Silent),
         ];
-        assert_eq!(ends[0], ends[1], "{text}");
-        assert_eq!(plain, recorded.0, "{text}");
-        assert!(quick.warps == each.warps, "{text}");
+        assert_eq!(ends, [end.clone(), end], "{text}");
+        assert!(plain == known && recorded.0 == known, "g[]: {text}");
+        for block in [&quick, &each] {
+            assert!(block.warps == reference.warps, "{text}");
+            assert!(block.common.shared == reference.common.shared, "s[]: {text}");
+        }
         if ends[0].is_ok() { ended += 1 } else { trapped += 1 }
     }
     println!("{ended} ended, {trapped} trapped");

@@ -64,6 +64,8 @@ pub(super) struct Lanes<'a> {
     /// a[] or v[] and o[], by word.
     pub(super) inputs: &'a [Option<Input>],
     pub(super) outputs: &'a mut Vec<Row<WARP>>,
+    /// The warp's number in the block.
+    pub(super) warp: u32,
     /// Lanes that are only helpers.
     pub(super) dead: u32,
     pub(super) tables: &'a Tables,
@@ -83,13 +85,13 @@ impl<'a> Lanes<'a> {
         c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
         (inputs, outputs): (&'a [Option<Input>], &'a mut Vec<Row<WARP>>),
         shared: &'a mut Shared,
-        dead: u32,
+        (warp, dead): (u32, u32),
         tables: &'a Tables,
     ) -> Self {
         // SAFETY: as the caller says.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
         let none = Set { bits: 0, bytes: [0; WARP] };
-        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, inputs, outputs, dead, tables };
+        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, inputs, outputs, warp, dead, tables };
         for place in tables.sets {
             *lanes.row_mut(place) = Row::ZERO;
         }

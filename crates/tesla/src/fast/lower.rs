@@ -445,7 +445,19 @@ impl Lower<'_> {
             }
             Op::Memory(Memory::St) => {
                 let set = self.predicate(inst);
-                self.store(inst, set).map(Lowering::Last)
+                self.store(inst, set, false).map(Lowering::Last)
+            }
+            Op::Memory(Memory::StUnlock) => {
+                let set = self.predicate(inst);
+                self.store(inst, set, true).map(Lowering::Last)
+            }
+            Op::Memory(Memory::LdLock) => {
+                let set = self.predicate(inst);
+                self.load_lock(inst, set).map(Lowering::Last)
+            }
+            Op::Memory(Memory::Atom64 { atomic } | Memory::Red64 { atomic }) => {
+                let set = self.predicate(inst);
+                self.atomic64(*atomic, inst, set).map(Lowering::Last)
             }
             Op::Memory(Memory::Atom { atomic, signed } | Memory::Red { atomic, signed }) => {
                 let set = self.predicate(inst);
@@ -464,7 +476,7 @@ impl Lower<'_> {
                 let set = self.predicate(inst);
                 self.quadop(inst, (*ops, *from), set)
             }
-            Op::Memory(_) | Op::Group(_) | Op::Control(_) => None,
+            Op::Group(_) | Op::Control(_) => None,
         }
     }
 

@@ -114,8 +114,17 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
-    let mut lanes =
-        unsafe { Lanes::new(rows, a, c, (inputs, outputs), shared, flow.dead().0 as u32, &lowered.tables) };
+    let mut lanes = unsafe {
+        Lanes::new(
+            rows,
+            a,
+            c,
+            (inputs, outputs),
+            shared,
+            (number as u32, flow.dead().0 as u32),
+            &lowered.tables,
+        )
+    };
     let mut memory = Memory { wide, context, local: &mut local, global: &mut **global };
     let mut cursor = Cursor {
         lowered,

@@ -14,11 +14,12 @@ impl Body for FromInput {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let input = lanes.inputs.get(operation.number as usize).and_then(Option::as_ref);
-        let values = input.map_or([0; WARP], |input| match operation.c {
-            CENTRE => input.centre.0,
-            CENTROID => input.centroid.0,
-            _ => input.flat.0,
-        });
+        let position = match operation.c {
+            CENTRE => Position::Centre,
+            CENTROID => Position::Centroid,
+            _ => Position::Flat,
+        };
+        let values = input.map_or([0; WARP], |input| input.at(position).0);
         lanes.write(operation.dst, operation.set_number, values);
     }
 }

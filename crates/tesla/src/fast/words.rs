@@ -1,8 +1,8 @@
-//! Loads and stores of words as most warps make them: each lane its word in a row, one word for all, or each lane a word
-//! of its own, in bytes that are all there.
+//! Loads and stores of a warp on bytes that are to be had together: each lane its word in a row, one word for all, or
+//! each lane an element of its own.
 //!
-//! Whatever else there is ([`super::memory`]) and whatever is refused here goes there: other sizes, bytes in
-//! several buffers or beyond an end, a view that records what is read and written.
+//! What is refused here goes lane by lane in [`super::memory`]: bytes in several buffers or beyond an end, or a view that
+//! wants to see each access.
 
 use reconverge_simt::level::{Kind as LevelKind, Level};
 use reconverge_simt::memory::Picked;
@@ -11,7 +11,7 @@ use reconverge_simt::wide::{Baseline, Wide};
 use super::lanes::Lanes;
 use super::memory::{Kind, Transfer, gather, scatter};
 use crate::flow::WARP;
-use crate::inst::{Base, Space};
+use crate::inst::{Access, Base, Space};
 use crate::spaces::Shared;
 
 /// What loads and stores reach besides rows and s[]. Behind a pointer, so that a chain is compiled once for all kinds of
@@ -39,15 +39,15 @@ pub(super) trait Reach {
 pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
 
 /// The code of a transfer.
-pub(super) fn mover(kind: Kind, space: Space, bytes: u32, level: Level) -> Mover {
-    match (kind, space, bytes) {
-        (Kind::Load { .. }, Space::Shared, 4) => of::<Words<SHARED, false>>(level),
-        (Kind::Load { .. }, Space::Const(_), 4) => of::<Words<CONSTANT, false>>(level),
-        (Kind::Load { .. }, Space::Local, 4) => of::<Words<LOCAL, false>>(level),
-        (Kind::Load { .. }, Space::Global(_), 4) => of::<Words<GLOBAL, false>>(level),
-        (Kind::Store { .. }, Space::Shared, 4) => of::<Words<SHARED, true>>(level),
-        (Kind::Store { .. }, Space::Local, 4) => of::<Words<LOCAL, true>>(level),
-        (Kind::Store { .. }, Space::Global(_), 4) => of::<Words<GLOBAL, true>>(level),
+pub(super) fn mover(kind: Kind, space: Space, level: Level) -> Mover {
+    match (kind, space) {
+        (Kind::Load { .. }, Space::Shared) => of::<Words<SHARED, false>>(level),
+        (Kind::Load { .. }, Space::Const(_)) => of::<Words<CONSTANT, false>>(level),
+        (Kind::Load { .. }, Space::Local) => of::<Words<LOCAL, false>>(level),
+        (Kind::Load { .. }, Space::Global(_)) => of::<Words<GLOBAL, false>>(level),
+        (Kind::Store { .. }, Space::Shared) => of::<Words<SHARED, true>>(level),
+        (Kind::Store { .. }, Space::Local) => of::<Words<LOCAL, true>>(level),
+        (Kind::Store { .. }, Space::Global(_)) => of::<Words<GLOBAL, true>>(level),
         _ => |lanes, memory, transfer| memory.transfer(lanes, transfer),
     }
 }
@@ -90,7 +90,7 @@ fn of<M: Moves>(level: Level) -> Mover {
     }
 }
 
-/// A word a lane, of a space; stored, or loaded.
+/// An element a lane, of a space; stored, or loaded.
 struct Words<const SPACE: u8, const STORE: bool>;
 
 impl<const SPACE: u8, const STORE: bool> Moves for Words<SPACE, STORE> {
@@ -111,17 +111,20 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
     #[inline(always)]
     fn quick(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
         let offset = transfer.mem.offset as u32;
+        // Lower bits of an address count as zero. (13.18)
+        let keep = !(transfer.mem.access.bytes() - 1);
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & !3)
+                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
             }
             (None, Base::A(register)) => {
                 let base = lanes.a(register);
                 Self::moved(lanes, memory, transfer, |lane| {
-                    u32::from(base[lane].wrapping_add(offset as u16)) & !3
+                    u32::from(base[lane].wrapping_add(offset as u16)) & keep
                 })
             }
+            // Lowering gives the row of every `$r`.
             (None, Base::R(_)) => None,
         }
     }
@@ -136,101 +139,129 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         let set = usize::from(transfer.set & 1);
         let bits = lanes.set(set).bits;
         let members = lanes.row(lanes.tables.sets[set]);
-        let first = bits.trailing_zeros() as usize & 31;
-        let at = address(first);
-        let start = at.wrapping_sub(4 * first as u32);
-        let row = transfer.rows[0];
-        if SPACE != LOCAL && all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-            let last = start.checked_add(4 * WARP as u32 - 1)?;
-            if STORE {
-                let values = lanes.row(row);
-                let bytes = Self::writable(lanes.shared, memory, transfer, (start, last), Picked::Row(bits))?;
-                let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-                for lane in 0..WARP {
-                    let kept = u32::from_le_bytes(window[lane]) & !members[lane];
-                    window[lane] = (values[lane] & members[lane] | kept).to_le_bytes();
+        let size = transfer.mem.access.bytes();
+        if SPACE != LOCAL && size == 4 {
+            let first = bits.trailing_zeros() as usize & 31;
+            let at = address(first);
+            let start = at.wrapping_sub(4 * first as u32);
+            if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
+                // The window may reach beyond what there is where its lanes do not.
+                if Self::in_a_row(lanes, memory, transfer, start).is_some() {
+                    return Some(());
                 }
-            } else {
-                let bytes = Self::readable(lanes.shared, memory, transfer, (start, last), Picked::Row(bits))?;
-                let window = bytes.first_chunk::<{ 4 * WARP }>()?.as_chunks::<4>().0;
-                let mut values = [0; WARP];
-                for lane in 0..WARP {
-                    values[lane] = u32::from_le_bytes(window[lane]);
-                }
-                lanes.write(row, transfer.set, values);
+            } else if all(&members, |lane| address(lane) ^ at) {
+                return Self::at_one(lanes, memory, transfer, at);
             }
-            return Some(());
-        }
-        if all(&members, |lane| address(lane) ^ at) {
-            return Self::at_one(lanes, memory, transfer, at, bits);
-        }
-        if SPACE == LOCAL {
-            return None;
         }
         let (mut lowest, mut highest) = (u32::MAX, 0);
         for lane in 0..WARP {
             lowest = lowest.min(address(lane) | !members[lane]);
             highest = highest.max(address(lane) & members[lane]);
         }
+        let mut last = highest.checked_add(size - 1)?;
         let mut offsets = [0; WARP];
-        for lane in 0..WARP {
-            offsets[lane] = address(lane).wrapping_sub(lowest) & members[lane];
-        }
-        let last = highest.checked_add(3)?;
-        if STORE {
-            let values = lanes.row(row);
-            let bytes = Self::writable(
-                lanes.shared,
-                memory,
-                transfer,
-                (lowest, last),
-                Picked::Each(&offsets, bits, 4),
-            )?;
-            scatter(bytes, &offsets, bits, |lane| values[lane].to_le_bytes());
+        if SPACE == LOCAL {
+            // The lanes' own bytes lie one lane behind another.
+            let each = memory.local().1;
+            if last >= each {
+                return None;
+            }
+            for lane in 0..WARP {
+                offsets[lane] = (address(lane) & members[lane]).wrapping_add(each.wrapping_mul(lane as u32));
+            }
+            (lowest, last) = (0, each.checked_mul(WARP as u32)? - 1);
         } else {
-            let bytes = Self::readable(
-                lanes.shared,
-                memory,
-                transfer,
-                (lowest, last),
-                Picked::Each(&offsets, bits, 4),
-            )?;
-            let values = gather(bytes, &offsets, u32::from_le_bytes);
+            for lane in 0..WARP {
+                offsets[lane] = address(lane).wrapping_sub(lowest) & members[lane];
+            }
+        }
+        let picked = Picked::Each(&offsets, bits, size);
+        match STORE {
+            false => {
+                let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
+                let mut values = [[0; WARP]; 4];
+                match transfer.mem.access {
+                    Access::U8 => values[0] = gather(bytes, &offsets, |[byte]| byte.into()),
+                    Access::S8 => values[0] = gather(bytes, &offsets, |[byte]| byte as i8 as u32),
+                    Access::U16 => {
+                        values[0] = gather(bytes, &offsets, |half| u16::from_le_bytes(half).into())
+                    }
+                    Access::S16 => {
+                        values[0] = gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32)
+                    }
+                    Access::B32 => values[0] = gather(bytes, &offsets, u32::from_le_bytes),
+                    Access::B64 | Access::B128 => {
+                        for number in 0..(size as usize / 4).min(4) {
+                            values[number] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
+                        }
+                    }
+                }
+                for number in 0..(size.div_ceil(4) as usize).min(4) {
+                    lanes.write(transfer.rows[number], transfer.set, values[number]);
+                }
+            }
+            true => {
+                let Kind::Store { shift } = transfer.kind else { return None };
+                let Lanes { rows, shared, .. } = lanes;
+                let bytes = Self::writable(shared, memory, transfer, (lowest, last), picked)?;
+                for number in 0..(size.div_ceil(4) as usize).min(4) {
+                    let values = rows.row(transfer.rows[number]);
+                    match size {
+                        1 => scatter(bytes, &offsets, bits, |lane| [(values[lane] >> (shift & 31)) as u8]),
+                        2 => scatter(bytes, &offsets, bits, |lane| {
+                            ((values[lane] >> (shift & 31)) as u16).to_le_bytes()
+                        }),
+                        // Lanes at one place are all at the same one: the last one's words remain.
+                        _ => {
+                            let words = bytes.get_mut(4 * number..)?;
+                            scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
+                        }
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Each lane its word, from this address of lane 0 on.
+    #[inline(always)]
+    fn in_a_row(
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        start: u32,
+    ) -> Option<()> {
+        let set = usize::from(transfer.set & 1);
+        let picked = Picked::Row(lanes.set(set).bits);
+        let last = start.checked_add(4 * WARP as u32 - 1)?;
+        let row = transfer.rows[0];
+        if STORE {
+            let members = lanes.row(lanes.tables.sets[set]);
+            let values = lanes.row(row);
+            let bytes = Self::writable(lanes.shared, memory, transfer, (start, last), picked)?;
+            let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
+            for lane in 0..WARP {
+                let kept = u32::from_le_bytes(window[lane]) & !members[lane];
+                window[lane] = (values[lane] & members[lane] | kept).to_le_bytes();
+            }
+        } else {
+            let bytes = Self::readable(lanes.shared, memory, transfer, (start, last), picked)?;
+            let window = bytes.first_chunk::<{ 4 * WARP }>()?.as_chunks::<4>().0;
+            let mut values = [0; WARP];
+            for lane in 0..WARP {
+                values[lane] = u32::from_le_bytes(window[lane]);
+            }
             lanes.write(row, transfer.set, values);
         }
         Some(())
     }
 
-    /// One address for all lanes. The last one's word remains where they store; in l[] each has its own.
+    /// One word for all lanes; the last one's remains where they store.
     #[inline(always)]
-    fn at_one(
-        lanes: &mut Lanes<'_>,
-        memory: &mut dyn Reach,
-        transfer: &Transfer,
-        at: u32,
-        bits: u32,
-    ) -> Option<()> {
-        let row = transfer.rows[0];
-        if SPACE == LOCAL {
-            let (bytes, each) = memory.local();
-            if at.checked_add(4)? > each {
-                return None;
-            }
-            let mut offsets = [0; WARP];
-            for lane in 0..WARP {
-                offsets[lane] = at + each * lane as u32;
-            }
-            if STORE {
-                let values = lanes.row(row);
-                scatter(bytes, &offsets, bits, |lane| values[lane].to_le_bytes());
-            } else {
-                let values = gather(bytes, &offsets, u32::from_le_bytes);
-                lanes.write(row, transfer.set, values);
-            }
-            return Some(());
-        }
-        let last = at.checked_add(3)?;
+    fn at_one(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer, at: u32) -> Option<()> {
+        let (row, last) = (transfer.rows[0], at.checked_add(3)?);
         if STORE {
+            let bits = lanes.set(transfer.set.into()).bits;
             let value = lanes.row(row)[31 - (bits.leading_zeros() as usize & 31)];
             let bytes = Self::writable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             *bytes.first_chunk_mut()? = value.to_le_bytes();
@@ -254,6 +285,7 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         match (SPACE, transfer.mem.space) {
             (SHARED, _) => shared.bytes().get(first as usize..last as usize + 1),
             (CONSTANT, Space::Const(bank)) => memory.constants(bank).get(first as usize..last as usize + 1),
+            (LOCAL, _) => memory.local().0.get(first as usize..last as usize + 1),
             (GLOBAL, Space::Global(segment)) => memory.reading(segment, first, last, picked),
             _ => None,
         }
@@ -270,6 +302,7 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
     ) -> Option<&'b mut [u8]> {
         match (SPACE, transfer.mem.space) {
             (SHARED, _) => shared.bytes_mut().get_mut(first as usize..last as usize + 1),
+            (LOCAL, _) => memory.local().0.get_mut(first as usize..last as usize + 1),
             (GLOBAL, Space::Global(segment)) => memory.writing(segment, first, last, picked),
             _ => None,
         }

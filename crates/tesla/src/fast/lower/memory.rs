@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use super::super::lanes::Place;
+use super::super::bodies::ToC;
+use super::super::lanes::{Place, handler};
 use super::super::memory::{Kind, Transfer};
 use super::super::words::mover;
 use super::{Access, Last, Lower, Lowering};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
 use crate::lane::Width;
+use crate::lane::atomic::Atomic64;
 use crate::lane::interpolate::Position;
 
 impl Lower<'_> {
@@ -44,7 +46,8 @@ impl Lower<'_> {
         Some(Lowering::Last(self.access(transfer, end..end)))
     }
 
-    pub(super) fn store(&mut self, inst: &Inst, set: usize) -> Option<Last> {
+    /// A store; one that releases a lock where `unlock` says so.
+    pub(super) fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let (rows, shift) = match inst.src[1] {
             Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
@@ -67,7 +70,58 @@ impl Lower<'_> {
             return None;
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
-        self.becomes(&mut transfer, Kind::Store { shift });
+        let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
+        if unlock && mem.space != Space::Shared {
+            return None;
+        }
+        self.becomes(&mut transfer, kind);
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
+    pub(super) fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
+        let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
+        if mem.space != Space::Shared || mem.access.bytes() > 4 {
+            return None;
+        }
+        let flags = self.temporary(0);
+        let mut transfer = self.transfer(&mem, [self.target(register), flags, flags, flags], set)?;
+        self.becomes(&mut transfer, Kind::LoadLock);
+        let start = self.operations.len();
+        if let Some(cdst) = inst.cdst {
+            let mut write = self.operation(self.sink(), set);
+            (write.src[0], write.cdst) = (flags, cdst);
+            self.push(handler::<ToC>(self.level), write);
+        }
+        Some(self.access(transfer, start..self.operations.len()))
+    }
+
+    /// An atomic operation on two words of g[], or a reduction.
+    pub(super) fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let [dst, dst_high] = match inst.dst {
+            Dst::R64(register) => [self.target(register), self.target(register.saturating_add(1))],
+            Dst::None | Dst::Discard => [self.sink(); 2],
+            _ => return None,
+        };
+        if mem.access.bytes() != 8 || !matches!(mem.space, Space::Global(_)) || inst.cdst.is_some() {
+            return None;
+        }
+        let mut operation = self.operation(dst, set);
+        let mut high = [self.zero(); 3];
+        for number in [1, 2] {
+            match inst.src[number] {
+                operand @ (Operand::None | Operand::R64(_)) => {
+                    self.source(operand, number, &mut operation, &mut high)?;
+                }
+                _ => return None,
+            }
+        }
+        let [_, src2, src3] = operation.src;
+        let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
+        transfer.upper = [dst_high, high[1], high[2]];
+        self.becomes(&mut transfer, Kind::Atomic64(atomic));
         let end = self.operations.len();
         Some(self.access(transfer, end..end))
     }
@@ -102,7 +156,7 @@ impl Lower<'_> {
     /// Makes another kind of a load.
     pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
         transfer.kind = kind;
-        transfer.mover = mover(kind, transfer.mem.space, transfer.mem.access.bytes(), self.level);
+        transfer.mover = mover(kind, transfer.mem.space, self.level);
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.
@@ -125,7 +179,7 @@ impl Lower<'_> {
             Base::A(_) => None,
         };
         let kind = Kind::Load { position: Position::Centre };
-        let mover = mover(kind, mem.space, mem.access.bytes(), self.level);
-        Some(Transfer { kind, mem: *mem, base, rows, set: set as u8, mover })
+        let mover = mover(kind, mem.space, self.level);
+        Some(Transfer { kind, mem: *mem, base, rows, upper: [self.sink(); 3], set: set as u8, mover })
     }
 }
