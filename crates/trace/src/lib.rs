@@ -44,7 +44,7 @@ pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
 pub use write::{Limits, Recording, Writer};
 
 /// The version of the file format that is written, and the only one that is read.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// The first bytes of a file. The line ends show a transfer that changes them.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";

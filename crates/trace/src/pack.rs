@@ -125,11 +125,6 @@ impl Packer {
         self.len == BLOCK_RECORDS
     }
 
-    /// The masks that are written with their bits.
-    pub(crate) fn masks(&self) -> &[u8] {
-        &self.columns[Column::Mask as usize]
-    }
-
     /// Instructions and lane instructions since the last call.
     pub(crate) fn counted(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))

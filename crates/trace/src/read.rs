@@ -2,7 +2,6 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use flate2::read::ZlibDecoder;
 
 use crate::columns::Order;
 use crate::record::{End, Header, Kind, Line, Record, What};
@@ -246,12 +245,9 @@ fn section(
     if packed == unpacked {
         return Ok(Some((kind, bytes, behind)));
     }
-    let mut content = Vec::with_capacity(unpacked);
-    ZlibDecoder::new(&bytes[..])
-        .take(unpacked as u64 + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| damaged(&error.to_string()))?;
-    if content.len() != unpacked {
+    let mut content = vec![0; unpacked];
+    let got = lz4_flex::block::decompress_into(&bytes, &mut content);
+    if got.map_err(|error| damaged(&error.to_string()))? != unpacked {
         return Err(damaged("a section has another size than it says"));
     }
     Ok(Some((kind, content, behind)))

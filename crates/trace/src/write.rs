@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use lz4_flex::block;
 use reconverge_simt::{Event, Mask, Observer};
 
 use crate::columns::Order;
@@ -41,18 +40,13 @@ struct Open {
     divergences: u64,
 }
 
-/// Bytes of masks from which on a block may be stored as it is, and how many of them say whether it is.
-const LEAST_STORED: usize = 16 << 10;
-const SAMPLE: usize = 2 << 10;
-
 /// The file, as far as it is written.
 #[derive(Debug)]
 struct Blocks<W> {
     out: W,
-    /// One for all sections: its tables are large.
-    zlib: ZlibEncoder<Vec<u8>>,
-    /// Room for a block.
+    /// Room for a block, and for what it becomes.
     bytes: Vec<u8>,
+    packed: Vec<u8>,
     order: Order,
     limits: Limits,
     written: u64,
@@ -75,11 +69,10 @@ impl<W: Write> Writer<W> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let written = MAGIC.len() as u64 + 2;
-        let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
         let mut file = Blocks {
             out,
-            zlib,
             bytes: Vec::new(),
+            packed: Vec::new(),
             order,
             limits,
             written,
@@ -200,7 +193,6 @@ impl<W: Write> Blocks<W> {
         if records == 0 {
             return Ok(());
         }
-        let packs = self.packs(open.block.masks())?;
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         // The words come with the block that uses them first, and with every block after it.
@@ -211,39 +203,20 @@ impl<W: Write> Blocks<W> {
         // Beyond the bound records are packed as ever, and left out here.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
-            if packs { self.section(Section::Block, &bytes)? } else { self.stored(Section::Block, &bytes)? }
+            self.section(Section::Block, &bytes)?;
         }
         self.bytes = bytes;
         Ok(())
     }
 
-    /// Whether a block with these masks becomes smaller by deflating. Where lanes part at every step, masks without a
-    /// pattern are nearly all of it, and deflating takes as long as all the rest. A sample of them shows it.
-    fn packs(&mut self, masks: &[u8]) -> Result<bool, Error> {
-        if masks.len() < LEAST_STORED || self.end.bound_at.is_some() {
-            return Ok(true);
-        }
-        let sample = &masks[masks.len() / 2..][..SAMPLE];
-        Ok(self.packed(sample)?.len() < SAMPLE / 8 * 7)
-    }
-
-    fn packed(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        self.zlib.write_all(bytes)?;
-        Ok(self.zlib.reset(Vec::new())?)
-    }
-
     fn section(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
-        let packed = self.packed(bytes)?;
-        if packed.len() < bytes.len() {
-            self.payload(section, &packed, bytes.len())
-        } else {
-            self.stored(section, bytes)
-        }
-    }
-
-    /// Writes a section as it is.
-    fn stored(&mut self, section: Section, bytes: &[u8]) -> Result<(), Error> {
-        self.payload(section, bytes, bytes.len())
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.resize(packed.len().max(block::get_maximum_output_size(bytes.len())), 0);
+        let size = block::compress_into(bytes, &mut packed).map_err(std::io::Error::other)?;
+        let smaller = size < bytes.len();
+        self.payload(section, if smaller { &packed[..size] } else { bytes }, bytes.len())?;
+        self.packed = packed;
+        Ok(())
     }
 
     fn payload(&mut self, section: Section, payload: &[u8], unpacked: usize) -> Result<(), Error> {

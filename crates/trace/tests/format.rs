@@ -401,7 +401,7 @@ fn a_block_whose_masks_have_no_pattern_is_stored_as_it_is() {
     };
     let random: Vec<Act> = (0..20_000).map(|number| act(number, mix(number))).collect();
     let regular: Vec<Act> = (0..20_000).map(|number| act(number, u64::MAX >> (number % 50) << 7)).collect();
-    // Nine bytes a mask, which deflating does not make smaller.
+    // Nine bytes a mask, which packing does not make smaller.
     let sizes = (size_and_records(&random), size_and_records(&regular));
     assert!(sizes.0 > 20_000 * 9 && sizes.1 < 20_000, "{sizes:?}");
 }
