@@ -34,7 +34,7 @@ pub(crate) fn run(
     let context = grid.context();
     let seed = lockstep::seed(context.code.words(), number as u64);
     match lockstep::run(|| Pair::new(grid, fast, number, memory), seed, shares) {
-        Ok(Pair { reference: Side { block, global }, .. }) => Ok((block, global.memory.finish())),
+        Ok(Pair { reference: Side { block, global }, .. }) => Ok((block, global.memory.finish().0)),
         Err(Failure::Trap(group, trap)) => {
             Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
         }
