@@ -118,9 +118,9 @@ fn in_lockstep<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let fast = Fast::of(grid, options.level());
     let mut totals = Totals::default();
-    let mut shares = Shares::default();
+    let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     for number in 0..grid.blocks() {
-        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &mut shares)?;
+        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);
     }
