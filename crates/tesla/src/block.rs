@@ -177,7 +177,7 @@ impl Block {
         let count = self.warps.len();
         // At the start the circle begins with warp 0, later with the one after the current.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        let next = (0..count).map(|place| (first + place) % count).find(|warp| self.can_run(*warp));
+        let next = (first..count).chain(0..first.min(count)).find(|warp| self.can_run(*warp));
         if let Some(next) = next {
             self.current = next;
             self.slice = 0;

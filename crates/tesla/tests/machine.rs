@@ -585,7 +585,7 @@ fn an_input_that_the_launch_does_not_give_traps_or_reads_zero() {
     let Err(RunError::Trap(trap)) = result else { panic!("no trap") };
     assert_eq!(trap.trap.cause, Cause::NoInput { space: Space::Varying, address: 0x10 });
     let outcome = run(Launch::Fragment(launch), &program, &lenient()).unwrap();
-    assert_eq!(outcome.lanes[0].registers[0], 0);
+    assert_eq!(outcome.lanes.get(0).unwrap().registers[0], 0);
 }
 
 // 6.10
@@ -700,7 +700,7 @@ fn enabled_components_go_to_consecutive_registers() {
     let (mut launch, program) = fragment(source, 1);
     mips(&mut launch.setup);
     let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
-    assert_eq!(outcome.lanes[0].registers[..4], [0, 40, 0, 0x77]);
+    assert_eq!(outcome.lanes.get(0).unwrap().registers[..4], [0, 40, 0, 0x77]);
 }
 
 // 1.2: a vertex program's attributes and outputs.

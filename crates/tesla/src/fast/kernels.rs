@@ -14,7 +14,7 @@ use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::integer::{Addition, Logic as LogicOp, Product};
-use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer};
+use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer, special};
 use crate::meaning::Modes;
 
 /// The operands that an instruction's code has to handle.
@@ -115,6 +115,15 @@ const fn integral(code: u8) -> Option<Rounding> {
     if code == AS_IT_IS { None } else { Some(rounding(code)) }
 }
 
+/// A special function of the first sources, which writes no flags.
+#[inline(always)]
+fn sfu_row<W: Wide, F: sfu::Function<N>, const N: usize>(
+    _: W,
+    sources: &[[u32; WARP]; 3],
+) -> Option<([u32; WARP], [u8; WARP])> {
+    Some((sfu::row::<F, N>(&sources[0]), [0; WARP]))
+}
+
 const F32: FloatSize = FloatSize::F32;
 const PLAIN: Modifiers = Modifiers::NONE;
 
@@ -145,14 +154,14 @@ kernels! {
     FMax<>(a, b, _c, _carry) float::max(a, b);
     FSet<CODE: u8>(a, b, _c, _carry) float::set(Compare::from_bits(CODE), a, b);
     Slct<>(a, b, c, _carry) float::slct(a, b, c);
-    Rcp<>(a, _b, _c, _carry) (sfu::rcp(a), Flags::NONE);
-    Rsqrt<>(a, _b, _c, _carry) (sfu::rsqrt(a), Flags::NONE);
-    Lg2<>(a, _b, _c, _carry) (sfu::lg2(a), Flags::NONE);
+    Rcp<>(a, _b, _c, _carry) (special::rcp(a), Flags::NONE), by_host sfu_row::<W, sfu::Rcp, _>;
+    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_host sfu_row::<W, sfu::Rsqrt, _>;
+    Lg2<>(a, _b, _c, _carry) (special::lg2(a), Flags::NONE), by_host sfu_row::<W, sfu::Lg2, _>;
     PreSin<>(a, _b, _c, _carry) (sfu::presin(a), Flags::NONE);
     PreEx2<>(a, _b, _c, _carry) (sfu::preex2(a), Flags::NONE);
     Sin<>(a, _b, _c, _carry) (sfu::sin(a), Flags::NONE);
     Cos<>(a, _b, _c, _carry) (sfu::cos(a), Flags::NONE);
-    Ex2<>(a, _b, _c, _carry) (sfu::ex2(a), Flags::NONE);
+    Ex2<>(a, _b, _c, _carry) (special::ex2(a, Saturate::No), Flags::NONE), by_host sfu_row::<W, sfu::Ex2, _>;
     I2I<TO_SIGNED: bool, FROM: u8, SIGNED: bool>(a, _b, _c, _carry) convert::i2i(
         Integer { size: Size::B32, signed: TO_SIGNED },
         Width::B32,
