@@ -66,14 +66,8 @@ fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
 fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
     // Buffers that touch, that share a page and a piece, and that reach over several pieces.
     let size = 64 * 256;
-    let places = [
-        (0x80, 700),
-        (0x80 + 700, 100),
-        (1000, 5000),
-        (size - 100, 3 * size),
-        (5 * size, 9),
-        (6 * size, 0),
-    ];
+    let places =
+        [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
     let buffers = places.map(|(address, count)| {
         let bytes = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
         Buffer { address, bytes }
@@ -327,7 +321,8 @@ fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) 
 #[test]
 fn neighbours_do_not_conflict() {
     use Verdict::{Right, Stale, Unknown};
-    let store = |address, count: usize| move |view: &mut Tracked<'_>| assert!(view.store(address, &[1; 64][..count]));
+    let store =
+        |address, count: usize| move |view: &mut Tracked<'_>| assert!(view.store(address, &[1; 64][..count]));
     let load = |address| move |view: &mut Tracked<'_>| assert!(word(view, address).is_some());
     // Words of one line, bytes of one word, the same bytes.
     assert_eq!(verdict(store(0x1000, 64), store(0x1040, 64)), [Right; 2]);
@@ -340,9 +335,11 @@ fn neighbours_do_not_conflict() {
     assert_eq!(verdict(store(0x1000, 4), load(0x1100)), [Right; 2]);
     assert_eq!(verdict(load(0x1000), load(0x1000)), [Right; 2]);
     // Updates in place: of words of its own, and of one word.
-    let update = |address| move |view: &mut Tracked<'_>| {
-        let bytes = view.changing(address, 128, Picked::Row(u32::MAX)).unwrap();
-        bytes.iter_mut().for_each(|byte| *byte += 1);
+    let update = |address| {
+        move |view: &mut Tracked<'_>| {
+            let bytes = view.changing(address, 128, Picked::Row(u32::MAX)).unwrap();
+            bytes.iter_mut().for_each(|byte| *byte += 1);
+        }
     };
     assert_eq!(verdict(update(0x1040), update(0x10c0)), [Right; 2]);
     assert_eq!(verdict(update(0x1040), update(0x1080)), [Stale; 2]);

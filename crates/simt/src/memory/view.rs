@@ -353,8 +353,7 @@ impl<'a> Tracked<'a> {
     /// What the groups read and wrote, and the room for another view.
     pub fn finish(mut self) -> (Footprint, Shadow) {
         let Shadow { areas, opened } = &mut self.shadow;
-        let mut footprint =
-            Footprint { pages: Vec::with_capacity(opened.len()), ..Footprint::default() };
+        let mut footprint = Footprint { pages: Vec::with_capacity(opened.len()), ..Footprint::default() };
         footprint.read = areas.iter().flat_map(|area| &area.read).copied().collect();
         footprint.wrote = vec![0; footprint.read.len()];
         let (mut which, mut chunks) = (usize::MAX, 0);
@@ -499,9 +498,10 @@ impl Page {
 
     /// The words of which something was written.
     fn words(&self) -> u64 {
-        let bytes = self.partial.iter().enumerate().flat_map(|(number, bits)| {
-            members(*bits).map(move |byte| 1 << ((64 * number + byte) / WORD))
-        });
+        let bytes =
+            self.partial.iter().enumerate().flat_map(|(number, bits)| {
+                members(*bits).map(move |byte| 1 << ((64 * number + byte) / WORD))
+            });
         bytes.fold(self.written, |words, word: u64| words | word)
     }
 }
