@@ -378,7 +378,7 @@ impl<'a> Tracked<'a> {
             if written == 0 && partial == [0; PAGE / 64] {
                 continue;
             }
-            let chunk = chunks + (page * PAGE >> area.layout.shift);
+            let chunk = chunks + ((page * PAGE) >> area.layout.shift);
             footprint.wrote[chunk / 64] |= 1 << (chunk % 64);
             let mut data = [0; PAGE];
             data.copy_from_slice(&area.bytes[page * PAGE..][..PAGE]);
