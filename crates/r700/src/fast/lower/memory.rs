@@ -229,6 +229,10 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
+        // Without a register no row asks for aL, which may be missing.
+        if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
+            return None;
+        }
         let step = |step| {
             let gpr = i32::from(export.gpr) + i32::from(step);
             let mut places = [None; 4];
@@ -256,6 +260,10 @@ impl Lowering<'_> {
             false => None,
         };
         let elem_dwords = usize::from(export.elem_dwords);
+        // As with exports.
+        if export.rel && export.comp_mask & ((1 << elem_dwords) - 1) == 0 {
+            return None;
+        }
         let step = |step| {
             let gpr = i32::from(export.gpr) + i32::from(step);
             let mut places = [None; 4];
