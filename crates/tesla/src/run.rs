@@ -9,7 +9,6 @@
 //! view is only accepted when it equals what the block would have seen in its turn. A program in which a block waits for
 //! a *later* block therefore never ends, and is stopped by the watchdog; hardware gives no such guarantee either.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
@@ -22,7 +21,7 @@ use reconverge_simt::{
 use crate::block::{Block, Executor};
 use crate::context::Context;
 use crate::fast::{Fast, lockstep, parallel};
-use crate::grid::{Grid, Totals};
+use crate::grid::{Grid, Totals, run_blocks};
 use crate::launch::{Launch, LaunchError, Outcome, RunError};
 use crate::reference::Reference;
 use crate::trap::Cause;
@@ -89,25 +88,6 @@ fn in_order<E: Executor, O: Observer>(
     let mut totals = Totals::default();
     run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, observer)?;
     Ok(totals.outcome(grid.context(), memory))
-}
-
-/// Runs some blocks one after another.
-pub(crate) fn run_blocks<E: Executor, O: Observer>(
-    executor: &E,
-    grid: &Grid,
-    blocks: Range<usize>,
-    memory: &mut Memory,
-    totals: &mut Totals,
-    observer: &mut O,
-) -> Result<(), GroupTrap<Cause>> {
-    let mut spare = None;
-    for number in blocks {
-        let mut block = grid.block(executor, number, spare.take());
-        block.run(executor, grid.context(), memory, observer)?;
-        totals.retire(grid, &block);
-        spare = Some(block);
-    }
-    Ok(())
 }
 
 fn in_lockstep<O: Observer>(

@@ -15,8 +15,7 @@ use reconverge_simt::workers::hand_out;
 use reconverge_simt::{GroupTrap, Silent, Step};
 
 use crate::block::{Block, Executor};
-use crate::grid::{Grid, Totals};
-use crate::run::run_blocks;
+use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
 /// Blocks a thread that run ahead at once, at most: their writes are committed when all of them have ended.
