@@ -1,9 +1,11 @@
 //! The blocks of a launch: each before its first instruction, and the results of all.
 
+use std::ops::Range;
+
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Mask, Options, Statistics};
+use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics};
 
 use crate::block::{Block, Executor};
 use crate::code::Code;
@@ -15,6 +17,7 @@ use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, P
 use crate::results::LaneResults;
 use crate::spaces::Segments;
 use crate::state::{Input, Warp};
+use crate::trap::Cause;
 
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
@@ -289,4 +292,23 @@ impl Totals {
         }
         outcome
     }
+}
+
+/// Runs some blocks one after another.
+pub(crate) fn run_blocks<E: Executor, O: Observer>(
+    executor: &E,
+    grid: &Grid,
+    blocks: Range<usize>,
+    memory: &mut Memory,
+    totals: &mut Totals,
+    observer: &mut O,
+) -> Result<(), GroupTrap<Cause>> {
+    let mut spare = None;
+    for number in blocks {
+        let mut block = grid.block(executor, number, spare.take());
+        block.run(executor, grid.context(), memory, observer)?;
+        totals.retire(grid, &block);
+        spare = Some(block);
+    }
+    Ok(())
 }

@@ -9,7 +9,6 @@
 //! view is only accepted when it equals what the block would have seen in its turn. A program in which a block waits for
 //! a *later* block therefore never ends, and is stopped by the watchdog; hardware gives no such guarantee either.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
@@ -22,7 +21,7 @@ use reconverge_simt::{
 use crate::block::{Block, Executor};
 use crate::context::Context;
 use crate::fast::{Fast, lockstep, parallel};
-use crate::grid::{Grid, Totals};
+use crate::grid::{Grid, Totals, run_blocks};
 use crate::launch::{Launch, LaunchError, Outcome, RunError};
 use crate::reference::Reference;
 use crate::trap::Cause;
@@ -72,11 +71,11 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Outcome, RunError> {
     let mut totals = Totals::default();
-    let mut next = 0;
     if workers > 1 && grid.blocks() > 1 {
-        next = parallel::run_ahead(executor, grid, &mut memory, &mut totals, workers)?;
+        parallel::run(executor, grid, &mut memory, &mut totals, workers)?;
+    } else {
+        run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
     }
-    run_blocks(executor, grid, next..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
     Ok(totals.outcome(grid.context(), memory))
 }
 
@@ -91,24 +90,6 @@ fn in_order<E: Executor, O: Observer>(
     Ok(totals.outcome(grid.context(), memory))
 }
 
-fn run_blocks<E: Executor, O: Observer>(
-    executor: &E,
-    grid: &Grid,
-    blocks: Range<usize>,
-    memory: &mut Memory,
-    totals: &mut Totals,
-    observer: &mut O,
-) -> Result<(), GroupTrap<Cause>> {
-    let mut spare = None;
-    for number in blocks {
-        let mut block = grid.block(executor, number, spare.take());
-        block.run(executor, grid.context(), memory, observer)?;
-        totals.retire(grid, &block);
-        spare = Some(block);
-    }
-    Ok(())
-}
-
 fn in_lockstep<O: Observer>(
     grid: &Grid,
     mut memory: Memory,
@@ -117,9 +98,9 @@ fn in_lockstep<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let fast = Fast::of(grid, options.level());
     let mut totals = Totals::default();
-    let mut shares = Shares::default();
+    let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     for number in 0..grid.blocks() {
-        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &mut shares)?;
+        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);
     }

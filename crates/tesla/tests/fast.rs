@@ -306,7 +306,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
                 10 => format!("{guard}ld lock $c1 $r{data} b32 s[$a1+0x40]\n"),
                 11 => format!("{guard}st unlock b32 s[$a1+0x40] $r{data}\n"),
                 12 => format!("{guard}st b32 s[$a1+0x40] $r{data}\n"),
-                13 => format!("{guard}ld $r{data} {narrow} s[$a1+0x40]\n"),
+                13 => format!("{guard}ld $r{data} {} s[$a1+0x40]\n", narrow.replace("s8", "u8")),
                 14 => format!("{guard}ld {narrow} $r{data} l[$a1+0x4]\n"),
                 15 => format!("{guard}st b32 l[$a1] $r{data}\n"),
                 16 => format!("{guard}st b128 l[$a1] $r8q\n"),

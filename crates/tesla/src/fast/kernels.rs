@@ -115,13 +115,10 @@ const fn integral(code: u8) -> Option<Rounding> {
     if code == AS_IT_IS { None } else { Some(rounding(code)) }
 }
 
-/// A special function of the first sources, which writes no flags.
+/// rsqrt of the first sources, which writes no flags.
 #[inline(always)]
-fn sfu_row<W: Wide, F: sfu::Function<N>, const N: usize>(
-    _: W,
-    sources: &[[u32; WARP]; 3],
-) -> Option<([u32; WARP], [u8; WARP])> {
-    Some((sfu::row::<F, N>(&sources[0]), [0; WARP]))
+fn rsqrt_row<W: Wide>(_: W, sources: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    Some((sfu::rsqrt(&sources[0]), [0; WARP]))
 }
 
 const F32: FloatSize = FloatSize::F32;
@@ -154,14 +151,14 @@ kernels! {
     FMax<>(a, b, _c, _carry) float::max(a, b);
     FSet<CODE: u8>(a, b, _c, _carry) float::set(Compare::from_bits(CODE), a, b);
     Slct<>(a, b, c, _carry) float::slct(a, b, c);
-    Rcp<>(a, _b, _c, _carry) (special::rcp(a), Flags::NONE), by_host sfu_row::<W, sfu::Rcp, _>;
-    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_host sfu_row::<W, sfu::Rsqrt, _>;
-    Lg2<>(a, _b, _c, _carry) (special::lg2(a), Flags::NONE), by_host sfu_row::<W, sfu::Lg2, _>;
+    Rcp<>(a, _b, _c, _carry) (sfu::rcp(a), Flags::NONE);
+    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_host rsqrt_row::<W>;
+    Lg2<>(a, _b, _c, _carry) (sfu::lg2(a), Flags::NONE);
     PreSin<>(a, _b, _c, _carry) (sfu::presin(a), Flags::NONE);
     PreEx2<>(a, _b, _c, _carry) (sfu::preex2(a), Flags::NONE);
     Sin<>(a, _b, _c, _carry) (sfu::sin(a), Flags::NONE);
     Cos<>(a, _b, _c, _carry) (sfu::cos(a), Flags::NONE);
-    Ex2<>(a, _b, _c, _carry) (special::ex2(a, Saturate::No), Flags::NONE), by_host sfu_row::<W, sfu::Ex2, _>;
+    Ex2<>(a, _b, _c, _carry) (sfu::ex2(a), Flags::NONE);
     I2I<TO_SIGNED: bool, FROM: u8, SIGNED: bool>(a, _b, _c, _carry) convert::i2i(
         Integer { size: Size::B32, signed: TO_SIGNED },
         Width::B32,

@@ -135,7 +135,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
             let word = bytes.get_mut(offsets[lane] as usize..)?.first_chunk_mut()?;
             let old = u64::from_le_bytes(*word);
             (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
-            *word = sources.new(atomic, old, lane).to_le_bytes();
+            *word = sources.combined(atomic, old, lane).to_le_bytes();
         }
         lanes.write(transfer.rows[0], transfer.set, values[0]);
         lanes.write(transfer.upper[0], transfer.set, values[1]);
@@ -209,7 +209,7 @@ impl Pairs {
     }
 
     #[inline(always)]
-    fn new(&self, atomic: Atomic64, old: u64, lane: usize) -> u64 {
+    fn combined(&self, atomic: Atomic64, old: u64, lane: usize) -> u64 {
         let source =
             |number: usize| u64::from(self.low[number][lane]) | u64::from(self.high[number][lane]) << 32;
         atomic64(atomic, old, source(0), source(1))
@@ -526,7 +526,7 @@ fn atomic64_each<G: Store>(
     for lane in members(*bits) {
         let old = load_global(global, place(lane)?, 8)? as u64;
         (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
-        store_global(global, place(lane)?, 8, sources.new(atomic, old, lane).into())?;
+        store_global(global, place(lane)?, 8, sources.combined(atomic, old, lane).into())?;
     }
     lanes.write(transfer.rows[0], transfer.set, values[0]);
     lanes.write(transfer.upper[0], transfer.set, values[1]);
