@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use reconverge_simt::wide::Wide;
 
-use super::kernels::{clamp, flushed, scaled};
+use super::kernels::{clamp, flushed, scale};
 use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use crate::lane::{self, NAN};
 
@@ -173,17 +173,14 @@ impl Function for Cos {
 /// What the lane function gives for a chunk of lanes, of which those of `members` count.
 #[inline(always)]
 fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
-    let mut near = [0.0; CHUNK];
-    for lane in 0..CHUNK {
-        near[lane] = F::near::<W>(flushed(src[lane]));
-    }
     let (mut result, mut refused) = ([0; CHUNK], [0; CHUNK]);
     let mut any = 0;
     for lane in 0..CHUNK {
-        let slack = near[lane] * SLACK;
+        let near = F::near::<W>(flushed(src[lane]));
+        let slack = near * SLACK;
         // An infinity less an infinity is no number: those are right as they are.
-        let [low, high] = [near[lane] - slack, near[lane] + slack].map(|end| end as f32);
-        let value = near[lane] as f32;
+        let (low, high) = ((near - slack) as f32, (near + slack) as f32);
+        let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));
         any |= refused[lane];
         result[lane] = if value.is_nan() { NAN.to_bits() } else { flushed(value.to_bits()) };
@@ -218,9 +215,7 @@ impl<F: Function, const BLEND: bool> Body for OfRow<F, BLEND> {
                 src[lane] ^= channel.flip[0];
             }
             let mut result = chunk::<W, F>(wide, &src, (members >> (number * CHUNK)) as u32);
-            for lane in 0..CHUNK {
-                result[lane] = scaled(result[lane], operation.omod, operation.scale);
-            }
+            scale(&mut result, operation.omod, operation.scale);
             if operation.clamp {
                 clamp(&mut result);
             }

@@ -83,10 +83,22 @@ fn normalised(x: f32) -> u32 {
     if x.is_nan() { NAN.to_bits() } else { flushed(x.to_bits()) }
 }
 
-/// [`lane::scaled`], with OMOD as a factor.
+/// [`lane::scaled`] for a chunk, with OMOD as a factor: one question for all lanes, so that the loops become vector code.
 #[inline(always)]
-pub(super) fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
-    if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
+pub(super) fn scale(words: &mut Words, omod: Omod, factor: f32) {
+    if omod == Omod::DISABLED {
+        return;
+    }
+    if factor == 1.0 {
+        for lane in 0..CHUNK {
+            let x = words[lane];
+            words[lane] = if x & !SIGN > EXPONENT { NAN.to_bits() } else { flushed(x) };
+        }
+    } else {
+        for lane in 0..CHUNK {
+            words[lane] = normalised(f32::from_bits(flushed(words[lane])) * factor);
+        }
+    }
 }
 
 /// [`lane::clamp`]
@@ -230,7 +242,10 @@ pub(super) const fn factor(omod: Omod) -> f32 {
 }
 
 macro_rules! lanewise {
-    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal) with OMOD, |$src:ident| $result:expr) => {
+        lanewise! { $(#[$doc])* $Kernel($sources), |_operation, $src| $result; then scale }
+    };
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr $(; then $then:ident)?) => {
         $(#[$doc])*
         pub(super) struct $Kernel;
 
@@ -244,6 +259,7 @@ macro_rules! lanewise {
                     let $src = [src[0][lane], src[1][lane], src[2][lane]];
                     result[lane] = $result;
                 }
+                $($then(&mut result, $operation.omod, $operation.scale);)?
                 result
             }
         }
@@ -261,24 +277,11 @@ macro_rules! choices {
             #[inline(always)]
             fn chunk<W: Wide>(_: W, operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
                 let mut result = [0; CHUNK];
-                // The chosen source with OMOD: bit for bit, as a number, or scaled.
-                if operation.omod == Omod::DISABLED {
-                    for lane in 0..CHUNK {
-                        let $src = [flushed(src[0][lane]), flushed(src[1][lane]), src[2][lane]];
-                        result[lane] = if $first { src[0][lane] } else { src[1][lane] };
-                    }
-                } else {
-                    for lane in 0..CHUNK {
-                        let $src = [flushed(src[0][lane]), flushed(src[1][lane]), src[2][lane]];
-                        let chosen = if $first { $src[0] } else { $src[1] };
-                        result[lane] = if chosen & !SIGN > EXPONENT { NAN.to_bits() } else { chosen };
-                    }
-                    if operation.scale != 1.0 {
-                        for lane in 0..CHUNK {
-                            result[lane] = normalised(f32::from_bits(result[lane]) * operation.scale);
-                        }
-                    }
+                for lane in 0..CHUNK {
+                    let $src = [flushed(src[0][lane]), flushed(src[1][lane]), src[2][lane]];
+                    result[lane] = if $first { src[0][lane] } else { src[1][lane] };
                 }
+                scale(&mut result, operation.omod, operation.scale);
                 result
             }
         }
@@ -307,7 +310,7 @@ lanewise! {
 
 lanewise! {
     /// The source, with OMOD.
-    Pass(1), |operation, src| scaled(src[0], operation.omod, operation.scale)
+    Pass(1) with OMOD, |src| src[0]
 }
 
 lanewise! {
@@ -317,19 +320,18 @@ lanewise! {
 
 lanewise! {
     /// [`lane::rcp`], with OMOD.
-    Rcp(1), |operation, src| {
+    Rcp(1) with OMOD, |src| {
         let value = 1.0 / f64::from(f32::from_bits(flushed(src[0])));
-        scaled(normalised(value as f32), operation.omod, operation.scale)
+        normalised(value as f32)
     }
 }
 
 lanewise! {
     /// [`lane::rsq`], with OMOD. A square root is rounded correctly on every processor.
-    Rsq(1), |operation, src| {
+    Rsq(1) with OMOD, |src| {
         let a = flushed(src[0]);
         let value = normalised((1.0 / f64::from(f32::from_bits(a)).sqrt()) as f32);
-        let value = if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value };
-        scaled(value, operation.omod, operation.scale)
+        if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value }
     }
 }
 
@@ -361,22 +363,10 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                     }
                 }
             }
-            let mut terms = [[0.0; CHUNK]; TERMS];
-            for term in 0..TERMS {
-                let [a, b] = &src[term];
-                for lane in 0..CHUNK {
-                    terms[term][lane] = match kind::<ADDEND>(term) {
-                        Kind::Product => {
-                            let (x, y) = factors::<ZERO_WINS, true>(a[lane], b[lane]);
-                            f64::from(x) * f64::from(y)
-                        }
-                        Kind::Addend => f64::from(f32::from_bits(flushed(a[lane]))),
-                    };
-                }
-            }
-            let (mut result, refused) = plain_sums(&terms, f64::from(operation.scale));
+            let scale = f64::from(operation.scale);
+            let (mut result, refused) = plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale);
             if refused {
-                let exceptions = careful_sums(&terms, f64::from(operation.scale), &mut result);
+                let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
                 if exceptions != 0 {
                     dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, exceptions, &mut result);
                 }
@@ -394,22 +384,46 @@ const fn kind<const ADDEND: bool>(term: usize) -> Kind {
     if ADDEND && term == 2 { Kind::Addend } else { Kind::Product }
 }
 
+/// The terms of a lane.
+#[inline(always)]
+fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    lane: usize,
+) -> [f64; TERMS] {
+    let mut terms = [0.0; TERMS];
+    for term in 0..TERMS {
+        let [a, b] = [src[term][0][lane], src[term][1][lane]];
+        terms[term] = match kind::<ADDEND>(term) {
+            Kind::Product => {
+                let (x, y) = factors::<ZERO_WINS, true>(a, b);
+                f64::from(x) * f64::from(y)
+            }
+            Kind::Addend => f64::from(f32::from_bits(flushed(a))),
+        };
+    }
+    terms
+}
+
 /// Sums in double precision, and whether some may be wrong.
 ///
 /// Such a sum is off by less than 2^-50 of the sum of its terms' magnitudes. It is right if both ends of that interval round
-/// to the same single. The documented deviation of dot products can apply only where the sum is at most 2^-25 of that.
+/// to the same single. The documented deviation of dot products can apply only where the sum is at most 2^-24 of that.
 #[inline(always)]
-fn plain_sums<const TERMS: usize>(terms: &[[f64; CHUNK]; TERMS], scale: f64) -> (Words, bool) {
+fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    scale: f64,
+) -> (Words, bool) {
     let mut result = [0; CHUNK];
     let (mut unlike, mut cancelled) = (0, 0);
     for lane in 0..CHUNK {
-        let (mut sum, mut size) = (terms[0][lane], terms[0][lane].abs());
+        let terms = terms::<TERMS, ADDEND, ZERO_WINS>(src, lane);
+        let (mut sum, mut size) = (terms[0], terms[0].abs());
         for term in &terms[1..] {
-            sum += term[lane];
-            size += term[lane].abs();
+            sum += term;
+            size += term.abs();
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
-        let [low, high] = [sum - slack, sum + slack].map(|end| (end * scale) as f32);
+        let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
         // No number is like none.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
@@ -421,14 +435,14 @@ fn plain_sums<const TERMS: usize>(terms: &[[f64; CHUNK]; TERMS], scale: f64) -> 
 /// The sums in more than double precision. Gives the lanes for which they may be wrong.
 #[cold]
 #[inline(never)]
-fn careful_sums<const TERMS: usize>(terms: &[[f64; CHUNK]; TERMS], scale: f64, result: &mut Words) -> u32 {
+fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    scale: f64,
+    result: &mut Words,
+) -> u32 {
     let mut exceptions = 0;
     for lane in 0..CHUNK {
-        let mut of_lane = [0.0; TERMS];
-        for term in 0..TERMS {
-            of_lane[term] = terms[term][lane];
-        }
-        let (value, exception) = sum(&of_lane);
+        let (value, exception) = sum(&terms::<TERMS, ADDEND, ZERO_WINS>(src, lane));
         result[lane] = normalised((value * scale) as f32);
         exceptions |= u32::from(exception) << lane;
     }
