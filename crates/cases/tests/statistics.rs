@@ -10,7 +10,7 @@ use reconverge_cases::{Folder, NoFolder, read};
 use reconverge_simt::{Engine, Event, Mask, Mode, Options};
 use reconverge_trace::{Header, Limits, Line, Outcome, Reader, Recording, What, Writer};
 use reconverge_workbench::Style;
-use reconverge_workbench::stats::Profile;
+use reconverge_workbench::stats::{InstructionCounts, Profile};
 use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 
@@ -49,24 +49,55 @@ impl Sink for Alone {
     }
 }
 
-/// Executed, lanes and diverged by address, counted from a trace.
-fn recount(file: Vec<u8>) -> BTreeMap<u32, [u64; 3]> {
+/// What a group did: an instruction for some lanes, or a divergence into two sides.
+enum Did {
+    Ran(u32, Mask),
+    Parted(Mask, Mask),
+}
+
+/// Counts by address, from a trace.
+fn recount(file: Vec<u8>) -> BTreeMap<u32, InstructionCounts> {
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
     let records: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
-    let mut counts: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
-    let mut last: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut groups: BTreeMap<u32, Vec<Did>> = BTreeMap::new();
     for record in records {
+        let group = groups.entry(record.group).or_default();
         match record.what {
             What::Ran { pc, count, mask } => {
-                for address in reader.addresses(pc, count) {
-                    let [executed, lanes, _] = counts.entry(*address).or_default();
-                    *executed += 1;
-                    *lanes += u64::from(mask.count());
-                    last.insert(record.group, *address);
+                group.extend(reader.addresses(pc, count).iter().map(|address| Did::Ran(*address, mask)));
+            }
+            What::Diverge { taken, not } => group.push(Did::Parted(taken, not)),
+            _ => {}
+        }
+    }
+    let mut counts: BTreeMap<u32, InstructionCounts> = BTreeMap::new();
+    for group in groups.into_values() {
+        let mut branch = 0;
+        for (place, did) in group.iter().enumerate() {
+            match did {
+                Did::Ran(pc, mask) => {
+                    branch = *pc;
+                    let counts = counts.entry(*pc).or_default();
+                    counts.executed += 1;
+                    counts.lanes += u64::from(mask.count());
+                }
+                Did::Parted(taken, not) => {
+                    let counts = counts.entry(branch).or_default();
+                    counts.diverged += 1;
+                    let later = group[place..].iter().filter_map(|did| match did {
+                        Did::Ran(_, mask) => Some(((*mask & *taken).any(), (*mask & *not).any())),
+                        Did::Parted(..) => None,
+                    });
+                    let apart: Vec<_> = later.clone().take_while(|sides| *sides != (true, true)).collect();
+                    counts.taken_cost += apart.iter().filter(|sides| **sides == (true, false)).count() as u64;
+                    counts.not_cost += apart.iter().filter(|sides| **sides == (false, true)).count() as u64;
+                    if later.count() > apart.len() {
+                        counts.reconverged += 1;
+                        counts.distance += apart.len() as u64;
+                        counts.farthest = counts.farthest.max(apart.len() as u64);
+                    }
                 }
             }
-            What::Diverge { .. } => counts.entry(last[&record.group]).or_default()[2] += 1,
-            _ => {}
         }
     }
     counts
@@ -100,10 +131,7 @@ fn compare(path: &Path) -> usize {
                 let outcome = session.copy().run_traced(&options, Recorded::Flow, &mut both);
                 let statistics = outcome.ok().map(|outcome| outcome.statistics());
                 let Both { profile, writer } = both;
-                let counts: BTreeMap<u32, [u64; 3]> = profile
-                    .instructions()
-                    .map(|(pc, counts)| (pc, [counts.executed, counts.lanes, counts.diverged]))
-                    .collect();
+                let counts: BTreeMap<u32, InstructionCounts> = profile.instructions().collect();
                 let file = writer.finish(Outcome::default()).unwrap();
                 let mut alone = Alone(Writer::new(Vec::new(), &header, Limits::default()).unwrap());
                 let _ = session.copy().run_traced(&options, Recorded::Flow, &mut alone);

@@ -65,10 +65,19 @@ impl Terminal {
 
     /// The screen, as soon as it has a text.
     fn with(&self, text: &str) -> String {
+        self.when(text, |screen| screen.contains(text))
+    }
+
+    /// The screen, as soon as its last line is a text: keys that come before a prompt are not those of its line.
+    fn ends_with(&self, text: &str) -> String {
+        self.when(text, |screen| screen.trim_end().lines().last() == Some(text))
+    }
+
+    fn when(&self, text: &str, there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.tmux(&["capture-pane", "-p"]);
-            if screen.contains(text) {
+            if there(&screen) {
                 return screen;
             }
             assert!(start.elapsed() < Duration::from_secs(60), "no `{text}` in:\n{screen}");
@@ -117,14 +126,16 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
 #[test]
 fn the_command_line_completes_and_remembers() {
     let Some(terminal) = terminal("plain", "--plain") else { return };
-    terminal.with("(debug)");
+    terminal.ends_with("(debug)>");
     terminal.tmux(&["send-keys", "-l", "until 0x38"]);
     terminal.tmux(&["send-keys", "Enter"]);
     terminal.with("after 5 instructions: 0x38");
+    terminal.ends_with("(debug)>");
     terminal.tmux(&["send-keys", "-l", "reg"]);
     terminal.tmux(&["send-keys", "Tab"]);
     terminal.with("registers");
     terminal.tmux(&["send-keys", "C-c"]);
+    terminal.ends_with("(debug)>");
     // Ctrl-C drops the line; the one before is there again.
     terminal.tmux(&["send-keys", "Up"]);
     terminal.tmux(&["send-keys", "Enter"]);

@@ -9,6 +9,7 @@ pub struct Lane(pub u8);
 
 impl Lane {
     /// The lane as an index into a lane-wide array.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -23,51 +24,61 @@ impl Mask {
     pub const NONE: Mask = Mask(0);
 
     /// Lanes 0 to `count` - 1; all 64 when `count` is 64 or more.
+    #[inline]
     pub const fn first(count: usize) -> Mask {
         if count >= 64 { Mask(u64::MAX) } else { Mask((1 << count) - 1) }
     }
 
     /// Only `lane`.
+    #[inline]
     pub const fn only(lane: Lane) -> Mask {
         Mask(1 << lane.0)
     }
 
     /// The lanes below `count` for which `choose` says yes.
+    #[inline]
     pub fn from_fn(count: usize, mut choose: impl FnMut(Lane) -> bool) -> Mask {
         Mask((0..count).fold(0, |bits, lane| bits | (u64::from(choose(Lane(lane as u8))) << lane)))
     }
 
     /// Whether no lane is in the set.
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// Whether at least one lane is in the set.
+    #[inline]
     pub const fn any(self) -> bool {
         self.0 != 0
     }
 
     /// How many lanes are in the set.
+    #[inline]
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
 
     /// Whether `lane` is in the set.
+    #[inline]
     pub const fn has(self, lane: Lane) -> bool {
         self.0 >> lane.0 & 1 != 0
     }
 
     /// Puts `lane` in, or takes it out.
+    #[inline]
     pub fn set(&mut self, lane: Lane, member: bool) {
         self.0 = self.0 & !(1 << lane.0) | (u64::from(member) << lane.0);
     }
 
     /// The lowest lane of the set.
+    #[inline]
     pub const fn lowest(self) -> Option<Lane> {
         if self.0 == 0 { None } else { Some(Lane(self.0.trailing_zeros() as u8)) }
     }
 
     /// The lanes of the set, lowest first.
+    #[inline]
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -80,6 +91,7 @@ impl Mask {
 
 impl BitAnd for Mask {
     type Output = Mask;
+    #[inline]
     fn bitand(self, other: Mask) -> Mask {
         Mask(self.0 & other.0)
     }
@@ -87,6 +99,7 @@ impl BitAnd for Mask {
 
 impl BitOr for Mask {
     type Output = Mask;
+    #[inline]
     fn bitor(self, other: Mask) -> Mask {
         Mask(self.0 | other.0)
     }
@@ -94,6 +107,7 @@ impl BitOr for Mask {
 
 impl BitXor for Mask {
     type Output = Mask;
+    #[inline]
     fn bitxor(self, other: Mask) -> Mask {
         Mask(self.0 ^ other.0)
     }
@@ -102,6 +116,7 @@ impl BitXor for Mask {
 /// Set difference: the lanes of the left set that are not in the right one.
 impl Sub for Mask {
     type Output = Mask;
+    #[inline]
     fn sub(self, other: Mask) -> Mask {
         Mask(self.0 & !other.0)
     }
@@ -110,18 +125,21 @@ impl Sub for Mask {
 /// All 64 lane numbers that are not in the set; intersect with the group's lanes.
 impl Not for Mask {
     type Output = Mask;
+    #[inline]
     fn not(self) -> Mask {
         Mask(!self.0)
     }
 }
 
 impl BitAndAssign for Mask {
+    #[inline]
     fn bitand_assign(&mut self, other: Mask) {
         self.0 &= other.0;
     }
 }
 
 impl BitOrAssign for Mask {
+    #[inline]
     fn bitor_assign(&mut self, other: Mask) {
         self.0 |= other.0;
     }

@@ -71,6 +71,8 @@ pub struct Uses {
     pub loads: Option<Space>,
     /// Memory that it writes.
     pub stores: Option<Space>,
+    /// Whether what it stores is less than a word: the rest of the word stays.
+    pub narrow: bool,
 }
 
 impl Uses {
@@ -87,6 +89,7 @@ impl Uses {
             together: false,
             loads: None,
             stores: None,
+            narrow: false,
         }
     }
 }

@@ -272,6 +272,32 @@ impl Wide for Avx2 {
     }
 
     #[inline(always)]
+    fn spread_bytes<const N: usize>(self, bits: u64) -> [u8; N] {
+        use std::arch::x86_64::{
+            _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_set_epi64x, _mm256_set1_epi32, _mm256_set1_epi64x,
+            _mm256_shuffle_epi8, _mm256_storeu_si256,
+        };
+        let mut all = [0; N];
+        let (chunks, rest) = all.as_chunks_mut::<32>();
+        for (chunk, bytes) in chunks.iter_mut().enumerate() {
+            // SAFETY: the processor has AVX2; the store needs no alignment and stays inside 32 bytes.
+            unsafe {
+                let words = _mm256_set1_epi32((bits >> (32 * chunk)) as i32);
+                // Eight times the byte with the lanes' bits, then each lane's bit of it.
+                let ones = 0x0101_0101_0101_0101;
+                let byte = _mm256_shuffle_epi8(words, _mm256_set_epi64x(3 * ones, 2 * ones, ones, 0));
+                let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+                let yes = _mm256_cmpeq_epi8(_mm256_and_si256(byte, bit), bit);
+                _mm256_storeu_si256(bytes.as_mut_ptr().cast(), yes);
+            }
+        }
+        for (lane, byte) in rest.iter_mut().enumerate() {
+            *byte = if bits >> (32 * chunks.len() + lane) & 1 != 0 { 0xff } else { 0 };
+        }
+        all
+    }
+
+    #[inline(always)]
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64 {
         use std::arch::x86_64::{_mm256_loadu_ps, _mm256_movemask_ps};
         let mut bits = 0;

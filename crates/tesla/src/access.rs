@@ -4,11 +4,9 @@
 //! a trap with the lane and the address, in both modes; only c[] reads zero beyond its end.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::registers::Row;
 use reconverge_simt::{Lane, Mode};
 
 use crate::context::Context;
-use crate::flow::WARP;
 use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::interpolate::Position;
 use crate::spaces::{Shared, aligned, load_global, store_global};
@@ -173,14 +171,7 @@ pub fn input(
     position: Position,
 ) -> Result<u32, Cause> {
     match (warp.inputs.get(address as usize / 4), context.mode) {
-        (Some(Some(input)), _) => {
-            let row: &Row<WARP> = match position {
-                Position::Centre => &input.centre,
-                Position::Centroid => &input.centroid,
-                Position::Flat => &input.flat,
-            };
-            Ok(row.0[lane.index()])
-        }
+        (Some(Some(input)), _) => Ok(input.at(position).0[lane.index()]),
         (_, Mode::Lenient) => Ok(0),
         (_, Mode::Strict) => Err(Cause::NoInput { space, address }),
     }

@@ -127,10 +127,25 @@ impl Block {
         global: &mut G,
         observer: &mut O,
     ) -> Result<(), GroupTrap<Cause>> {
+        self.run_while(executor, context, global, observer, |_| true).map(|_| ())
+    }
+
+    /// Runs to the end, or until `go_on`, asked from time to time with the number of instructions issued, is `false`.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub fn run_while<E: Executor, G: Store, O: Observer>(
+        &mut self,
+        executor: &E,
+        context: &Context,
+        global: &mut G,
+        observer: &mut O,
+        mut go_on: impl FnMut(u64) -> bool,
+    ) -> Result<Step, GroupTrap<Cause>> {
         let end = loop {
             match self.advance(executor, context, global, observer, SLICE).end {
-                Ok(Step::Running) => {}
-                Ok(Step::Done) => break Ok(()),
+                Ok(Step::Running) if go_on(self.common.statistics.instructions) => {}
+                Ok(step) => break Ok(step),
                 Err(trap) => break Err(self.locate(context, trap)),
             }
         };
@@ -162,7 +177,7 @@ impl Block {
         let count = self.warps.len();
         // At the start the circle begins with warp 0, later with the one after the current.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        let next = (0..count).map(|place| (first + place) % count).find(|warp| self.can_run(*warp));
+        let next = (first..count).chain(0..first.min(count)).find(|warp| self.can_run(*warp));
         if let Some(next) = next {
             self.current = next;
             self.slice = 0;

@@ -3,7 +3,7 @@
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Lane, Mask, Options, Statistics};
+use reconverge_simt::{Mask, Options, Statistics};
 
 use crate::block::{Block, Executor};
 use crate::code::Code;
@@ -12,8 +12,9 @@ use crate::fidelity;
 use crate::flow::{Flow, WARP, whole_quads};
 use crate::lane::interpolate::{Interpolant, Position, interp};
 use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, PARAMETERS, Varying, Vertex};
+use crate::results::LaneResults;
 use crate::spaces::Segments;
-use crate::state::{Input, LaneResult, Warp};
+use crate::state::{Input, Warp};
 
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
@@ -83,18 +84,15 @@ impl Grid {
     pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
         let mut block = match &self.launch {
             Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
-            Launch::Fragment(fragment) => {
-                self.new_block(executor, [number as u32, 0], vec![self.fragment_warp(fragment, number)])
-            }
+            Launch::Fragment(fragment) => self.fragment_block(executor, fragment, number, spare),
             Launch::Vertex(Vertex { lanes, inputs, .. })
             | Launch::Geometry(Geometry { lanes, inputs, .. }) => {
                 let first = number * WARP;
-                let mut warp = self.warp(number as u32, Mask::first(lanes - first));
-                for (&word, values) in inputs {
-                    let words = row(|lane| values.get(first + lane).copied().unwrap_or(0));
-                    warp.set_input(word, Input::same(words));
-                }
-                self.new_block(executor, [number as u32, 0], vec![warp])
+                self.graphics_block(executor, number, spare, Mask::first(lanes - first), |warp| {
+                    for (&word, values) in inputs {
+                        warp.set_input(word, Input::same(row_of(values, first)));
+                    }
+                })
             }
         };
         block.first_group = number * block.warps.len();
@@ -158,49 +156,90 @@ impl Grid {
         block
     }
 
-    fn fragment_warp(&self, fragment: &Fragment, number: usize) -> Warp {
-        let first = number * WARP;
-        let given = Mask::first(fragment.lanes - first);
-        let covered = Mask::from_fn(WARP, |lane| {
-            given.has(lane) && fragment.covered.get(first + lane.index()).copied().unwrap_or(true)
+    /// A block of one warp, in which these lanes run, with the inputs that `give` gives it.
+    fn graphics_block<E: Executor>(
+        &self,
+        executor: &E,
+        number: usize,
+        spare: Option<Block>,
+        launched: Mask,
+        give: impl FnOnce(&mut Warp),
+    ) -> Block {
+        let index = [number as u32, 0];
+        let mut block = spare
+            .unwrap_or_else(|| self.new_block(executor, index, vec![self.warp(number as u32, launched)]));
+        let mut give = Some(give);
+        block.begin(index, |warp| {
+            warp.begin(self.launch.setup().code_base, launched);
+            warp.number = number as u32;
+            give.take().into_iter().for_each(|give| give(warp));
         });
-        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
-        let mut warp = self.warp(number as u32, launched);
-        warp.flow.mark_helpers(launched - covered);
-        let centre =
-            |lane: usize| fragment.centres.get(first + lane).copied().unwrap_or(default_centre(first + lane));
-        let centroid = |lane: usize| fragment.centroids.get(first + lane).copied().unwrap_or(centre(lane));
-        warp.set_input(0, Input::same(row(|_| 1.0f32.to_bits())));
-        for (&slot, varying) in &fragment.varyings {
-            let input = match varying {
-                Varying::Lanes(values) => {
-                    Input::same(row(|lane| values.get(first + lane).copied().unwrap_or(0)))
-                }
-                &Varying::Plane { base, dx, dy, flat } => {
-                    let of = Interpolant { base, dx, dy, flat };
-                    let at = |position| row(|lane| interp(of, position, centre(lane), centroid(lane), None));
-                    Input {
-                        centre: at(Position::Centre),
-                        centroid: at(Position::Centroid),
-                        flat: at(Position::Flat),
-                    }
-                }
-            };
-            warp.set_input(slot, input);
-        }
-        warp
+        block
     }
 
-    /// The results of the lanes of a graphics block that has ended.
-    fn results(&self, block: &Block) -> impl Iterator<Item = LaneResult> {
+    fn fragment_block<E: Executor>(
+        &self,
+        executor: &E,
+        fragment: &Fragment,
+        number: usize,
+        spare: Option<Block>,
+    ) -> Block {
+        let first = number * WARP;
+        let given = Mask::first(fragment.lanes - first);
+        let covered = match fragment.covered.is_empty() {
+            true => given,
+            false => Mask::from_fn(WARP, |lane| {
+                given.has(lane) && fragment.covered.get(first + lane.index()).copied().unwrap_or(true)
+            }),
+        };
+        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
+        self.graphics_block(executor, number, spare, launched, |warp| {
+            warp.flow.mark_helpers(launched - covered);
+            warp.set_input(0, Input::same(Row([1.0f32.to_bits(); WARP])));
+            let mut positions: Option<[[[f32; 2]; WARP]; 2]> = None;
+            for (&slot, varying) in &fragment.varyings {
+                let input = match varying {
+                    Varying::Lanes(values) => Input::same(row_of(values, first)),
+                    &Varying::Plane { base, dx, dy, flat } => {
+                        let of = Interpolant { base, dx, dy, flat };
+                        let [centres, centroids] = positions.get_or_insert_with(|| {
+                            let given = |own: &mut [[f32; 2]; WARP], given: &[[f32; 2]]| {
+                                own.iter_mut()
+                                    .zip(given.iter().skip(first))
+                                    .for_each(|(own, given)| *own = *given);
+                            };
+                            let mut centres = std::array::from_fn(|lane| default_centre(first + lane));
+                            given(&mut centres, &fragment.centres);
+                            let mut centroids = centres;
+                            given(&mut centroids, &fragment.centroids);
+                            [centres, centroids]
+                        });
+                        let [mut at_centre, mut at_centroid] = [Row::ZERO; 2];
+                        for lane in 0..WARP {
+                            let at = |position| interp(of, position, centres[lane], centroids[lane], None);
+                            at_centre.0[lane] = at(Position::Centre);
+                            at_centroid.0[lane] = at(Position::Centroid);
+                        }
+                        Input::of(at_centre, at_centroid, Row([flat; WARP]))
+                    }
+                };
+                warp.set_input(slot, input);
+            }
+        })
+    }
+
+    /// Lanes of a graphics block, whose results count.
+    fn lanes_of(&self, block: &Block) -> usize {
         let first = block.common.index[0] as usize * WARP;
-        let lanes = self.launch.lanes().saturating_sub(first).min(WARP);
-        (0..lanes).map(|lane| block.current().result(Lane(lane as u8)))
+        self.launch.lanes().saturating_sub(first).min(WARP)
     }
 }
 
-fn row(value: impl FnMut(usize) -> u32) -> Row<WARP> {
-    Row(std::array::from_fn(value))
+/// The words of a warp's lanes, the first of which has this number; 0 where there is none.
+fn row_of(values: &[u32], first: usize) -> Row<WARP> {
+    let mut row = Row::ZERO;
+    row.0.iter_mut().zip(values.get(first..).unwrap_or_default()).for_each(|(word, value)| *word = *value);
+    row
 }
 
 /// A row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
@@ -214,20 +253,22 @@ pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
     /// By word of the code: how often the instruction there was issued.
     issued: Vec<u64>,
-    lanes: Vec<LaneResult>,
+    lanes: LaneResults,
 }
 
 impl Totals {
     /// Adds a block that has ended.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         self.count(&block.common.statistics, &block.common.issued);
-        self.lanes.extend(grid.results(block));
+        if let count @ 1.. = grid.lanes_of(block) {
+            self.lanes.add(block.current(), count, grid.launch.kept());
+        }
     }
 
     /// Adds the results of later blocks.
     pub(crate) fn add(&mut self, other: Totals) {
         self.count(&other.statistics, &other.issued);
-        self.lanes.extend(other.lanes);
+        self.lanes.append(other.lanes);
     }
 
     fn count(&mut self, statistics: &Statistics, issued: &[u64]) {

@@ -4,7 +4,7 @@
 //! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. See tesla.md 1.3 (warps),
 //! tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::flow::{Limits, WARP};
 use crate::inst::{Chip, Stage};
 use crate::meaning::Modes;
+pub use crate::results::LaneResults;
 use crate::spaces::{Constants, Segments};
 pub use crate::state::LaneResult;
 use crate::state::MOST_REGISTERS;
@@ -233,6 +234,8 @@ pub struct Fragment {
     pub centres: Vec<[f32; 2]>,
     /// By fragment: the centroid of its covered samples; missing ones are the centre.
     pub centroids: Vec<[f32; 2]>,
+    /// How many registers results have, from `$r0` on: four a colour; `None`: all.
+    pub kept: Option<usize>,
     /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w, and 1.0 when not given.
     pub varyings: BTreeMap<u16, Varying>,
 }
@@ -247,6 +250,7 @@ impl Fragment {
             covered: Vec::new(),
             centres: Vec::new(),
             centroids: Vec::new(),
+            kept: None,
             varyings: BTreeMap::new(),
         }
     }
@@ -325,6 +329,27 @@ impl Launch {
             Launch::Fragment(Fragment { lanes, .. })
             | Launch::Vertex(Vertex { lanes, .. })
             | Launch::Geometry(Geometry { lanes, .. }) => *lanes,
+        }
+    }
+
+    /// How many registers results have; `None`: all.
+    pub(crate) fn kept(&self) -> Option<usize> {
+        match self {
+            Launch::Fragment(fragment) => fragment.kept,
+            Launch::Compute(_) | Launch::Vertex(_) | Launch::Geometry(_) => None,
+        }
+    }
+
+    /// The words of a[] or v[] that every lane has.
+    pub(crate) fn inputs(&self) -> BTreeSet<u32> {
+        let of = |word: &u16| u32::from(*word);
+        match self {
+            Launch::Compute(_) => BTreeSet::new(),
+            // 1/w is always there.
+            Launch::Fragment(fragment) => fragment.varyings.keys().map(of).chain([0]).collect(),
+            Launch::Vertex(Vertex { inputs, .. }) | Launch::Geometry(Geometry { inputs, .. }) => {
+                inputs.keys().map(of).collect()
+            }
         }
     }
 
@@ -460,7 +485,7 @@ pub struct Outcome {
     /// Global memory, for compute.
     pub memory: Memory,
     /// By lane, for the other stages.
-    pub lanes: Vec<LaneResult>,
+    pub lanes: LaneResults,
     /// What was counted; see [`crate::context::Common::statistics`].
     pub statistics: Statistics,
     /// What was executed, and how exact it was.

@@ -37,6 +37,7 @@ pub mod open;
 mod parts;
 pub mod paths;
 pub mod reference;
+mod results;
 pub mod run;
 pub mod spaces;
 pub mod state;

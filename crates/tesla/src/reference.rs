@@ -85,13 +85,15 @@ struct Step<'a, G, O> {
     warp: &'a mut Warp,
     global: &'a mut G,
     observer: &'a mut O,
+    /// The warp's number in the block.
+    number: usize,
     pc: u32,
 }
 
 impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     fn at(turn: &'a mut Turn<'_, G, O>) -> Self {
-        let Turn { context, common, warp, number: _, global, observer } = turn;
-        Step { context, common, pc: warp.flow.pc(), warp, global, observer }
+        let Turn { context, common, warp, number, global, observer } = turn;
+        Step { context, common, pc: warp.flow.pc(), warp, global, observer, number: *number }
     }
 
     fn fetch(&self) -> Result<&'a Inst, Failure> {
@@ -215,7 +217,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             return Err(everyone(Cause::NoBarrier(barrier)));
         }
         self.warp.flow.advance(next);
-        self.common.barriers.bar(self.warp.number as usize, barrier, inc, wait, count.into());
+        self.common.barriers.bar(self.number, barrier, inc, wait, count.into());
         Ok(())
     }
 

@@ -72,11 +72,11 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Outcome, RunError> {
     let mut totals = Totals::default();
-    let mut next = 0;
     if workers > 1 && grid.blocks() > 1 {
-        next = parallel::run_ahead(executor, grid, &mut memory, &mut totals, workers)?;
+        parallel::run(executor, grid, &mut memory, &mut totals, workers)?;
+    } else {
+        run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
     }
-    run_blocks(executor, grid, next..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
     Ok(totals.outcome(grid.context(), memory))
 }
 
@@ -91,7 +91,8 @@ fn in_order<E: Executor, O: Observer>(
     Ok(totals.outcome(grid.context(), memory))
 }
 
-fn run_blocks<E: Executor, O: Observer>(
+/// Runs some blocks one after another.
+pub(crate) fn run_blocks<E: Executor, O: Observer>(
     executor: &E,
     grid: &Grid,
     blocks: Range<usize>,
@@ -117,9 +118,9 @@ fn in_lockstep<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let fast = Fast::of(grid, options.level());
     let mut totals = Totals::default();
-    let mut shares = Shares::default();
+    let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     for number in 0..grid.blocks() {
-        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &mut shares)?;
+        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);
     }

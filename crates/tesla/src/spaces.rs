@@ -3,8 +3,6 @@
 //! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
 //! All data is little endian.
 
-use std::collections::BTreeMap;
-
 use reconverge_simt::memory::Store;
 
 /// Banks of c[] and segments of g[].
@@ -61,14 +59,14 @@ const BANK_BYTES: usize = 0x1_0000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
     bytes: Vec<u8>,
-    /// Locked words by byte address, with the thread that holds each.
-    locks: BTreeMap<u32, u32>,
+    /// By word: one more than the thread that holds its lock, 0 where it is free. As far as words have been locked.
+    locks: Vec<u32>,
 }
 
 impl Shared {
     /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
     pub fn new(bytes: usize) -> Self {
-        Shared { bytes: vec![0; bytes], locks: BTreeMap::new() }
+        Shared { bytes: vec![0; bytes], locks: Vec::new() }
     }
 
     /// Becomes what [`Shared::new`] gives, in the same allocation.
@@ -117,22 +115,29 @@ impl Shared {
     /// **Open** (section 4): hardware hashes words onto a finite set of locks; here every word has its own, so that
     /// fewer attempts fail. A thread that holds the lock already does not get it again.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
-        if self.locks.contains_key(&address) {
-            return false;
+        let word = address as usize / 4;
+        if self.locks.len() <= word {
+            self.locks.resize(word + 1, 0);
         }
-        self.locks.insert(address, thread);
-        true
+        let free = self.locks[word] == 0;
+        if free {
+            self.locks[word] = thread + 1;
+        }
+        free
     }
 
     /// `st unlock`: releases the word at `address`, whichever thread holds it (**Open**: documents only show the holder
     /// unlocking).
     pub fn unlock(&mut self, address: u32) {
-        self.locks.remove(&address);
+        if let Some(holder) = self.locks.get_mut(address as usize / 4) {
+            *holder = 0;
+        }
     }
 
     /// The locked words by address, with the thread that holds each.
     pub fn locks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.locks.iter().map(|(&address, &thread)| (address, thread))
+        let held = |(word, holder): (usize, &u32)| Some((4 * word as u32, holder.checked_sub(1)?));
+        self.locks.iter().enumerate().filter_map(held)
     }
 }
 

@@ -9,6 +9,7 @@ use reconverge_simt::registers::{Registers, Row};
 use reconverge_simt::{Lane, Mask};
 
 use crate::flow::{Flow, WARP};
+use crate::lane::interpolate::Position;
 
 /// The registers a program may declare at most.
 pub const MOST_REGISTERS: usize = 128;
@@ -53,18 +54,29 @@ pub struct LaneResult {
 /// One word of the stage's inputs for all lanes, at the places where an interpolation can look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// At the fragment's centre; for a[] and p[] the word itself.
-    pub centre: Row<WARP>,
-    /// At the centroid of the covered samples.
-    pub centroid: Row<WARP>,
-    /// The provoking vertex' word.
-    pub flat: Row<WARP>,
+    centre: Row<WARP>,
+    /// At the centroid and flat, where they are not the same.
+    others: Option<Box<[Row<WARP>; 2]>>,
 }
 
 impl Input {
     /// One word for every position.
     pub fn same(row: Row<WARP>) -> Self {
-        Input { centre: row, centroid: row, flat: row }
+        Input { centre: row, others: None }
+    }
+
+    /// Words at the fragment's centre, at the centroid of the covered samples, and the provoking vertex'.
+    pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
+        Input { centre, others: Some(Box::new([centroid, flat])) }
+    }
+
+    /// The word at a position.
+    pub fn at(&self, position: Position) -> &Row<WARP> {
+        match (position, &self.others) {
+            (Position::Centre, _) | (_, None) => &self.centre,
+            (Position::Centroid, Some(others)) => &others[0],
+            (Position::Flat, Some(others)) => &others[1],
+        }
     }
 }
 
@@ -103,6 +115,10 @@ pub struct Parts<'a> {
     pub c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// l[]
     pub local: Local<'a>,
+    /// a[] or v[] by word number.
+    pub inputs: &'a [Option<Input>],
+    /// o[] by word number, as far as it has been written.
+    pub outputs: &'a mut Vec<Row<WARP>>,
 }
 
 /// The l[] of all lanes.
@@ -157,15 +173,14 @@ impl Warp {
     }
 
     /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
-    /// sizes. Its number and the engine's room stay.
+    /// sizes. Its number, its inputs and the engine's room stay.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
-        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs, outputs, emitted, finalised } =
+        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs: _, outputs, emitted, finalised } =
             self;
         flow.begin(pc, launched);
         r.clear();
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
         local.fill(0);
-        inputs.clear();
         outputs.clear();
         emitted.clear();
         finalised.clear();
@@ -194,6 +209,8 @@ impl Warp {
             a: &mut self.a,
             c: &mut self.c,
             local: Local { bytes: &mut self.local, each: self.local_bytes },
+            inputs: &self.inputs,
+            outputs: &mut self.outputs,
         }
     }
 
@@ -321,7 +338,7 @@ impl Warp {
         self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Gives the warp an input word.
+    /// Gives the warp an input word, instead of one that it may have.
     pub fn set_input(&mut self, word: u16, input: Input) {
         let word = usize::from(word);
         if self.inputs.len() <= word {
@@ -371,6 +388,11 @@ impl Warp {
                 self.finalised.insert(lane, self.result(lane));
             }
         }
+    }
+
+    /// Results of lanes that had ended when `quadon` woke them.
+    pub(crate) fn finalised(&self) -> &BTreeMap<Lane, LaneResult> {
+        &self.finalised
     }
 
     /// The results of a lane, as of now or of its end.

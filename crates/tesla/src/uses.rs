@@ -269,6 +269,7 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
         together: matches!(inst.op, Op::Group(Group::Vote { .. })),
         loads: space(loaded.min_by_key(|(mem, _)| is_const(mem))),
         stores: space(stored),
+        narrow: stored.is_some_and(|(mem, _)| mem.access.bytes() < 4),
         ..Uses::new(operation, fidelity)
     }
 }

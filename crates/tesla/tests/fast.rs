@@ -7,12 +7,13 @@ mod engines;
 
 use engines::run;
 use reconverge_isa::Program;
-use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Mode, Options};
+use reconverge_simt::memory::{Buffer, Memory, Store};
+use reconverge_simt::{Level, Mode, Options, Silent};
 use reconverge_tesla::fast::Fast;
 use reconverge_tesla::grid::Grid;
 use reconverge_tesla::inst::{Chip, Stage};
-use reconverge_tesla::launch::{Compute, Launch, RunError};
+use reconverge_tesla::launch::{Compute, Fragment, Launch, RunError, Setup, Varying, Vertex};
+use reconverge_tesla::reference::Reference;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::Random;
@@ -262,4 +263,205 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
     }
     println!("{ended} ended, {trapped} trapped");
     assert!(ended > 100 && trapped > 100);
+}
+
+/// Memory that shows its bytes to no engine: loads and stores go lane by lane, as those of launches on several threads.
+struct Recorded(Memory);
+
+impl Store for Recorded {
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
+        self.0.load(address, into)
+    }
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
+        self.0.store(address, bytes)
+    }
+}
+
+#[test]
+fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
+    let seed = 0x2545_f491_4f6c_dd1d;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let options = Options::default();
+    let (mut ended, mut trapped) = (0, 0);
+    for _ in 0..600 {
+        // Addresses in a row, at one word, scattered, and some that are not there.
+        let stride = random.one_of(&[0, 2, 4, 4, 4, 8, 12, 16]);
+        let spread = if random.once_in(3) { random.one_of(&[0x3c, 0x7f, 0xfc]) } else { 0 };
+        let most = if random.once_in(4) { 0x140 } else { 0x40 };
+        let first = random.below(most);
+        let mut text = format!(
+            "mov b32 $r1 b32 s[0x10]\nmov b32 $r2 {stride:#x}\nmul $r2 u16 $r0l u16 $r2l\nmov b32 $r3 {spread:#x}\n\
+             mul $r4 u16 $r0l u16 $r0l\nand b32 $r3 $r3 $r4\nadd b32 $r2 $r2 $r3\nmov b32 $r3 {first:#x}\n\
+             add b32 $r2 $r2 $r3\nadd b32 $r1 $r1 $r2\nshl $a1 $r2 0x0\nset $c0 # {} u32 $r0 $r3\n",
+            random.one_of(&["l", "ge", "lg"])
+        );
+        for _ in 0..8 {
+            let guard = random.one_of(&["", "(s $c0) ", "(e $c0) "]);
+            let data = 8 + random.below(4);
+            let narrow = random.one_of(&["u8", "s8", "u16", "s16"]);
+            text += &match random.below(18) {
+                8 => format!("{guard}red add u64 g14[$r1] $r8d\n"),
+                9 => format!("{guard}cas b64 $r10d g14[$r1] $r8d $r12d\n"),
+                10 => format!("{guard}ld lock $c1 $r{data} b32 s[$a1+0x40]\n"),
+                11 => format!("{guard}st unlock b32 s[$a1+0x40] $r{data}\n"),
+                12 => format!("{guard}st b32 s[$a1+0x40] $r{data}\n"),
+                13 => format!("{guard}ld $r{data} {} s[$a1+0x40]\n", narrow.replace("s8", "u8")),
+                14 => format!("{guard}ld {narrow} $r{data} l[$a1+0x4]\n"),
+                15 => format!("{guard}st b32 l[$a1] $r{data}\n"),
+                16 => format!("{guard}st b128 l[$a1] $r8q\n"),
+                17 => format!("{guard}ld b64 $r8d l[$a1+0x8]\n"),
+                0 => format!("{guard}ld b32 $r{data} g14[$r1]\n"),
+                1 => format!("{guard}st b32 g14[$r1] $r{data}\n"),
+                2 => format!("{guard}ld {narrow} $r{data} g14[$r1]\n"),
+                3 => format!("{guard}st {} g14[$r1] $r{data}\n", random.one_of(&["u8", "u16"])),
+                4 => format!("{guard}ld b128 $r8q g14[$r1]\n"),
+                5 => format!("{guard}st b64 g14[$r1] $r8d\n"),
+                6 => format!("{guard}red add u32 g14[$r1] $r{data}\n"),
+                _ => format!("{guard}add b32 $r{data} $r0 $r1\n"),
+            };
+        }
+        text += "exit nop\n";
+        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut compute = Compute::of(&program, CHIP).unwrap();
+        compute.setup.registers = 16;
+        compute.setup.local_bytes = random.one_of(&[0x100, 0x800, 0x800]);
+        compute.block = [1 + random.below(70), 1, 1];
+        compute.params = OUT.to_le_bytes().to_vec();
+        // Two buffers that touch: a warp may reach into both.
+        let bytes = |random: &mut Random, count| (0..count).map(|_| random.next() as u8).collect();
+        let second = Buffer { address: OUT + 0x80, bytes: bytes(&mut random, 0x1c0) };
+        let first = Buffer { address: OUT, bytes: bytes(&mut random, 0x80) };
+        compute.memory = Memory::new(vec![first, second]).unwrap();
+        let level = random.one_of(&Level::available());
+        let (grid, mut plain) = Grid::new(Launch::Compute(compute), &program, &options).unwrap();
+        let fast = Fast::of(&grid, level);
+        let (mut recorded, mut known) = (Recorded(plain.clone()), plain.clone());
+        let [mut quick, mut each] = [(); 2].map(|()| grid.block(&fast, 0, None));
+        let mut reference = grid.block(&Reference, 0, None);
+        let end = reference.run(&Reference, grid.context(), &mut known, &mut Silent);
+        let ends = [
+            quick.run(&fast, grid.context(), &mut plain, &mut Silent),
+            each.run(&fast, grid.context(), &mut recorded, &mut Silent),
+        ];
+        assert_eq!(ends, [end.clone(), end], "{text}");
+        assert!(plain == known && recorded.0 == known, "g[]: {text}");
+        for block in [&quick, &each] {
+            assert!(block.warps == reference.warps, "{text}");
+            assert!(block.common.shared == reference.common.shared, "s[]: {text}");
+        }
+        if ends[0].is_ok() { ended += 1 } else { trapped += 1 }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 200 && trapped > 20);
+}
+
+/// A fragment or vertex program that reads and writes everything that its stage has.
+#[test]
+fn graphics_programs_do_the_same_in_every_way() {
+    let seed = 0x2545_f491_4f6c_dd1d;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let (mut ended, mut trapped) = (0, 0);
+    for number in 0..400 {
+        let stage = random.one_of(&[Stage::Fragment, Stage::Fragment, Stage::Vertex]);
+        let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();
+        for _ in 0..3 + random.below(12) {
+            let (d, a) = (random.below(8), random.below(8));
+            let word = 4 * random.below(5);
+            let guard = random.one_of(&["", "(e $c0) ", "(lg $c0) "]);
+            text += &match (stage, random.below(8)) {
+                (Stage::Fragment, 0) => format!("{guard}interp $r{d} v[{word:#x}]\n"),
+                (Stage::Fragment, 1) => format!("{guard}interp $r{d} cent v[{word:#x}]\n"),
+                (Stage::Fragment, 2) => format!("{guard}interp $r{d} v[{word:#x}] $r{a}\n"),
+                (Stage::Fragment, 3) => format!("{guard}interp $r{d} flat v[{word:#x}]\n"),
+                (Stage::Fragment, 4) => {
+                    format!("shl $a1 $r{a} 0x2\n{guard}interp $r{d} v[$a1+{word:#x}]\n")
+                }
+                (Stage::Fragment, 5) => format!("{guard}discard\n"),
+                (_, 0..2) => format!("{guard}mov b32 o[{word:#x}] $r{a}\n"),
+                (_, 2) => format!("{guard}add b32 o[{word:#x}] $r{a} $r{d}\n"),
+                (Stage::Vertex, 3) => format!("{guard}mov b32 $r{d} a[{word:#x}]\n"),
+                (Stage::Vertex, 4) => format!("{guard}ld b32 $r{d} a[{word:#x}]\n"),
+                (Stage::Vertex, 5) => format!("{guard}add rn f32 $r{d} a[{word:#x}] $r{a}\n"),
+                (_, 6) => format!("set $c0 # le f32 $r{d} $r{a}\n"),
+                _ => format!("{guard}add rn f32 $r{d} $r{d} $r{a}\n"),
+            };
+        }
+        text += "exit nop\n";
+        let words = assemble(&text, CHIP, stage).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut setup = Setup::new(CHIP);
+        setup.registers = 8;
+        setup.modes.mul_zero_wins = number % 5 == 0;
+        let lanes = 1 + random.below(100) as usize;
+        let specials = [0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0001, 0xffff_ffff, 0x3f80_0000, 0x0080_0000];
+        let values = |random: &mut Random| (0..lanes).map(|_| random.one_of(&specials)).collect::<Vec<u32>>();
+        let launch = match stage {
+            Stage::Fragment => {
+                let mut fragment = Fragment::new(setup, lanes);
+                fragment.helpers = random.once_in(2);
+                fragment.covered = (0..lanes).map(|_| !random.once_in(3)).collect();
+                fragment.centroids = (0..lanes / 2).map(|lane| [lane as f32, 0.25]).collect();
+                fragment.kept = random.one_of(&[None, Some(4), Some(0), Some(99)]);
+                let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
+                fragment.varyings.insert(1, Varying::Lanes(values(&mut random)));
+                fragment.varyings.insert(2, plane);
+                if random.once_in(2) {
+                    fragment.varyings.insert(3, Varying::Lanes(values(&mut random)));
+                }
+                Launch::Fragment(fragment)
+            }
+            _ => {
+                let mut vertex = Vertex { setup, lanes, inputs: Default::default() };
+                (0..3 + random.below(3) as u16).for_each(|word| {
+                    vertex.inputs.insert(word, values(&mut random));
+                });
+                Launch::Vertex(vertex)
+            }
+        };
+        let mode = random.one_of(&[Mode::Strict, Mode::Lenient]);
+        match run(launch, &program, &Options { mode, ..Options::default() }) {
+            Ok(outcome) => {
+                ended += 1;
+                assert_eq!(outcome.lanes.len(), lanes);
+            }
+            Err(RunError::Trap(_)) => trapped += 1,
+            Err(other) => panic!("{text}\n{other}"),
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 100 && trapped > 20);
+}
+
+#[test]
+fn a_lit_fragment_and_a_vertex_run_without_the_reference_interpreter() {
+    let by_reference = |text: &str, stage: Stage, launch: &dyn Fn(Setup) -> Launch| {
+        let words = assemble(text, CHIP, stage).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let options = Options::default();
+        let (grid, _) = Grid::new(launch(Setup::new(CHIP)), &program, &options).unwrap();
+        Fast::of(&grid, options.level()).by_reference()
+    };
+    let fragment = |setup| {
+        let mut fragment = Fragment::new(setup, 32);
+        fragment.varyings.insert(1, Varying::Lanes(vec![0; 32]));
+        Launch::Fragment(fragment)
+    };
+    let text = "interp $r1 v[0x0]\nrcp f32 $r1 $r1\ninterp $r0 v[0x4] $r1\ninterp $r2 cent v[0x4]\ninterp $r3 flat v[0x4]\n\
+                (e $c0) discard\nexit nop";
+    assert_eq!(by_reference(text, Stage::Fragment, &fragment), Vec::<usize>::new());
+    let vertex = |setup| Launch::Vertex(Vertex { setup, lanes: 32, inputs: [(0, vec![0; 32])].into() });
+    let text = "mov b32 $r0 a[0x0]\nadd rn f32 o[0x8] a[0x0] $r0\nexit nop";
+    assert_eq!(by_reference(text, Stage::Vertex, &vertex), Vec::<usize>::new());
+}
+
+#[test]
+fn a_barrier_of_a_graphics_program_is_that_of_its_warp_alone() {
+    let words = assemble("bar inc wait 0x0 0xfff\nexit nop", CHIP, Stage::Fragment).unwrap().words();
+    let program = Program { words, ..Program::default() };
+    let fragment = Fragment::new(Setup::new(CHIP), 100);
+    let outcome = run(Launch::Fragment(fragment), &program, &Options::default()).unwrap();
+    assert_eq!(outcome.statistics.instructions, 8);
 }

@@ -14,7 +14,7 @@ const ORDER: &[&str] = &[
     // What may happen, without a run.
     "paths", "graph",
     // State.
-    "spaces", "texture", "state", "uses", "context", "access",
+    "spaces", "texture", "state", "results", "uses", "context", "access",
     // A launch and its blocks.
     "launch", "lint", "block", "grid",
     // Engines.

@@ -17,6 +17,7 @@ use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
 
+mod ahead;
 mod engines;
 
 use engines::{run, ways};
@@ -179,111 +180,6 @@ fn atomics_of_all_blocks_add_up_and_the_old_values_are_those_of_the_order() {
     let found = output(&source, 40, [50, 1, 1], 2001);
     assert_eq!(found[0], 2000);
     assert_eq!(found[1..], (0..2000).collect::<Vec<u32>>());
-}
-
-/// Runs in order, and on one thread and several; all must agree. Gives the outcome.
-fn any_number_of_threads(compute: &Compute, program: &Program) -> Outcome {
-    let attempt = |jobs: usize, threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let options = Options { jobs: NonZeroUsize::new(jobs), ..strict() };
-        pool.install(|| run(Launch::Compute(compute.clone()), program, &options)).unwrap()
-    };
-    let ordered = attempt(1, 2);
-    for threads in [1, 2, 3, 7] {
-        let parallel = attempt(0, threads);
-        assert_eq!(parallel.memory, ordered.memory, "{threads} threads");
-        assert_eq!(parallel.statistics, ordered.statistics, "{threads} threads");
-        assert_eq!(parallel.report, ordered.report, "{threads} threads");
-    }
-    ordered
-}
-
-#[test]
-fn a_block_sees_what_the_block_before_it_wrote_for_any_number_of_threads() {
-    // out[n] = out[n - 1] + n, one thread a block.
-    let source = indexed(
-        "mov b32 $r3 0x4
-        sub b32 $r4 $r2 $r3
-        set $c0 # e u32 $r1 $r63
-        mov b32 $r5 $r63
-        (e $c0) ld b32 $r5 g14[$r4]
-        add b32 $r5 $r5 $r1
-        exit st b32 g14[$r2] $r5",
-    );
-    let (compute, program) = kernel(&source, 300, [1, 1, 1], 300);
-    let outcome = any_number_of_threads(&compute, &program);
-    let expected: Vec<u32> = (0..300).map(|n: u32| n * (n + 1) / 2).collect();
-    assert_eq!(words(&outcome), expected);
-}
-
-#[test]
-fn blocks_find_what_those_of_a_batch_before_wrote_wherever_it_ends() {
-    // Every thread writes to a page of its own, more pages than may wait to be committed; the last threads add to what
-    // the first wrote.
-    let source = indexed(
-        "shl b32 $r3 $r1 0x8
-        add b32 $r3 b32 s[0x10] $r3
-        mov b32 $r4 0x11170
-        set $c0 # ge u32 $r1 $r4
-        mov b32 $r5 0x1
-        sub b32 $r6 $r1 $r4
-        shl b32 $r6 $r6 0x8
-        add b32 $r6 b32 s[0x10] $r6
-        (s $c0) ld b32 $r5 g14[$r6]
-        add b32 $r5 $r5 $r1
-        exit st b32 g14[$r3] $r5",
-    );
-    let (blocks, first) = (2300, 70_000);
-    let (compute, program) = kernel(&source, blocks, [32, 1, 1], 64 * 32 * blocks as usize);
-    let outcome = any_number_of_threads(&compute, &program);
-    let found: Vec<u32> = words(&outcome).into_iter().step_by(64).collect();
-    let own = |n: u32| n + 1;
-    let expected = |n: u32| if n < first { own(n) } else { n + own(n - first) };
-    assert_eq!(found, (0..32 * blocks).map(expected).collect::<Vec<_>>());
-}
-
-#[test]
-fn blocks_that_write_the_same_word_leave_the_last_ones_value() {
-    // The block that owns the word does not write it a second time.
-    let source = indexed(
-        "mov b32 $r3 b32 s[0x10]
-        st b32 g14[$r3] $r1
-        set $c0 # e u32 $r1 $r63
-        (e $c0) st b32 g14[$r2] $r1
-        exit nop",
-    );
-    let (compute, program) = kernel(&source, 100, [1, 1, 1], 100);
-    let outcome = any_number_of_threads(&compute, &program);
-    assert_eq!(words(&outcome)[..3], [99, 1, 2]);
-}
-
-// Every block but the first follows a pointer that the block before it stores; before that it leads nowhere.
-#[test]
-fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
-    let source = indexed(
-        "set $c0 # e u32 $r1 $r63
-        (s $c0) st b32 g14[$r2] $r2
-        add b32 $r3 $r2 0xfffffffc
-        (e $c0) ld b32 $r4 g14[$r3]
-        (e $c0) ld b32 $r5 g14[$r4]
-        (e $c0) st b32 g14[$r2] $r4
-        exit nop",
-    );
-    let (compute, program) = kernel(&source, 250, [1, 1, 1], 250);
-    assert_eq!(words(&any_number_of_threads(&compute, &program)), [OUT; 250]);
-}
-
-#[test]
-fn of_several_blocks_that_trap_the_first_is_reported() {
-    let source = indexed("mov b32 $r5 0x7\nset $c0 # ge u32 $r1 $r5\n(s $c0) ld b32 $r4 g14[$r63]\nexit nop");
-    let (compute, program) = kernel(&source, 250, [1, 1, 1], 250);
-    for jobs in [None, NonZeroUsize::new(1)] {
-        let options = Options { jobs, ..strict() };
-        let Err(RunError::Trap(trap)) = run(Launch::Compute(compute.clone()), &program, &options) else {
-            panic!("no trap")
-        };
-        assert_eq!(trap.group, GroupId::Warp { block: [7, 0], warp: 0 });
-    }
 }
 
 #[test]
@@ -689,7 +585,7 @@ fn an_input_that_the_launch_does_not_give_traps_or_reads_zero() {
     let Err(RunError::Trap(trap)) = result else { panic!("no trap") };
     assert_eq!(trap.trap.cause, Cause::NoInput { space: Space::Varying, address: 0x10 });
     let outcome = run(Launch::Fragment(launch), &program, &lenient()).unwrap();
-    assert_eq!(outcome.lanes[0].registers[0], 0);
+    assert_eq!(outcome.lanes.get(0).unwrap().registers[0], 0);
 }
 
 // 6.10
@@ -804,7 +700,7 @@ fn enabled_components_go_to_consecutive_registers() {
     let (mut launch, program) = fragment(source, 1);
     mips(&mut launch.setup);
     let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
-    assert_eq!(outcome.lanes[0].registers[..4], [0, 40, 0, 0x77]);
+    assert_eq!(outcome.lanes.get(0).unwrap().registers[..4], [0, 40, 0, 0x77]);
 }
 
 // 1.2: a vertex program's attributes and outputs.

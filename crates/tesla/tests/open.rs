@@ -283,7 +283,7 @@ fn emit_and_restart_are_a_vertex_and_the_end_of_the_strip() {
         vertices: Vec::new(),
     };
     let outcome = run(Launch::Geometry(launch), &program, &Options::default()).unwrap();
-    assert_eq!(outcome.lanes[0].emitted, [Emitted::Vertex(vec![0]), Emitted::Restart]);
+    assert_eq!(outcome.lanes.get(0).unwrap().emitted, [Emitted::Vertex(vec![0]), Emitted::Restart]);
 }
 
 fn of_lanes_that_store_to_one_byte_the_highest_wins() {

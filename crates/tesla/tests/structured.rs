@@ -623,5 +623,5 @@ fn an_indirect_branch_reads_a_word_of_its_address() {
     assert!(setup.constants.place(0, 0, &0x1210u32.to_le_bytes()));
     let launch = Vertex { setup, lanes: 1, inputs: [].into() };
     let outcome = run(Launch::Vertex(launch), &words, &Options::default()).unwrap();
-    assert_eq!(outcome.lanes[0].registers[1..3], [0, 2]);
+    assert_eq!(outcome.lanes.get(0).unwrap().registers[1..3], [0, 2]);
 }

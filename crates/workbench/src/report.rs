@@ -377,7 +377,12 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
             (format!("parked at {at}"), format!("an entry of the stack has it; it goes on at {at}"), 4)
         }
         Why::Exited => ("exited".into(), "it has finished".into(), 5),
-        Why::Uncovered => ("uncovered".into(), "no work for it, or discarded".into(), 6),
+        Why::Uncovered => (
+            "uncovered".into(),
+            "no work for it, or discarded: where it runs, it helps its quad, and its results go nowhere"
+                .into(),
+            6,
+        ),
     };
     ReportWhy { text, more, state }
 }

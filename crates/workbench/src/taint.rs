@@ -265,8 +265,7 @@ impl Taint {
             let words = if single { 1 } else { values.len().max(1) as u32 };
             for step in 0..words {
                 let word = self.word(space, group, *lane, address.wrapping_add(4 * step));
-                // What begins inside a word leaves the rest of it as it was.
-                let kept = self.memory.get(&word).copied().filter(|_| address % 4 != 0);
+                let kept = self.memory.get(&word).copied().filter(|_| op.narrow);
                 let grade = results[lane.index()].worst(kept.unwrap_or(Grade::EXACT));
                 match grade.fidelity {
                     Fidelity::Exact => drop(self.memory.remove(&word)),

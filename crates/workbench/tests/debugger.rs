@@ -49,6 +49,22 @@ fn a_step_back_over_a_divergence_finds_the_same_state() {
 }
 
 #[test]
+fn a_step_back_of_a_group_passes_the_stops_of_others() {
+    for (what, mut debugger) in debuggers() {
+        let second = &mut |debugger: &Debugger| debugger.stepping().current() == Some(1);
+        assert_eq!(debugger.run(u64::MAX, second), Halt::There, "{what}");
+        let last = debugger.position() - 1;
+        ask(&mut debugger, "group 1");
+        debugger.step(1, u64::MAX);
+        let stop = debugger.spelled(debugger.issue().unwrap().pc);
+        debugger.step(2, u64::MAX);
+        ask(&mut debugger, &format!("break {stop}"));
+        assert!(debugger.choose_group(0), "{what}");
+        assert_eq!((debugger.back(1), debugger.position()), (Halt::There, last), "{what}");
+    }
+}
+
+#[test]
 fn a_lane_is_followed_through_both_sides_of_a_branch() {
     // A lane that a branch has switched off is not lost: the next stop is where it runs, not where its group does.
     for (what, mut debugger) in debuggers() {

@@ -127,7 +127,7 @@ impl Lanes for TeslaCase {
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name));
             let outcome = grid.left(outcome.map_err(|error| error.to_string())?);
             self.compare(case_run, &outcome)?;
-            left.extend(outcome.outcome.lanes);
+            left.extend(outcome.outcome.lanes.iter());
         }
         Ok(left)
     }

@@ -77,7 +77,10 @@ pub(super) struct FromC;
 impl Body for FromC {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let values = lanes.c(operation.c).map(u32::from);
+        let (flags, mut values) = (lanes.c(operation.c), [0; WARP]);
+        for lane in 0..WARP {
+            values[lane] = flags[lane].into();
+        }
         lanes.row_mut(operation.dst).0 = values;
     }
 }
@@ -88,7 +91,10 @@ pub(super) struct ToC;
 impl Body for ToC {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let values = lanes.row(operation.src[0]).map(|word| word as u8 & 0xf);
+        let (words, mut values) = (lanes.row(operation.src[0]), [0; WARP]);
+        for lane in 0..WARP {
+            values[lane] = words[lane] as u8 & 0xf;
+        }
         lanes.write_c(operation.cdst, operation.set_number, values);
     }
 }
@@ -99,7 +105,10 @@ pub(super) struct FromA;
 impl Body for FromA {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let values = lanes.a(operation.number as u8).map(u32::from);
+        let (words, mut values) = (lanes.a(operation.number as u8), [0; WARP]);
+        for lane in 0..WARP {
+            values[lane] = words[lane].into();
+        }
         lanes.row_mut(operation.dst).0 = values;
     }
 }
@@ -110,7 +119,10 @@ pub(super) struct ToA;
 impl Body for ToA {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let values = lanes.row(operation.src[0]).map(|word| word as u16);
+        let (words, mut values) = (lanes.row(operation.src[0]), [0; WARP]);
+        for lane in 0..WARP {
+            values[lane] = words[lane] as u16;
+        }
         lanes.write_a(operation.number as u8, operation.set, values);
     }
 }
@@ -143,8 +155,8 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         }
         let old = lanes.row(operation.dst);
         let low = inserted(old, result, operation.dst_shift, operation.dst_narrow);
-        lanes.write(operation.dst, operation.set, low);
-        lanes.write(dst_high, operation.set, result_high);
+        lanes.write(operation.dst, operation.set_number, low);
+        lanes.write(dst_high, operation.set_number, result_high);
         if FLAGS {
             lanes.write_c(operation.cdst, operation.set_number, flags);
         }

@@ -14,7 +14,7 @@ use crate::inst::Arith;
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::integer::{Addition, Logic as LogicOp, Product};
-use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer};
+use crate::lane::{Compare, Flags, Modifiers, Rounding, Width, convert, float, integer, special};
 use crate::meaning::Modes;
 
 /// The operands that an instruction's code has to handle.
@@ -115,6 +115,12 @@ const fn integral(code: u8) -> Option<Rounding> {
     if code == AS_IT_IS { None } else { Some(rounding(code)) }
 }
 
+/// rsqrt of the first sources, which writes no flags.
+#[inline(always)]
+fn rsqrt_row<W: Wide>(_: W, sources: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    Some((sfu::rsqrt(&sources[0]), [0; WARP]))
+}
+
 const F32: FloatSize = FloatSize::F32;
 const PLAIN: Modifiers = Modifiers::NONE;
 
@@ -146,7 +152,7 @@ kernels! {
     FSet<CODE: u8>(a, b, _c, _carry) float::set(Compare::from_bits(CODE), a, b);
     Slct<>(a, b, c, _carry) float::slct(a, b, c);
     Rcp<>(a, _b, _c, _carry) (sfu::rcp(a), Flags::NONE);
-    Rsqrt<>(a, _b, _c, _carry) (sfu::rsqrt(a), Flags::NONE);
+    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_host rsqrt_row::<W>;
     Lg2<>(a, _b, _c, _carry) (sfu::lg2(a), Flags::NONE);
     PreSin<>(a, _b, _c, _carry) (sfu::presin(a), Flags::NONE);
     PreEx2<>(a, _b, _c, _carry) (sfu::preex2(a), Flags::NONE);

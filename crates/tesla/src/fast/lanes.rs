@@ -18,7 +18,7 @@ use crate::inst::{Arith, Chip};
 use crate::lane::{Flags, Modifiers};
 use crate::meaning::Modes;
 use crate::spaces::Shared;
-use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS};
+use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
 
 /// All active lanes, among the [`Lanes::sets`].
 pub(super) const ACTIVE: usize = 0;
@@ -61,6 +61,11 @@ pub(super) struct Lanes<'a> {
     /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
     sets: [Set; 2],
     pub(super) shared: &'a mut Shared,
+    /// a[] or v[] and o[], by word.
+    pub(super) inputs: &'a [Option<Input>],
+    pub(super) outputs: &'a mut Vec<Row<WARP>>,
+    /// The warp's number in the block.
+    pub(super) warp: u32,
     /// Lanes that are only helpers.
     pub(super) dead: u32,
     pub(super) tables: &'a Tables,
@@ -78,14 +83,15 @@ impl<'a> Lanes<'a> {
         rows: &'a mut [Row<WARP>],
         a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
         c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+        (inputs, outputs): (&'a [Option<Input>], &'a mut Vec<Row<WARP>>),
         shared: &'a mut Shared,
-        dead: u32,
+        (warp, dead): (u32, u32),
         tables: &'a Tables,
     ) -> Self {
         // SAFETY: as the caller says.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
         let none = Set { bits: 0, bytes: [0; WARP] };
-        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, dead, tables };
+        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, inputs, outputs, warp, dead, tables };
         for place in tables.sets {
             *lanes.row_mut(place) = Row::ZERO;
         }
@@ -103,10 +109,15 @@ impl<'a> Lanes<'a> {
         self.rows.row_mut(place)
     }
 
-    /// Writes the lanes of a set, given as the row of its words; the others keep what they have.
+    /// Writes the lanes of a set, given by number; the others keep what they have. All lanes are asked for first: they
+    /// need neither the set's words nor the old ones.
     #[inline(always)]
-    pub(super) fn write(&mut self, place: Place, set: Place, values: [u32; WARP]) {
-        let words = self.row(set);
+    pub(super) fn write(&mut self, place: Place, set: u8, values: [u32; WARP]) {
+        if self.set(set.into()).bits == u32::MAX {
+            self.row_mut(place).0 = values;
+            return;
+        }
+        let words = self.row(self.tables.sets[usize::from(set) & 1]);
         let old = self.row(place);
         let mut new = [0; WARP];
         for lane in 0..WARP {
@@ -255,7 +266,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
         if let Some((result, flags)) = K::by_host(wide, &sources) {
             if DST {
-                lanes.write(operation.dst, operation.set, result);
+                lanes.write(operation.dst, operation.set_number, result);
             }
             if FLAGS {
                 lanes.write_c(operation.cdst, operation.set_number, flags);
@@ -275,7 +286,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
             result = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_narrow);
         }
         if DST {
-            lanes.write(operation.dst, operation.set, result);
+            lanes.write(operation.dst, operation.set_number, result);
         }
         if FLAGS {
             lanes.write_c(operation.cdst, operation.set_number, flags);

@@ -4,10 +4,11 @@
 //! (registers, l[], inputs, outputs, token stack), s[] with its locks, the barriers, the bytes written to g[] and the
 //! counts; at the end of the block how often each word was issued.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
-use reconverge_simt::memory::{Footprint, Memory, Store, Tracked};
+use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Store, Tracked};
 use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
@@ -29,16 +30,44 @@ pub(crate) fn run(
     fast: &Fast,
     number: usize,
     memory: &Memory,
+    views: &Views,
     shares: &mut Shares,
 ) -> Result<(Block, Footprint), RunError> {
     let context = grid.context();
     let seed = lockstep::seed(context.code.words(), number as u64);
-    match lockstep::run(|| Pair::new(grid, fast, number, memory), seed, shares) {
-        Ok(Pair { reference: Side { block, global }, .. }) => Ok((block, global.memory.finish())),
+    match lockstep::run(|| Pair::new(grid, fast, number, memory, views), seed, shares) {
+        Ok(Pair { reference: Side { block, global }, twin, .. }) => {
+            views.end(twin.global);
+            Ok((block, views.end(global)))
+        }
         Err(Failure::Trap(group, trap)) => {
             Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
         }
         Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
+    }
+}
+
+/// Views of global memory for the blocks of a launch, whose room each uses after those before it.
+pub(crate) struct Views {
+    plan: Plan,
+    spare: RefCell<Vec<Shadow>>,
+}
+
+impl Views {
+    /// For a launch with this memory.
+    pub(crate) fn new(memory: &Memory) -> Views {
+        Views { plan: Plan::new(memory), spare: RefCell::default() }
+    }
+
+    fn begin<'a>(&self, memory: &'a Memory) -> Logged<'a> {
+        let shadow = self.spare.borrow_mut().pop().unwrap_or_default();
+        Logged { memory: Tracked::with(memory, &self.plan, shadow), written: BTreeMap::new() }
+    }
+
+    fn end(&self, global: Logged<'_>) -> Footprint {
+        let (footprint, shadow) = global.memory.finish();
+        self.spare.borrow_mut().push(shadow);
+        footprint
     }
 }
 
@@ -48,11 +77,7 @@ struct Side<'a> {
     global: Logged<'a>,
 }
 
-impl<'a> Side<'a> {
-    fn new(block: Block, memory: &'a Memory) -> Self {
-        Side { block, global: Logged { memory: Tracked::new(memory), written: BTreeMap::new() } }
-    }
-
+impl Side<'_> {
     fn advance<E: Executor, O: Observer>(
         &mut self,
         executor: &E,
@@ -72,9 +97,9 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn new(grid: &'a Grid, fast: &'a Fast, number: usize, memory: &'a Memory) -> Self {
-        let reference = Side::new(grid.block(&Reference, number, None), memory);
-        let twin = Side::new(grid.block(fast, number, None), memory);
+    fn new(grid: &'a Grid, fast: &'a Fast, number: usize, memory: &'a Memory, views: &Views) -> Self {
+        let reference = Side { block: grid.block(&Reference, number, None), global: views.begin(memory) };
+        let twin = Side { block: grid.block(fast, number, None), global: views.begin(memory) };
         Pair { context: grid.context(), fast, reference, twin }
     }
 }
@@ -175,7 +200,7 @@ mod tests {
         let options = Options::default();
         let (grid, memory) = Grid::new(launch, &program, &options).unwrap();
         let fast = Fast::of(&grid, options.level());
-        let mut pair = Pair::new(&grid, &fast, 0, &memory);
+        let mut pair = Pair::new(&grid, &fast, 0, &memory, &Views::new(&memory));
         assert_eq!(pair.compare(&Ok(Step::Running)), Ok(()));
         pair.twin.block.warps[0].set_r(Lane(2), 5, 7);
         let Differs { what, reference, fast } = pair.compare(&Ok(Step::Running)).unwrap_err();

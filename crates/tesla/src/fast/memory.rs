@@ -1,27 +1,29 @@
-//! Loads and stores of a warp: each lane addresses memory itself, but most warps address one run of it.
+//! Loads, stores and atomic operations of a warp, lane by lane.
 //!
-//! The quick way asks once for the bytes that the warp reaches: a window of a word a lane where the addresses follow each
-//! other, one element where they are all the same, else all between the lowest and the highest. Where those bytes are
-//! not to be had at once (they lie in several buffers, a view has to record what is read or written, c[] ends), the lanes
-//! go one after another, as the reference interpreter does; that way is also what the quick one is compared with.
+//! Loads and stores come here where [`super::words`] has no quick way: bytes in several buffers, a view that wants to see
+//! each access, c[] beyond its end, inputs of stages; the quick ways are compared with these. Atomic operations ask once
+//! for the bytes that all lanes reach, and go one after another on them.
 //!
 //! A transfer that fails has changed nothing but what the reference interpreter, which then executes the instruction
 //! from its first lane, changes in the same way: loads write no register before all lanes have theirs, the
-//! bytes that lanes before the failing one have stored are stored again, and atomic operations begin only once every
-//! lane has its place.
+//! bytes that lanes before the failing one have stored are stored again, and atomic operations and locks begin only once
+//! every lane has its place.
 
-use reconverge_simt::Lane;
 use reconverge_simt::level::Task;
-use reconverge_simt::memory::Store;
+use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
+use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::{Lanes, Place};
+use super::words::Mover;
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Access, Base, Chip, Mem, Space};
-use crate::lane::atomic::{Atomic, atomic32};
+use crate::inst::{Base, Chip, Mem, Space};
+use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
+use crate::lane::interpolate::Position;
+use crate::reference::truth;
 use crate::spaces::{aligned, load_global, store_global};
 use crate::state::Local;
 
@@ -37,19 +39,29 @@ pub(super) struct Transfer {
     pub(super) base: Option<Place>,
     /// As many as the access has words; for atomic operations the old word's, then those of the two sources.
     pub(super) rows: [Place; 4],
+    /// Of 64-bit atomic operations: the upper words of the first three.
+    pub(super) upper: [Place; 3],
     /// Which lanes, by number of the set.
-    pub(super) set: usize,
+    pub(super) set: u8,
+    /// Its code, which takes the commonest shapes and gives all others to [`Move`].
+    pub(super) mover: Mover,
 }
 
 /// Which way it moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// From memory to rows.
-    Load,
+    /// From memory to rows; of a[] and v[] what there is at a position.
+    Load { position: Position },
     /// From rows to memory; of half a register: how far it is moved down.
     Store { shift: u8 },
     /// A word of g[] becomes another, and what it was goes to a row.
     Atomic { atomic: Atomic, signed: bool },
+    /// The same with two words; their upper ones are in the [`Transfer::upper`] rows.
+    Atomic64(Atomic64),
+    /// From a word of s[], whose lock is taken where it is free; the flags go to the second row.
+    LoadLock,
+    /// To a word of s[], whose lock is released.
+    StoreUnlock { shift: u8 },
 }
 
 /// Moves for the lanes of a set; the output is `false` when some lane cannot.
@@ -66,139 +78,35 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 
     #[inline(always)]
     fn run<W: Wide>(mut self, _: W) -> bool {
-        let set = self.transfer.set & 1;
+        let set = usize::from(self.transfer.set & 1);
         let bits = self.lanes.set(set).bits;
         if bits == 0 {
             return true;
         }
         let members = self.lanes.row(self.lanes.tables.sets[set]);
         let warp = Warp { addresses: addresses(self.lanes, self.transfer), members, bits };
-        self.together(&warp) || self.each(&warp).is_some()
+        match self.transfer.kind {
+            Kind::LoadLock => self.load_lock(&warp).is_some(),
+            Kind::StoreUnlock { shift } => self.store_unlock(&warp, shift).is_some(),
+            Kind::Atomic { atomic, signed } => {
+                self.atomic(&warp, atomic, signed).or_else(|| self.each(&warp)).is_some()
+            }
+            Kind::Atomic64(atomic) => self.atomic64(&warp, atomic).or_else(|| self.each(&warp)).is_some(),
+            Kind::Load { .. } | Kind::Store { .. } => self.each(&warp).is_some(),
+        }
     }
 }
 
 impl<G: Store> Move<'_, '_, '_, G> {
-    /// Moves with one question for the bytes; `false`: they are not to be had so, and nothing has changed.
-    #[inline(always)]
-    fn together(&mut self, warp: &Warp) -> bool {
-        let size = self.transfer.mem.access.bytes();
-        if self.transfer.mem.space != Space::Local {
-            return self.reach(warp, size);
-        }
-        // The lanes' own bytes lie one lane after another.
-        let each = self.local.all().1;
-        let Span { last, .. } = warp.scattered().span(1);
-        let fits = last.checked_add(size).is_some_and(|end| end <= each);
-        if !fits || each.checked_mul(WARP as u32).is_none() {
-            return false;
-        }
-        let mut addresses = warp.addresses;
-        for lane in 0..WARP {
-            addresses[lane] = addresses[lane].wrapping_add(each.wrapping_mul(lane as u32));
-        }
-        self.reach(&Warp { addresses, ..*warp }, size)
-    }
-
-    #[inline(always)]
-    fn reach(&mut self, warp: &Warp, size: u32) -> bool {
-        let mut shape = match self.transfer.kind {
-            Kind::Atomic { .. } => warp.scattered(),
-            Kind::Load | Kind::Store { .. } => warp.shape(size),
-        };
-        loop {
-            let done = match self.transfer.kind {
-                Kind::Load => self.load(warp, shape, size),
-                Kind::Store { shift } => self.store(warp, shape, size, shift),
-                Kind::Atomic { atomic, signed } => self.atomic(warp, shape, atomic, signed),
-            };
-            // A window may reach beyond what there is where its lanes do not.
-            match shape {
-                Shape::InRow(_) if done.is_none() => shape = warp.scattered(),
-                _ => return done.is_some(),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn load(&mut self, warp: &Warp, shape: Shape, size: u32) -> Option<()> {
-        let Move { context, lanes, local, global, transfer } = self;
-        let Span { first, last } = shape.span(size);
-        let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
-            Space::Shared => lanes.shared.bytes().get(first as usize..=last as usize)?,
-            Space::Const(bank) => context.constants.bank(bank.into()).get(first as usize..=last as usize)?,
-            Space::Local => local.all().0.get(first as usize..=last as usize)?,
-            Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
-        };
-        let words = lanes.tables.sets[transfer.set & 1];
-        if size <= 4 {
-            let values = narrow(bytes, warp, shape, transfer.mem.access);
-            lanes.write(transfer.rows[0], words, values);
-            return Some(());
-        }
-        let offsets = warp.offsets(first);
-        let mut values = [[0; WARP]; 4];
-        for number in 0..size as usize / 4 {
-            values[number & 3] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
-        }
-        for number in 0..size as usize / 4 {
-            lanes.write(transfer.rows[number & 3], words, values[number & 3]);
-        }
-        Some(())
-    }
-
-    #[inline(always)]
-    fn store(&mut self, warp: &Warp, shape: Shape, size: u32, shift: u8) -> Option<()> {
-        let Move { context, lanes, local, global, transfer } = self;
-        let Span { first, last } = shape.span(size);
-        let rows = transfer.rows.map(|place| lanes.rows.row(place));
-        let bytes = match transfer.mem.space {
-            Space::Global(number) => plain(context, *global, number, first, last)?,
-            Space::Shared => lanes.shared.bytes_mut().get_mut(first as usize..=last as usize)?,
-            Space::Local => local.all().0.get_mut(first as usize..=last as usize)?,
-            Space::Const(_) | Space::Attribute | Space::Primitive | Space::Varying | Space::Output => {
-                return None;
-            }
-        };
-        let (offsets, bits) = match shape {
-            Shape::InRow(_) => {
-                let window = bytes.as_chunks_mut::<4>().0;
-                for (lane, word) in window.iter_mut().enumerate().take(WARP) {
-                    let members = warp.members[lane];
-                    let new = rows[0][lane] & members | u32::from_le_bytes(*word) & !members;
-                    *word = new.to_le_bytes();
-                }
-                return Some(());
-            }
-            // The last lane's remains.
-            Shape::Same(_) => ([0; WARP], 1 << warp.last()),
-            Shape::Scattered(..) => (warp.offsets(first), warp.bits),
-        };
-        let word = |number: usize, lane: usize| u128::from(rows[number][lane]) << (32 * number);
-        match size {
-            1 => scatter(bytes, &offsets, bits, |lane| [(rows[0][lane] >> (shift & 31)) as u8]),
-            2 => {
-                scatter(bytes, &offsets, bits, |lane| ((rows[0][lane] >> (shift & 31)) as u16).to_le_bytes())
-            }
-            4 => scatter(bytes, &offsets, bits, |lane| rows[0][lane].to_le_bytes()),
-            8 => {
-                scatter(bytes, &offsets, bits, |lane| ((word(0, lane) | word(1, lane)) as u64).to_le_bytes())
-            }
-            _ => scatter(bytes, &offsets, bits, |lane| {
-                (word(0, lane) | word(1, lane) | word(2, lane) | word(3, lane)).to_le_bytes()
-            }),
-        }
-        Some(())
-    }
-
     /// The lanes one after another, lowest first, on bytes that are all there.
     #[inline(always)]
-    fn atomic(&mut self, warp: &Warp, shape: Shape, atomic: Atomic, signed: bool) -> Option<()> {
+    fn atomic(&mut self, warp: &Warp, atomic: Atomic, signed: bool) -> Option<()> {
         let Move { context, lanes, global, transfer, .. } = self;
         let Space::Global(number) = transfer.mem.space else { return None };
-        let Span { first, last } = shape.span(4);
-        let bytes = plain(context, *global, number, first, last)?;
+        let (first, highest) = warp.span();
         let offsets = warp.offsets(first);
+        let (at, count) = place(context, number, first, highest.checked_add(4 - 1)?)?;
+        let bytes = global.changing(at, count, Picked::Each(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
         let mut values = [0; WARP];
@@ -208,7 +116,63 @@ impl<G: Store> Move<'_, '_, '_, G> {
             values[lane] = old;
             *word = atomic32(atomic, signed, before_g200, old, src2[lane], src3[lane]).to_le_bytes();
         }
-        lanes.write(transfer.rows[0], lanes.tables.sets[transfer.set & 1], values);
+        lanes.write(transfer.rows[0], transfer.set, values);
+        Some(())
+    }
+
+    /// [`Move::atomic`] with two words a lane.
+    #[inline(always)]
+    fn atomic64(&mut self, warp: &Warp, atomic: Atomic64) -> Option<()> {
+        let Move { context, lanes, global, transfer, .. } = self;
+        let Space::Global(number) = transfer.mem.space else { return None };
+        let (first, highest) = warp.span();
+        let offsets = warp.offsets(first);
+        let (at, count) = place(context, number, first, highest.checked_add(8 - 1)?)?;
+        let bytes = global.changing(at, count, Picked::Each(&offsets, warp.bits, 8))?;
+        let sources = Pairs::of(lanes, transfer);
+        let mut values = [[0; WARP]; 2];
+        for lane in members(warp.bits) {
+            let word = bytes.get_mut(offsets[lane] as usize..)?.first_chunk_mut()?;
+            let old = u64::from_le_bytes(*word);
+            (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
+            *word = sources.combined(atomic, old, lane).to_le_bytes();
+        }
+        lanes.write(transfer.rows[0], transfer.set, values[0]);
+        lanes.write(transfer.upper[0], transfer.set, values[1]);
+        Some(())
+    }
+
+    /// Lane by lane, lowest first: who comes first gets the lock. All lanes have their words, or nothing changes.
+    fn load_lock(&mut self, warp: &Warp) -> Option<()> {
+        let Move { lanes, transfer, .. } = self;
+        let access = transfer.mem.access;
+        let first = lanes.warp * WARP as u32;
+        let (mut values, mut flags) = ([0; WARP], [0; WARP]);
+        for lane in members(warp.bits) {
+            let raw = lanes.shared.read(warp.addresses[lane], access.bytes())?;
+            values[lane] = extended(raw.into(), access) as u32;
+        }
+        for lane in members(warp.bits) {
+            let locked = lanes.shared.lock(warp.addresses[lane] & !3, first + lane as u32);
+            flags[lane] = truth(locked).bits().into();
+        }
+        lanes.write(transfer.rows[0], transfer.set, values);
+        lanes.write(transfer.rows[1], transfer.set, flags);
+        Some(())
+    }
+
+    /// Lane by lane; all have their words, or nothing changes.
+    fn store_unlock(&mut self, warp: &Warp, shift: u8) -> Option<()> {
+        let Move { lanes, transfer, .. } = self;
+        let bytes = transfer.mem.access.bytes();
+        let values = lanes.row(transfer.rows[0]);
+        for lane in members(warp.bits) {
+            lanes.shared.read(warp.addresses[lane], bytes)?;
+        }
+        for lane in members(warp.bits) {
+            lanes.shared.write(warp.addresses[lane], bytes, values[lane] >> (shift & 31))?;
+            lanes.shared.unlock(warp.addresses[lane] & !3);
+        }
         Some(())
     }
 
@@ -218,12 +182,37 @@ impl<G: Store> Move<'_, '_, '_, G> {
     fn each(&mut self, warp: &Warp) -> Option<()> {
         let Move { context, lanes, local, global, transfer } = self;
         match transfer.kind {
-            Kind::Load => load_each(context, lanes, local, *global, transfer, warp),
+            Kind::Load { position } => load_each(context, lanes, local, *global, (transfer, position), warp),
             Kind::Store { shift } => store_each(context, lanes, local, *global, transfer, shift, warp),
             Kind::Atomic { atomic, signed } => {
                 atomic_each(context, lanes, *global, transfer, (atomic, signed), warp)
             }
+            Kind::Atomic64(atomic) => atomic64_each(context, lanes, *global, transfer, atomic, warp),
+            Kind::LoadLock | Kind::StoreUnlock { .. } => None,
         }
+    }
+}
+
+/// The sources of 64-bit atomic operations.
+struct Pairs {
+    low: [Row; 2],
+    high: [Row; 2],
+}
+
+impl Pairs {
+    fn of(lanes: &Lanes<'_>, transfer: &Transfer) -> Self {
+        let Transfer { rows, upper, .. } = transfer;
+        Pairs {
+            low: [lanes.row(rows[1]), lanes.row(rows[2])],
+            high: [lanes.row(upper[1]), lanes.row(upper[2])],
+        }
+    }
+
+    #[inline(always)]
+    fn combined(&self, atomic: Atomic64, old: u64, lane: usize) -> u64 {
+        let source =
+            |number: usize| u64::from(self.low[number][lane]) | u64::from(self.high[number][lane]) << 32;
+        atomic64(atomic, old, source(0), source(1))
     }
 }
 
@@ -232,18 +221,11 @@ fn before_g200(context: &Context) -> bool {
     matches!(context.chip, Chip::G80 | Chip::G84)
 }
 
-/// The bytes of a segment of g[] from one to another, where no record is kept of them.
+/// Where `count` bytes of a segment of g[] from `first` to `last` lie, if they are all inside.
 #[inline(always)]
-fn plain<'g, G: Store>(
-    context: &Context,
-    global: &'g mut G,
-    number: u8,
-    first: u32,
-    last: u32,
-) -> Option<&'g mut [u8]> {
+pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
-    let place = context.segments.address(number, first, count)?;
-    global.plain(place, count as usize)
+    Some((context.segments.address(number, first, count)?, count as usize))
 }
 
 /// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
@@ -279,80 +261,16 @@ struct Warp {
     bits: u32,
 }
 
-/// How the addresses of a warp look.
-#[derive(Clone, Copy)]
-enum Shape {
-    /// Each lane its word, from this address of lane 0 on.
-    InRow(u32),
-    /// All the same.
-    Same(u32),
-    /// Others: the lowest and the highest.
-    Scattered(u32, u32),
-}
-
-/// The first byte and the last one.
-struct Span {
-    first: u32,
-    last: u32,
-}
-
-impl Shape {
-    /// The bytes that a warp reaches with elements of so many bytes. One that would reach beyond the last address ends there.
-    #[inline(always)]
-    fn span(self, size: u32) -> Span {
-        let (first, highest, size) = match self {
-            Shape::InRow(start) => (start, start, 4 * WARP as u32),
-            Shape::Same(at) => (at, at, size),
-            Shape::Scattered(lowest, highest) => (lowest, highest, size),
-        };
-        Span { first, last: highest.saturating_add(size - 1) }
-    }
-}
-
 impl Warp {
+    /// The lowest address and the highest.
     #[inline(always)]
-    fn first(&self) -> usize {
-        self.bits.trailing_zeros() as usize & 31
-    }
-
-    #[inline(always)]
-    fn last(&self) -> usize {
-        31 - (self.bits.leading_zeros() as usize & 31)
-    }
-
-    /// The shape for elements of so many bytes; only words are found in a row.
-    #[inline(always)]
-    fn shape(&self, size: u32) -> Shape {
-        let first = self.addresses[self.first()];
-        let start = first.wrapping_sub(4 * self.first() as u32);
-        if size == 4 && start.checked_add(4 * WARP as u32 - 1).is_some() {
-            let mut elsewhere = 0;
-            for lane in 0..WARP {
-                let follows = start.wrapping_add(4 * lane as u32);
-                elsewhere |= (self.addresses[lane] ^ follows) & self.members[lane];
-            }
-            if elsewhere == 0 {
-                return Shape::InRow(start);
-            }
-        }
-        let mut apart = 0;
-        for lane in 0..WARP {
-            apart |= (self.addresses[lane] ^ first) & self.members[lane];
-        }
-        if apart == 0 {
-            return Shape::Same(first);
-        }
-        self.scattered()
-    }
-
-    #[inline(always)]
-    fn scattered(&self) -> Shape {
+    fn span(&self) -> (u32, u32) {
         let (mut lowest, mut highest) = (u32::MAX, 0);
         for lane in 0..WARP {
             lowest = lowest.min(self.addresses[lane] | !self.members[lane]);
             highest = highest.max(self.addresses[lane] & self.members[lane]);
         }
-        Shape::Scattered(lowest, highest)
+        (lowest, highest)
     }
 
     /// How far each lane's address lies behind the lowest; for lanes that are not in the set 0.
@@ -366,13 +284,26 @@ impl Warp {
     }
 }
 
+#[inline(always)]
+fn greatest(offsets: &Row) -> u32 {
+    let mut greatest = 0;
+    for lane in 0..WARP {
+        greatest = greatest.max(offsets[lane]);
+    }
+    greatest
+}
+
 /// One element for each lane, from its offset.
 ///
 /// # Panics
 /// An offset reaches beyond the bytes.
 #[inline(always)]
-fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SIZE]) -> u32) -> Row {
-    let reach = offsets.iter().fold(0, |reach, offset| reach.max(*offset));
+pub(super) fn gather<const SIZE: usize>(
+    bytes: &[u8],
+    offsets: &Row,
+    value: impl Fn([u8; SIZE]) -> u32,
+) -> Row {
+    let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
     let mut values = [0; WARP];
     for lane in 0..WARP {
@@ -388,44 +319,24 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
 /// # Panics
 /// An offset reaches beyond the bytes.
 #[inline(always)]
-fn scatter<const SIZE: usize>(
+pub(super) fn scatter<const SIZE: usize>(
     bytes: &mut [u8],
     offsets: &Row,
     bits: u32,
     value: impl Fn(usize) -> [u8; SIZE],
 ) {
-    let reach = offsets.iter().fold(0, |reach, offset| reach.max(*offset));
+    let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
-    for lane in members(bits) {
-        // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
-        unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
+    if bits == u32::MAX {
+        for lane in 0..WARP {
+            // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+            unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
+        }
+        return;
     }
-}
-
-/// Each lane's element of at most four bytes, extended as the access says.
-#[inline(always)]
-fn narrow(bytes: &[u8], warp: &Warp, shape: Shape, access: Access) -> Row {
-    let offsets = match shape {
-        Shape::InRow(_) => {
-            let mut values = [0; WARP];
-            for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                *value = u32::from_le_bytes(*word);
-            }
-            return values;
-        }
-        Shape::Same(_) => {
-            let mut element = [0; 4];
-            element[..bytes.len().min(4)].copy_from_slice(&bytes[..bytes.len().min(4)]);
-            return [extended(u32::from_le_bytes(element).into(), access) as u32; WARP];
-        }
-        Shape::Scattered(lowest, _) => warp.offsets(lowest),
-    };
-    match access {
-        Access::U8 => gather(bytes, &offsets, |[byte]| byte.into()),
-        Access::S8 => gather(bytes, &offsets, |[byte]| byte as i8 as u32),
-        Access::U16 => gather(bytes, &offsets, |half| u16::from_le_bytes(half).into()),
-        Access::S16 => gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32),
-        Access::B32 | Access::B64 | Access::B128 => gather(bytes, &offsets, u32::from_le_bytes),
+    for lane in members(bits) {
+        // SAFETY: as above.
+        unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
     }
 }
 
@@ -448,7 +359,7 @@ fn load_each<G: Store>(
     lanes: &mut Lanes<'_>,
     local: &mut Local<'_>,
     global: &mut G,
-    transfer: &Transfer,
+    (transfer, position): (&Transfer, Position),
     Warp { addresses, bits, .. }: &Warp,
 ) -> Option<()> {
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
@@ -492,11 +403,19 @@ fn load_each<G: Store>(
                 put(&mut values, lane, extended(u128::from_le_bytes(raw), access));
             }
         }
-        Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
+        Space::Attribute | Space::Varying => {
+            for lane in members(*bits) {
+                values[0][lane] = match (lanes.inputs.get(addresses[lane] as usize / 4), context.mode) {
+                    (Some(Some(input)), _) => input.at(position).0[lane],
+                    (_, Mode::Lenient) => 0,
+                    (_, Mode::Strict) => return None,
+                };
+            }
+        }
+        Space::Primitive | Space::Output => return None,
     }
-    let words = lanes.tables.sets[transfer.set & 1];
     for (place, values) in transfer.rows.iter().zip(values).take(bytes.div_ceil(4) as usize) {
-        lanes.write(*place, words, values);
+        lanes.write(*place, transfer.set, values);
     }
     Some(())
 }
@@ -584,6 +503,32 @@ fn atomic_each<G: Store>(
         let new = atomic32(atomic, signed, before_g200(context), old, src2[lane], src3[lane]);
         store_global(global, place(lane)?, 4, new.into())?;
     }
-    lanes.write(transfer.rows[0], lanes.tables.sets[transfer.set & 1], values);
+    lanes.write(transfer.rows[0], transfer.set, values);
+    Some(())
+}
+
+/// A 64-bit atomic operation lane by lane, as [`atomic_each`].
+fn atomic64_each<G: Store>(
+    context: &Context,
+    lanes: &mut Lanes<'_>,
+    global: &mut G,
+    transfer: &Transfer,
+    atomic: Atomic64,
+    Warp { addresses, bits, .. }: &Warp,
+) -> Option<()> {
+    let Space::Global(segment) = transfer.mem.space else { return None };
+    let place = |lane: usize| context.segments.address(segment, addresses[lane], 8);
+    for lane in members(*bits) {
+        load_global(global, place(lane)?, 8)?;
+    }
+    let sources = Pairs::of(lanes, transfer);
+    let mut values = [[0; WARP]; 2];
+    for lane in members(*bits) {
+        let old = load_global(global, place(lane)?, 8)? as u64;
+        (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
+        store_global(global, place(lane)?, 8, sources.combined(atomic, old, lane).into())?;
+    }
+    lanes.write(transfer.rows[0], transfer.set, values[0]);
+    lanes.write(transfer.upper[0], transfer.set, values[1]);
     Some(())
 }

@@ -7,7 +7,8 @@
 //! | `kernels`, `bodies` | the operations |
 //! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
 //! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
-//! | `memory` | loads and stores of a warp |
+//! | `words`, `memory` | loads and stores of a warp: the commonest, and all |
+//! | `stage` | inputs and outputs of graphics stages |
 //! | `texture` | texture reads and quad operations of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
@@ -30,7 +31,9 @@ mod memory;
 pub(crate) mod parallel;
 mod run;
 mod sfu;
+mod stage;
 mod texture;
+mod words;
 
 use reconverge_simt::Level;
 
@@ -49,7 +52,10 @@ impl Fast {
     pub fn of(grid: &Grid, level: Level) -> Self {
         let launch = grid.launch();
         let registers = launch.setup().registers as usize;
-        Fast { lowered: lower::lower(grid.context(), registers, launch.shared_bytes(), level), level }
+        Fast {
+            lowered: lower::lower(grid.context(), registers, launch.shared_bytes(), launch.inputs(), level),
+            level,
+        }
     }
 
     /// Places of the code whose instruction the reference interpreter executes.

@@ -1,25 +1,45 @@
 //! Blocks on several threads of the host, with the results of running them in order.
+//!
+//! A batch of blocks runs ahead, each part of it against a view of the memory ([`reconverge_simt::memory`]); then the parts
+//! are accepted in order, and one that saw old bytes runs again in its turn. Batches begin small, so that blocks which
+//! build on each other are found out at little cost: these run in order, on the memory itself, and from time to
+//! time a batch is tried again. A block that runs ahead far longer than others took may wait for what an earlier one
+//! writes: it is stopped, and runs in its turn.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use reconverge_simt::memory::{Footprint, Memory, Tracked, Written};
+use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Tracked, Verdict, Written};
 use reconverge_simt::workers::hand_out;
-use reconverge_simt::{GroupTrap, Silent};
+use reconverge_simt::{GroupTrap, Silent, Step};
 
 use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals};
+use crate::run::run_blocks;
 use crate::trap::Cause;
 
 /// Blocks a thread that run ahead at once, at most: their writes are committed when all of them have ended.
 const AHEAD: usize = 2048;
 
-/// Pages that blocks which run ahead at once touch, at most but for those of the last on each thread: a third of a
+/// How many times as large the next batch is.
+const GROWTH: usize = 8;
+
+/// Pages that blocks which run ahead at once write, at most but for those of the last on each thread: a third of a
 /// kilobyte each.
 const PAGES: usize = 1 << 16;
 
 /// Blocks that share a view of the memory where there are many.
 const TOGETHER: usize = 16;
+
+/// Blocks a thread that run in order before the next batch is tried; twice as many each time.
+const IN_ORDER: usize = 16;
+
+/// A block that runs ahead is stopped where it has issued more instructions than this...
+const PATIENCE: u64 = 1 << 18;
+
+/// ... and than so many times those of any block that has ended.
+const LONGER: u64 = 64;
 
 /// Blocks that ran ahead, in order.
 struct Attempt {
@@ -27,39 +47,52 @@ struct Attempt {
     totals: Totals,
     /// What they read and wrote.
     footprint: Footprint,
-    end: Result<(), GroupTrap<Cause>>,
+    /// [`Step::Running`] where one was stopped.
+    end: Result<Step, GroupTrap<Cause>>,
 }
 
-/// What a thread has from its blocks before: the memory of one, and how many pages some of them touched.
+/// What a thread has from its blocks before.
 #[derive(Default)]
 struct Spare {
     block: Option<Block>,
-    pages: usize,
+    shadow: Shadow,
 }
 
-/// Some blocks, in order, against a view of the memory, which stays as it is.
-fn attempt<E: Executor>(
-    executor: &E,
-    grid: &Grid,
-    blocks: Range<usize>,
-    memory: &Memory,
-    spare: &mut Spare,
-) -> Attempt {
-    let (mut view, mut totals) = (Tracked::with_capacity(memory, spare.pages), Totals::default());
-    let mut end = Ok(());
-    for number in blocks.clone() {
-        let mut block = grid.block(executor, number, spare.block.take());
-        end = block.run(executor, grid.context(), &mut view, &mut Silent);
-        totals.retire(grid, &block);
-        spare.block = Some(block);
-        if end.is_err() {
-            break;
+/// A launch while its blocks run ahead.
+struct Ahead<'a, E> {
+    executor: &'a E,
+    grid: &'a Grid,
+    /// The most instructions that a block has issued.
+    longest: AtomicU64,
+    plan: Plan,
+}
+
+impl<E: Executor> Ahead<'_, E> {
+    /// Some blocks, in order, against a view of the memory, which stays as it is. In their turn none is stopped.
+    fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
+        let Ahead { executor, grid, longest, plan } = self;
+        let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));
+        let mut totals = Totals::default();
+        let mut end = Ok(Step::Done);
+        for number in blocks.clone() {
+            let mut block = grid.block(*executor, number, spare.block.take());
+            let go_on = |issued: u64| {
+                let longest = || longest.load(Ordering::Relaxed);
+                in_turn || issued <= PATIENCE || longest() == 0 || issued / LONGER <= longest()
+            };
+            end = block.run_while(*executor, grid.context(), &mut view, &mut Silent, go_on);
+            totals.retire(grid, &block);
+            let issued = block.common.statistics.instructions;
+            spare.block = Some(block);
+            if end != Ok(Step::Done) {
+                break;
+            }
+            longest.fetch_max(issued, Ordering::Relaxed);
         }
+        let footprint;
+        (footprint, spare.shadow) = view.finish();
+        Attempt { blocks, totals, footprint, end }
     }
-    let footprint = view.finish();
-    // Footprints are kept to the end of the batch: a large one must not make all others as large.
-    spare.pages = footprint.pages().min(64);
-    Attempt { blocks, totals, footprint, end }
 }
 
 /// Blocks in parts that run ahead together, in order: smaller towards the end, so that no thread is alone with a large
@@ -76,58 +109,97 @@ fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usi
     })
 }
 
-/// Runs batches of blocks ahead on `workers` threads of the pool and commits them in order. Gives the first block that
-/// has not run: behind the last, unless blocks build on each other.
+/// Runs all blocks on `workers` threads of the pool.
 ///
 /// # Errors
 /// The trap of the first block, in order, that trapped.
-pub(crate) fn run_ahead<E: Executor>(
+pub(crate) fn run<E: Executor>(
     executor: &E,
     grid: &Grid,
     memory: &mut Memory,
     totals: &mut Totals,
     workers: usize,
-) -> Result<usize, GroupTrap<Cause>> {
-    let (blocks, size) = (grid.blocks(), AHEAD * workers);
-    let mut next = 0;
-    let mut own = Spare::default();
-    while next < blocks {
-        let first = next;
-        let (view, pages) = (&*memory, AtomicUsize::new(0));
-        let room = |_: &Range<usize>| pages.load(Ordering::Relaxed) < PAGES;
-        let batch = parts(first..blocks.min(first + size), workers).take_while(room);
-        let attempts = hand_out(workers, batch, Spare::default, |spare, part| {
-            let attempted = attempt(executor, grid, part, view, spare);
-            pages.fetch_add(attempted.footprint.pages(), Ordering::Relaxed);
-            attempted
-        })
-        .results;
-        // Writes matter to blocks that read: often none does.
-        let any_reads = attempts.iter().any(|attempted| attempted.footprint.reads());
-        let mut written = Written::default();
-        let mut accepted = Vec::with_capacity(attempts.len());
-        let mut repeated = 0;
-        for mut attempted in attempts {
-            if any_reads && !written.allows(&attempted.footprint) {
-                // It read old bytes. It runs again in its turn; what it writes may make later ones old too.
-                memory.commit(&accepted);
-                accepted.clear();
-                repeated += attempted.blocks.len();
-                attempted = attempt(executor, grid, attempted.blocks, memory, &mut own);
+) -> Result<(), GroupTrap<Cause>> {
+    let mut ahead = Ahead { executor, grid, longest: AtomicU64::new(0), plan: Plan::new(memory) };
+    let mut spares = Vec::new();
+    let (mut size, mut in_order) = (workers, IN_ORDER * workers);
+    let mut rest = 0..grid.blocks();
+    while !rest.is_empty() {
+        let batch = rest.start..rest.end.min(rest.start + size);
+        let (next, verdict) = ahead.batch(batch, memory, totals, workers, &mut spares)?;
+        rest.start = next;
+        match verdict {
+            Verdict::Right => size = (GROWTH * size).min(AHEAD * workers),
+            Verdict::Unknown => size = workers,
+            Verdict::Stale => {
+                let blocks = next..rest.end.min(next + in_order);
+                rest.start = blocks.end;
+                run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
+                (size, in_order) = (workers, 2 * in_order);
             }
-            let Attempt { blocks, totals: added, footprint, end } = attempted;
-            end?;
-            next = blocks.end;
-            totals.add(added);
-            if any_reads {
-                written.add(&footprint);
-            }
-            accepted.push(footprint);
-        }
-        memory.commit(&accepted);
-        if 2 * repeated > next - first {
-            break; // Blocks that build on each other gain nothing from running ahead.
         }
     }
-    Ok(next)
+    Ok(())
+}
+
+impl<E: Executor> Ahead<'_, E> {
+    /// Runs blocks ahead and commits them in order. Gives the first block that has not run, behind the first part at
+    /// least, and what is to be expected of the next batch: unless the verdict is right, many would run again.
+    fn batch(
+        &mut self,
+        blocks: Range<usize>,
+        memory: &mut Memory,
+        totals: &mut Totals,
+        workers: usize,
+        spares: &mut Vec<Spare>,
+    ) -> Result<(usize, Verdict), GroupTrap<Cause>> {
+        let first = blocks.start;
+        let (view, pages, kept) = (&*memory, AtomicUsize::new(0), Mutex::new(std::mem::take(spares)));
+        let room = |_: &Range<usize>| pages.load(Ordering::Relaxed) < PAGES;
+        let spare = || kept.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let done = hand_out(workers, parts(blocks, workers).take_while(room), spare, |spare, part| {
+            let attempted = self.attempt(part.clone(), view, part.start == first, spare);
+            pages.fetch_add(attempted.footprint.pages(), Ordering::Relaxed);
+            attempted
+        });
+        *spares = done.workers;
+        let count: usize = done.results.iter().map(|attempted| attempted.blocks.len()).sum();
+        let mut written = Written::before(done.results.iter().map(|attempted| &attempted.footprint));
+        let mut accepted = Vec::with_capacity(done.results.len());
+        let few = count / 4;
+        let (mut next, mut stale, mut repeated) = (first, 0, 0);
+        for mut attempted in done.results {
+            let verdict = match attempted.end {
+                Ok(Step::Running) => Verdict::Stale,
+                _ => written.judge(&attempted.footprint),
+            };
+            if verdict != Verdict::Right {
+                let blocks = attempted.blocks;
+                repeated += blocks.len();
+                match verdict {
+                    Verdict::Stale => stale += blocks.len(),
+                    _ => self.plan.learn(&written, &attempted.footprint),
+                }
+                if repeated > few {
+                    break;
+                }
+                // It runs again in its turn; what it writes may make later ones old too.
+                memory.commit(&accepted);
+                accepted.clear();
+                attempted = self.attempt(blocks, memory, true, &mut spares[0]);
+            }
+            attempted.end?;
+            next = attempted.blocks.end;
+            totals.add(attempted.totals);
+            written.add(&attempted.footprint);
+            accepted.push(attempted.footprint);
+        }
+        memory.commit(&accepted);
+        let verdict = match (repeated > few, stale > few) {
+            (false, _) => Verdict::Right,
+            (true, false) => Verdict::Unknown,
+            (true, true) => Verdict::Stale,
+        };
+        Ok((next, verdict))
+    }
 }

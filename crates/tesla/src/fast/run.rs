@@ -13,14 +13,15 @@
 use std::ops::Range;
 
 use reconverge_simt::level::Task;
-use reconverge_simt::memory::Store;
+use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Inside, Last, Lowered, NONE, Side, Test};
-use super::memory::{Move, Transfer};
+use super::memory::{Move, Transfer, place};
+use super::words::Reach;
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
@@ -107,15 +108,21 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     tried: &mut u32,
     most: u32,
 ) -> Stop {
-    let Turn { context, common, warp, global, observer, .. } = turn;
-    let number = warp.number as usize;
-    let Parts { flow, rows, a, c, mut local } = warp.parts();
+    let &mut Turn { context, ref mut common, ref mut warp, number, ref mut global, ref mut observer } = turn;
+    let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() == lowered.blocks.len(), "the block was made for this program");
     // SAFETY: all operations that run here were lowered with the layout of these tables.
     let mut lanes = unsafe {
-        // `discard`, which changes which lanes are dead, is the reference interpreter's, and behind it this runs again.
-        Lanes::new(rows, a, c, shared, flow.dead().0 as u32, &lowered.tables)
+        Lanes::new(
+            rows,
+            a,
+            c,
+            (inputs, outputs),
+            shared,
+            (number as u32, flow.dead().0 as u32),
+            &lowered.tables,
+        )
     };
     let mut memory = Memory { wide, context, local: &mut local, global: &mut **global };
     let mut cursor = Cursor {
@@ -152,12 +159,6 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     stop
 }
 
-/// What loads and stores work on. Behind a pointer, so that a chain is compiled once for all kinds of memory.
-trait Access {
-    /// Moves data between rows and memory; `false` if some lane cannot.
-    fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
-}
-
 /// The barriers of the block, as a warp comes to them.
 struct Arrivals<'a> {
     barriers: &'a mut Barriers,
@@ -174,7 +175,25 @@ struct Memory<'a, 'l, W, G> {
     global: &'a mut G,
 }
 
-impl<W: Wide, G: Store> Access for Memory<'_, '_, W, G> {
+impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
+    fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]> {
+        let (at, count) = place(self.context, segment, first, last)?;
+        self.global.reading(at, count, picked)
+    }
+
+    fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]> {
+        let (at, count) = place(self.context, segment, first, last)?;
+        self.global.writing(at, count, picked)
+    }
+
+    fn constants(&self, bank: u8) -> &[u8] {
+        self.context.constants.bank(bank.into())
+    }
+
+    fn local(&mut self) -> (&mut [u8], u32) {
+        self.local.all()
+    }
+
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {
         let Memory { wide, context, local, global } = self;
         wide.call(Move { context, lanes, local, global: &mut **global, transfer })
@@ -187,7 +206,7 @@ struct Cursor<'a, 'w, O> {
     /// Byte address of the first word.
     base: u32,
     lanes: &'a mut Lanes<'w>,
-    memory: &'a mut dyn Access,
+    memory: &'a mut dyn Reach,
     barriers: Arrivals<'a>,
     /// Inside a chain its program counter and its active lanes are those of the chain's start.
     flow: &'a mut Flow,
@@ -424,6 +443,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                 },
             },
             Last::Memory(_) => Step::to(block.fall, 0),
+            Last::Discard { guard } => Step::Exit { taken: self.executing(wide, guard) },
             Last::Reference | Last::Breakaddr { .. } | Last::Call { .. } | Last::Bar { .. } => {
                 Step::Exit { taken: 0 }
             }
@@ -441,6 +461,10 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             Last::Next | Last::Memory(_) | Last::Reference => flow.advance(next),
             Last::Bra { target, .. } => decision = flow.bra(*target, next, taken, *observer)?,
             Last::Joinat { target } => flow.joinat(*target, next, *observer)?,
+            Last::Discard { .. } => {
+                flow.discard(taken, next);
+                self.lanes.dead = flow.dead().0 as u32;
+            }
             Last::Ret { .. } => decision = flow.ret(taken, next, *observer)?,
             Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
             Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
@@ -599,7 +623,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     fn access(&mut self, block: &Block) -> bool {
         let Last::Memory(number) = block.last else { return true };
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
-        let moved = self.memory.transfer(self.lanes, transfer);
+        // SAFETY: transfers were lowered for the level that `Fast` runs on.
+        let moved = unsafe { (transfer.mover)(self.lanes, self.memory, transfer) };
         if moved {
             self.execute(after.start, after.end);
         }

@@ -191,7 +191,7 @@ impl<const FLAGS: bool> Body for Quadop<FLAGS> {
                 fixed.unwrap_or_else(|| quad::quadop(ops[usize::from(place)], theirs[other], own[lane]));
             (result[lane], flags[lane]) = (value, flag.bits());
         }
-        lanes.write(operation.dst, operation.set, result);
+        lanes.write(operation.dst, operation.set_number, result);
         if FLAGS {
             lanes.write_c(operation.cdst, operation.set_number, flags);
         }

@@ -144,6 +144,34 @@ fn memory_keeps_grades_by_word_and_private_memory_by_lane() {
 }
 
 #[test]
+fn a_store_of_less_than_a_word_leaves_the_rest_of_it() {
+    let after = |narrow, address| {
+        let second = Uses { narrow, ..op("st", Exact, &[(5, Value)], &[]) };
+        let stores = |uses| vec![Uses { stores: Some(GLOBAL), ..uses }];
+        let program = vec![
+            vec![rcp()],
+            stores(op("st", Exact, &[(1, Value)], &[])),
+            stores(second),
+            vec![Uses { loads: Some(GLOBAL), ..op("ld", Exact, &[], &[2]) }],
+            vec![op("bra", Exact, &[(2, Flow)], &[])],
+        ];
+        let lane = Mask::only(Lane(0));
+        let found = follow(program, |taint| {
+            taint.issues(0, &[0, 8], lane);
+            taint.event(0, store(0, 0x40));
+            taint.issues(0, &[16], lane);
+            taint.event(0, store(0, address));
+            taint.issues(0, &[24], lane);
+            taint.event(0, load(0, 0x40));
+            taint.issues(0, &[32], lane);
+        });
+        found.worst(Flow).unwrap().grade.fidelity
+    };
+    assert_eq!(after(false, 0x40), Exact);
+    assert_eq!([0x40, 0x41, 0x42].map(|address| after(true, address)), [Approximate; 3]);
+}
+
+#[test]
 fn a_wide_access_takes_several_words() {
     let wide_store = Uses { stores: Some(GLOBAL), ..op("st", Exact, &[(0, Value), (1, Value)], &[]) };
     let wide_load = Uses { loads: Some(GLOBAL), ..op("ld", Exact, &[], &[4, 5]) };

@@ -315,6 +315,7 @@ impl Launch {
         let launch = match stage {
             Stage::Fragment => {
                 let mut fragment = Fragment::new(setup, lanes);
+                fragment.kept = Some(4 * colors as usize);
                 fragment.helpers = self.helpers;
                 fragment.varyings =
                     words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values))).collect();

@@ -354,9 +354,11 @@ fn lane_outputs(outcome: &machine::Outcome, stage: Stage, colors: usize) -> Vec<
     match stage {
         Stage::Fragment => {
             for target in 0..colors {
-                let words = outcome.lanes.iter().flat_map(|lane| {
-                    (4 * target..4 * target + 4).map(|number| word(&lane.registers, number))
-                });
+                let of = |lane| {
+                    (4 * target..4 * target + 4)
+                        .map(move |number| outcome.lanes.register(lane, number).unwrap_or(0))
+                };
+                let words = (0..lanes).flat_map(of);
                 let array = Array::from_words(Dtype::F32, vec![lanes, 4], words);
                 outputs.push((format!("color{target}"), array));
             }
@@ -364,17 +366,17 @@ fn lane_outputs(outcome: &machine::Outcome, stage: Stage, colors: usize) -> Vec<
         }
         Stage::Vertex | Stage::Compute => {
             let count = outcome.lanes.iter().map(|lane| lane.outputs.len()).max().unwrap_or(0);
-            let words =
-                outcome.lanes.iter().flat_map(|lane| (0..count).map(|number| word(&lane.outputs, number)));
+            let of = |lane: LaneResult| (0..count).map(move |number| word(&lane.outputs, number));
+            let words = outcome.lanes.iter().flat_map(of);
             outputs.push(("outputs".to_owned(), Array::from_words(Dtype::F32, vec![lanes, count], words)));
         }
         Stage::Geometry => {
-            let vertices = |lane: &LaneResult| {
-                let vertex = |emitted: &Emitted| match emitted {
-                    Emitted::Vertex(words) => Some(words.clone()),
+            let vertices = |lane: LaneResult| {
+                let vertex = |emitted: Emitted| match emitted {
+                    Emitted::Vertex(words) => Some(words),
                     Emitted::Restart => None,
                 };
-                lane.emitted.iter().filter_map(vertex).collect::<Vec<_>>()
+                lane.emitted.into_iter().filter_map(vertex).collect::<Vec<_>>()
             };
             let each: Vec<Vec<Vec<u32>>> = outcome.lanes.iter().map(vertices).collect();
             let all = || each.iter().flatten();

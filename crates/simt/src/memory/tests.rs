@@ -1,0 +1,351 @@
+//! Buffers, views and commits.
+
+use super::*;
+
+fn memory() -> Memory {
+    Memory::new(vec![
+        Buffer { address: 0x1000, bytes: (0..64).collect() },
+        Buffer { address: 0x10f0, bytes: vec![9; 32] },
+    ])
+    .unwrap()
+}
+
+fn word(store: &mut impl Store, address: u32) -> Option<u32> {
+    let mut bytes = [0; 4];
+    store.load(address, &mut bytes).then(|| u32::from_le_bytes(bytes))
+}
+
+#[test]
+fn buffers_must_not_overlap_or_reach_beyond_the_last_address() {
+    let at = |address, count| Buffer { address, bytes: vec![0; count] };
+    assert_eq!(
+        Memory::new(vec![at(0x20, 4), at(0x10, 0x11)]),
+        Err(LayoutError::Overlap { first: 0x10, second: 0x20 })
+    );
+    assert_eq!(Memory::new(vec![at(u32::MAX, 2)]), Err(LayoutError::Beyond(u32::MAX)));
+    assert!(Memory::new(vec![at(u32::MAX, 1), at(0, 16), at(16, 16)]).is_ok());
+}
+
+#[test]
+fn a_buffer_is_added_only_where_there_is_room() {
+    let at = |address, count| Buffer { address, bytes: vec![0; count] };
+    let mut memory = Memory::new(vec![at(0x20, 16)]).unwrap();
+    let clash = Err(LayoutError::Overlap { first: 0x20, second: 0x2f });
+    assert_eq!(memory.insert(at(0x2f, 1)), clash);
+    assert_eq!(memory.insert(at(0x1f, 2)), Err(LayoutError::Overlap { first: 0x1f, second: 0x20 }));
+    assert_eq!(memory.insert(at(0x30, 4)), Ok(()));
+    assert_eq!(memory.insert(at(0x10, 16)), Ok(()));
+    let places: Vec<u32> = memory.buffers().iter().map(|buffer| buffer.address).collect();
+    assert_eq!(places, [0x10, 0x20, 0x30]);
+}
+
+#[test]
+fn an_access_must_lie_in_one_buffer() {
+    let mut memory = memory();
+    assert_eq!(word(&mut memory, 0x103c), Some(0x3f3e_3d3c));
+    for outside in [0x103d, 0x0fff, 0x1040, 0x110d, 0xffff_ffff, 0] {
+        assert_eq!(word(&mut memory, outside), None, "{outside:#x}");
+        let before = memory.clone();
+        assert_eq!(word(&mut Tracked::new(&before), outside), None);
+        assert!(!memory.store(outside, &[1; 4]));
+        assert_eq!(memory, before);
+    }
+}
+
+#[test]
+fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
+    let memory = memory();
+    let mut view = Tracked::new(&memory);
+    assert!(view.store(0x10fe, &[1, 2, 3, 4])); // crosses a page
+    assert_eq!(word(&mut view, 0x10fe), Some(0x0403_0201));
+    assert_eq!(word(&mut view, 0x10fa), Some(0x0909_0909));
+    assert_eq!(memory.bytes(0x10fe, 4), Some(&[9, 9, 9, 9][..]));
+}
+
+#[test]
+fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
+    // Buffers that touch, that share a page and a piece, and that reach over several pieces.
+    let size = 64 * 256;
+    let places =
+        [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
+    let buffers = places.map(|(address, count)| {
+        let bytes = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
+        Buffer { address, bytes }
+    });
+    let mut before = Memory::new(buffers.into()).unwrap();
+    let mut state = 1u32;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+        (state >> 8) % below
+    };
+    for _ in 0..20 {
+        let (mut alone, mut view) = (before.clone(), Tracked::new(&before));
+        for _ in 0..500 {
+            let near = [0, 600, size - 200, 2 * size - 40, 5 * size - 40][random(5) as usize];
+            let (address, count) = (near + random(400), random(40) as usize + 1);
+            let mut bytes = [[0; 40]; 2];
+            if random(4) == 0 {
+                bytes[0].fill_with(|| random(256) as u8);
+                let stored = view.store(address, &bytes[0][..count]);
+                assert_eq!(alone.store(address, &bytes[0][..count]), stored);
+                continue;
+            }
+            let [from_view, from_memory] = &mut bytes;
+            let loaded = view.load(address, &mut from_view[..count]);
+            assert_eq!(alone.load(address, &mut from_memory[..count]), loaded);
+            assert_eq!(from_view, from_memory, "{count} bytes at {address:#x}");
+        }
+        let footprint = view.finish().0;
+        before.commit(&[footprint]);
+        assert_eq!(before, alone);
+    }
+}
+
+#[test]
+fn commits_in_order_equal_running_in_order() {
+    let mut memory = memory();
+    let before = memory.clone();
+    let (mut first, mut second, mut third) =
+        (Tracked::new(&before), Tracked::new(&before), Tracked::new(&before));
+    first.store(0x1000, &[100; 4]);
+    second.store(0x1002, &[200; 4]); // overwrites part of the first, reads nothing of it
+    word(&mut third, 0x1004);
+    let mut written = Written::default();
+    let footprints = [first, second].map(|view| {
+        let footprint = view.finish().0;
+        assert_eq!(written.judge(&footprint), Verdict::Right);
+        written.add(&footprint);
+        footprint
+    });
+    memory.commit(&footprints);
+    assert_eq!(memory.bytes(0x1000, 8), Some(&[100, 100, 200, 200, 200, 200, 6, 7][..]));
+    let third = third.finish().0;
+    assert_eq!(written.judge(&third), Verdict::Unknown, "a word near it changed");
+}
+
+#[test]
+fn reading_back_an_own_write_depends_on_nobody() {
+    let before = memory();
+    let mut memory = before.clone();
+    let (mut first, mut second) = (Tracked::new(&before), Tracked::new(&before));
+    first.store(0x1000, &[1; 4]);
+    second.store(0x1000, &[2; 4]);
+    word(&mut second, 0x1000);
+    let mut written = Written::default();
+    let (first, second) = (first.finish().0, second.finish().0);
+    written.add(&first);
+    assert_eq!(written.judge(&second), Verdict::Right);
+    memory.commit(&[first, second]);
+    assert_eq!(word(&mut memory, 0x1000), Some(0x0202_0202));
+}
+
+#[test]
+fn a_commit_reaches_every_buffer_of_a_page() {
+    let at = |address| Buffer { address, bytes: vec![0; 4] };
+    let before = Memory::new(vec![at(0x10), at(0x14)]).unwrap();
+    let (mut memory, mut view) = (before.clone(), Tracked::new(&before));
+    assert!(view.store(0x10, &[1, 2, 3, 4]) && view.store(0x14, &[5, 6, 7, 8]));
+    memory.commit(&[view.finish().0]);
+    let words = [0x10, 0x14].map(|address| word(&mut memory, address));
+    assert_eq!(words, [Some(0x0403_0201), Some(0x0807_0605)]);
+}
+
+/// Numbers that look random.
+struct Random(u32);
+
+impl Random {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+        (self.0 >> 8) % end
+    }
+}
+
+/// How a group accesses its picked bytes.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Read,
+    Write,
+    Change,
+}
+
+/// An access of a group in one of the shapes that a warp has.
+#[derive(Clone, Debug)]
+struct Access {
+    way: Way,
+    address: u32,
+    count: usize,
+    row: bool,
+    bits: u32,
+    size: u32,
+    offsets: [u32; 32],
+}
+
+impl Access {
+    fn new(random: &mut Random, near: u32) -> Access {
+        let way = [Way::Read, Way::Write, Way::Change][random.below(3) as usize];
+        let bits = [u32::MAX, 0xffff, random.below(1 << 24) | 1, 1][random.below(4) as usize];
+        let size = [1, 2, 4, 4, 8, 16][random.below(6) as usize];
+        let step = if random.below(8) == 0 { 1 } else { size };
+        let address = near + random.below(64) * step;
+        let (row, all) = (random.below(3) == 0, random.below(3) == 0);
+        let reach = [1, 8, 200][random.below(3) as usize];
+        let offsets = std::array::from_fn(|_| random.below(reach) * step);
+        let far = (0..32).filter(|lane| bits >> lane & 1 != 0).map(|lane| offsets[lane]).max();
+        let count = match (row, all) {
+            (true, _) => 128,
+            (_, true) => size as usize * random.below(40).max(1) as usize,
+            _ => (far.unwrap() + size) as usize,
+        };
+        Access { way, address, count, row, bits: if all && !row { 0 } else { bits }, size, offsets }
+    }
+
+    /// The picked bytes, from the first one on.
+    fn picked(&self) -> Vec<usize> {
+        let lanes = (0..32).filter(|lane| self.bits >> lane & 1 != 0);
+        match (self.row, self.bits) {
+            (false, 0) => (0..self.count).collect(),
+            (true, _) => lanes.flat_map(|lane| 4 * lane..4 * lane + 4).collect(),
+            (false, _) => {
+                let at = |lane: usize| self.offsets[lane] as usize;
+                lanes.flat_map(|lane| at(lane)..at(lane) + self.size as usize).collect()
+            }
+        }
+    }
+
+    /// Accesses a memory or a view of it; what is written depends on all that the group has read. `None`: not there.
+    fn run(&self, store: &mut impl Store, seen: &mut u32) -> Option<()> {
+        let picked = match (self.row, self.bits) {
+            (false, 0) => Picked::All,
+            (true, bits) => Picked::Row(bits),
+            (false, bits) => Picked::Each(&self.offsets, bits, self.size),
+        };
+        let mut look = |bytes: &[u8]| {
+            for place in self.picked() {
+                *seen = seen.wrapping_mul(31).wrapping_add(bytes[place].into());
+            }
+        };
+        match self.way {
+            Way::Read => look(store.reading(self.address, self.count, picked)?),
+            Way::Write => {
+                let bytes = store.writing(self.address, self.count, picked)?;
+                self.picked().into_iter().for_each(|place| bytes[place] = (*seen as usize + place) as u8);
+            }
+            Way::Change => {
+                let bytes = store.changing(self.address, self.count, picked)?;
+                look(bytes);
+                self.picked().into_iter().for_each(|place| bytes[place] ^= *seen as u8);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Groups on buffers that touch and that share pages, near each other or far apart: as in order, and those that run
+/// again are few where they do not meet.
+#[test]
+fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
+    let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
+    let buffers = places.map(|(address, count)| {
+        let bytes = (0..=255).cycle().skip(address as usize % 251).take(count).collect();
+        Buffer { address, bytes }
+    });
+    let mut random = Random(1);
+    let mut verdicts = [0; 3];
+    for _ in 0..200 {
+        let mut ordered = Memory::new(buffers.clone().into()).unwrap();
+        let mut memory = ordered.clone();
+        let mut plan = Plan::new(&memory);
+        let apart = [0, 64, 3000][random.below(3) as usize];
+        for _ in 0..4 {
+            let groups: Vec<Vec<Access>> = (0..6)
+                .map(|group| {
+                    let near = [0x90, 600, 1100, 0x4010, 0x20000, 0x28000][random.below(6) as usize];
+                    let count = random.below(12);
+                    (0..count).map(|_| Access::new(&mut random, near + group * apart)).collect()
+                })
+                .collect();
+            let in_order: Vec<Vec<bool>> = groups.iter().map(|group| run(group, &mut ordered)).collect();
+            let mut shadow = Shadow::default();
+            let mut ahead = |memory: &Memory, plan: &Plan, group: &[Access]| {
+                let mut view = Tracked::with(memory, plan, std::mem::take(&mut shadow));
+                let there = run(group, &mut view);
+                let footprint;
+                (footprint, shadow) = view.finish();
+                (there, footprint)
+            };
+            let all: Vec<_> = groups.iter().map(|group| ahead(&memory, &plan, group)).collect();
+            let mut written = Written::before(all.iter().map(|(_, footprint)| footprint));
+            for (number, (mut there, mut footprint)) in all.into_iter().enumerate() {
+                let verdict = written.judge(&footprint);
+                verdicts[verdict as usize] += 1;
+                if verdict == Verdict::Unknown {
+                    plan.learn(&written, &footprint);
+                }
+                if verdict != Verdict::Right {
+                    (there, footprint) = ahead(&memory, &plan, &groups[number]);
+                }
+                assert_eq!(there, in_order[number]);
+                written.add(&footprint);
+                memory.commit(&[footprint]);
+            }
+            assert_eq!(memory, ordered);
+        }
+    }
+    assert!(verdicts.iter().all(|count| *count > 50), "{verdicts:?}");
+}
+
+/// Which of the accesses there are.
+fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
+    let mut seen = 1;
+    group.iter().map(|access| access.run(store, &mut seen).is_some()).collect()
+}
+
+/// Judges a second group by what a first one wrote; with chunks that are paged if they have met before.
+fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
+    let memory = Memory::new(vec![Buffer { address: 0x1000, bytes: vec![0; 1024] }]).unwrap();
+    let mut plan = Plan::new(&memory);
+    [(); 2].map(|()| {
+        let [first, second] = [&first as &dyn Fn(&mut Tracked<'_>), &second].map(|act| {
+            let mut view = Tracked::with(&memory, &plan, Shadow::default());
+            act(&mut view);
+            view.finish().0
+        });
+        let mut written = Written::before([&first, &second]);
+        written.add(&first);
+        let verdict = written.judge(&second);
+        plan.learn(&written, &second);
+        verdict
+    })
+}
+
+#[test]
+fn neighbours_do_not_conflict() {
+    use Verdict::{Right, Stale, Unknown};
+    let store =
+        |address, count: usize| move |view: &mut Tracked<'_>| assert!(view.store(address, &[1; 64][..count]));
+    let load = |address| move |view: &mut Tracked<'_>| assert!(word(view, address).is_some());
+    // Words of one line, bytes of one word, the same bytes.
+    assert_eq!(verdict(store(0x1000, 64), store(0x1040, 64)), [Right; 2]);
+    assert_eq!(verdict(store(0x1000, 1), store(0x1001, 1)), [Right; 2]);
+    assert_eq!(verdict(store(0x1000, 4), store(0x1000, 4)), [Right; 2]);
+    // Loads beside stores, and of what was stored.
+    assert_eq!(verdict(store(0x1000, 64), load(0x1040)), [Unknown, Right]);
+    assert_eq!(verdict(store(0x1000, 64), load(0x103c)), [Unknown, Stale]);
+    assert_eq!(verdict(store(0x1003, 1), load(0x1000)), [Unknown, Stale]);
+    assert_eq!(verdict(store(0x1000, 4), load(0x1100)), [Right; 2]);
+    assert_eq!(verdict(load(0x1000), load(0x1000)), [Right; 2]);
+    // Updates in place: of words of its own, and of one word.
+    let update = |address| {
+        move |view: &mut Tracked<'_>| {
+            let bytes = view.changing(address, 128, Picked::Row(u32::MAX)).unwrap();
+            bytes.iter_mut().for_each(|byte| *byte += 1);
+        }
+    };
+    assert_eq!(verdict(update(0x1040), update(0x10c0)), [Right; 2]);
+    assert_eq!(verdict(update(0x1040), update(0x1080)), [Stale; 2]);
+    let reread = |view: &mut Tracked<'_>| {
+        store(0x1040, 64)(view);
+        load(0x1040)(view);
+    };
+    assert_eq!(verdict(update(0x1000), reread), [Right; 2]);
+}

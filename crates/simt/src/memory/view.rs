@@ -1,0 +1,671 @@
+//! What a group sees of memory while others run: its [`Tracked`] view, and what is kept of it for the commit.
+//!
+//! A view has two ways to the bytes, by *chunk* of a buffer (256 bytes or more):
+//!
+//! * **In a chunk that no store of the group has reached**, loads go to the memory itself. All that is kept is a bit
+//!   that the chunk was read; an access that spans chunks notes them all. A buffer that a launch only reads costs no more.
+//! * **In a paged chunk**, which a store has reached, loads and stores go to the view's [`Shadow`]: room as large as the
+//!   buffer, zeroed by the system when first touched, into which a *page* (256 bytes) is copied before its first use. A
+//!   page has a bit a word for what was read before it was written and one for what was written, and a bit a byte for
+//!   stores of less than a word. Lanes that reach a row of words are marked with two shifts, others one by one.
+//!
+//! Elements lie in the shadow as far apart as in the memory, so that what a group does with the bytes is the same on both.
+//!
+//! A [`Footprint`] saw old bytes if words it read from pages were written by an earlier group: then it is
+//! [`Verdict::Stale`]. If an earlier group has only written to a *chunk* it read, nothing is known: [`Verdict::Unknown`].
+//! The group runs again in either case, but after an unknown one the [`Plan`] makes the chunk paged for all groups to
+//! come, and where another chunk has such a clash, the whole buffer: the next answer is exact.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::mem::take;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Buffer, Memory, Picked, Store};
+
+/// Bytes of a page.
+const PAGE: usize = 256;
+
+/// Bytes of a word, for which a page has a bit.
+const WORD: usize = 4;
+
+/// Pages of a piece, which one thread commits: many, so that the cost of finding a piece is small.
+const PIECE: usize = 64;
+
+/// Chunks of a buffer at most: their bits are looked through where an access spans the whole buffer.
+const CHUNKS: usize = 512;
+
+/// Where a buffer lies among all pages. Places in a buffer count from the start of its first page, an address that is a
+/// multiple of [`PAGE`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Layout {
+    address: u32,
+    /// Bytes of the buffer.
+    len: usize,
+    /// Bytes of the first page before the buffer.
+    lead: usize,
+    /// The number of its first page: a multiple of [`PIECE`].
+    first_page: usize,
+    /// The logarithm of the bytes of a chunk.
+    shift: u32,
+}
+
+impl Layout {
+    /// Those of all buffers.
+    fn of(memory: &Memory) -> Vec<Layout> {
+        let mut first_page = 0;
+        let layout = |Buffer { address, bytes }: &Buffer| {
+            let lead = *address as usize % PAGE;
+            let shift = (lead + bytes.len()).div_ceil(CHUNKS).max(PAGE).next_power_of_two().ilog2();
+            let layout = Layout { address: *address, len: bytes.len(), lead, first_page, shift };
+            first_page += layout.pages().next_multiple_of(PIECE);
+            layout
+        };
+        memory.buffers().iter().map(layout).collect()
+    }
+
+    fn pages(&self) -> usize {
+        (self.lead + self.len).div_ceil(PAGE)
+    }
+
+    /// Words of a set of its chunks.
+    fn chunk_words(&self) -> usize {
+        ((self.lead + self.len) >> self.shift) / 64 + 1
+    }
+}
+
+/// The bits of a word from one to another, which is among them.
+#[inline(always)]
+fn between(first: usize, last: usize) -> u64 {
+    u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
+}
+
+/// Calls `act` with each word of a set that has bits from `first` to `last`, and those bits.
+#[inline(always)]
+fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
+    let (low, high) = (first / 64, last / 64);
+    if low == high {
+        return act(&mut set[low], between(first, last));
+    }
+    act(&mut set[low], between(first, 63));
+    set[low + 1..high].iter_mut().for_each(|word| act(word, u64::MAX));
+    act(&mut set[high], between(0, last));
+}
+
+#[inline(always)]
+fn insert(set: &mut [u64], first: usize, last: usize) {
+    words_of(set, first, last, |word, bits| *word |= bits);
+}
+
+#[inline(always)]
+fn has_any(set: &mut [u64], first: usize, last: usize) -> bool {
+    let mut found = 0;
+    words_of(set, first, last, |word, bits| found |= *word & bits);
+    found != 0
+}
+
+#[inline(always)]
+fn has_all(set: &mut [u64], first: usize, last: usize) -> bool {
+    let mut missing = 0;
+    words_of(set, first, last, |word, bits| missing |= !*word & bits);
+    missing == 0
+}
+
+/// The places of the bits that are set.
+fn members(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (place < 64).then_some(place)
+    })
+}
+
+/// The bits that are set, in runs.
+fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
+    std::iter::from_fn(move || {
+        let start = bits.trailing_zeros();
+        let count = bits.checked_shr(start)?.trailing_ones();
+        bits &= u64::MAX.checked_shl(start + count).unwrap_or(0);
+        Some(start as usize..(start + count) as usize)
+    })
+}
+
+/// A buffer as a group sees it.
+#[derive(Clone, Debug)]
+struct Area {
+    layout: Layout,
+    /// The chunks whose bytes are found in pages.
+    paged: Vec<u64>,
+    /// The chunks in which the group has read the memory itself.
+    read: Vec<u64>,
+    /// What follows is empty until there is a page.
+    bytes: Vec<u8>,
+    /// The pages that have been copied from the memory.
+    open: Vec<u64>,
+    /// By page, the words that were read before they were written, and those that were written.
+    marks: Vec<[u64; 2]>,
+    /// By page, the bytes of words that were not written as a whole; empty until there is one.
+    partial: Vec<[u64; PAGE / 64]>,
+}
+
+impl Area {
+    fn new(layout: &Layout) -> Area {
+        let none = vec![0; layout.chunk_words()];
+        Area {
+            layout: layout.clone(),
+            paged: none.clone(),
+            read: none,
+            bytes: Vec::new(),
+            open: Vec::new(),
+            marks: Vec::new(),
+            partial: Vec::new(),
+        }
+    }
+
+    /// Makes pages of those that the picked bytes from `at` on lie in, marks these, and gives all of the bytes. New pages
+    /// are added to `opened`.
+    #[inline(always)]
+    fn bytes<const READ: bool, const WRITE: bool>(
+        &mut self,
+        from: &[u8],
+        opened: &mut Vec<u32>,
+        at: usize,
+        count: usize,
+        picked: Picked<'_>,
+    ) -> &mut [u8] {
+        if self.bytes.is_empty() {
+            self.make_room();
+        }
+        let (first, last) = (at / PAGE, (at + count - 1) / PAGE);
+        let near = last - first < 4 * 64;
+        if !near || !has_all(&mut self.open, first, last) {
+            match picked {
+                Picked::Each(offsets, bits, size) => {
+                    for lane in members(bits.into()) {
+                        let at = at + offsets[lane] as usize;
+                        self.open(from, opened, at / PAGE, (at + size as usize - 1) / PAGE);
+                    }
+                }
+                Picked::All | Picked::Row(_) => self.open(from, opened, first, last),
+            }
+        }
+        let aligned = at.is_multiple_of(WORD);
+        match picked {
+            Picked::Row(bits) if aligned => self.mark_words::<READ, WRITE>(at, bits.into()),
+            Picked::Row(bits) => {
+                for lane in members(bits.into()) {
+                    self.mark_bytes::<READ, WRITE>(at + WORD * lane, WORD);
+                }
+            }
+            Picked::All if aligned && matches!(count, 4 | 8 | 16) => {
+                self.mark_words::<READ, WRITE>(at, (1 << (count / WORD)) - 1);
+            }
+            Picked::All => self.mark_bytes::<READ, WRITE>(at, count),
+            Picked::Each(offsets, bits, size @ (4 | 8 | 16)) => {
+                let words = (1 << (size as usize / WORD)) - 1;
+                for lane in members(bits.into()) {
+                    let at = at + offsets[lane] as usize;
+                    match at.is_multiple_of(WORD) {
+                        true => self.mark_words::<READ, WRITE>(at, words),
+                        false => self.mark_bytes::<READ, WRITE>(at, size as usize),
+                    }
+                }
+            }
+            Picked::Each(offsets, bits, size) => {
+                for lane in members(bits.into()) {
+                    self.mark_bytes::<READ, WRITE>(at + offsets[lane] as usize, size as usize);
+                }
+            }
+        }
+        &mut self.bytes[at..at + count]
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        let pages = self.layout.pages();
+        self.bytes = vec![0; pages * PAGE];
+        self.open = vec![0; pages / 64 + 1];
+        self.marks = vec![[0; 2]; pages];
+    }
+
+    /// Copies these pages from the buffer, unless they have been.
+    #[inline(never)]
+    fn open(&mut self, from: &[u8], opened: &mut Vec<u32>, first: usize, last: usize) {
+        for page in first..=last {
+            if self.open[page / 64] >> (page % 64) & 1 != 0 {
+                continue;
+            }
+            self.open[page / 64] |= 1 << (page % 64);
+            opened.push((self.layout.first_page + page) as u32);
+            let lead = self.layout.lead;
+            let start = (page * PAGE).max(lead);
+            let end = ((page + 1) * PAGE).min(lead + from.len());
+            self.bytes[start..end].copy_from_slice(&from[start - lead..end - lead]);
+        }
+    }
+
+    /// Marks words from `at` on, a multiple of [`WORD`]; no more than a page has.
+    #[inline(always)]
+    fn mark_words<const READ: bool, const WRITE: bool>(&mut self, at: usize, words: u64) {
+        let (page, word) = (at / PAGE, at / WORD % 64);
+        self.mark::<READ, WRITE>(page, words << word);
+        let rest = words.checked_shr(64 - word as u32).unwrap_or(0);
+        if rest != 0 {
+            self.mark::<READ, WRITE>(page + 1, rest);
+        }
+    }
+
+    #[inline(always)]
+    fn mark<const READ: bool, const WRITE: bool>(&mut self, page: usize, words: u64) {
+        let [read, written] = &mut self.marks[page];
+        if READ {
+            *read |= words & !*written;
+        }
+        if WRITE {
+            *written |= words;
+        }
+    }
+
+    /// Marks any bytes. Of words that are not whole, all counts as read.
+    #[inline(never)]
+    fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
+        let end = at + count;
+        let mut at = at;
+        while at < end {
+            let (page, offset) = (at / PAGE, at % PAGE);
+            let part = offset..(PAGE).min(offset + end - at);
+            at += part.len();
+            if READ {
+                self.mark::<true, false>(page, between(part.start / WORD, (part.end - 1) / WORD));
+            }
+            if WRITE {
+                let whole = part.start.div_ceil(WORD)..part.end / WORD;
+                if !whole.is_empty() {
+                    self.mark::<false, true>(page, between(whole.start, whole.end - 1));
+                }
+                if !part.start.is_multiple_of(WORD) || !part.end.is_multiple_of(WORD) {
+                    if self.partial.is_empty() {
+                        self.partial = vec![[0; PAGE / 64]; self.marks.len()];
+                    }
+                    insert(&mut self.partial[page], part.start, part.end - 1);
+                }
+            }
+        }
+    }
+
+    /// Makes the chunks paged in which the picked bytes from `at` on lie.
+    #[inline(always)]
+    fn page(&mut self, at: usize, count: usize, picked: Picked<'_>) {
+        let shift = self.layout.shift;
+        let (first, last) = (at >> shift, (at + count - 1) >> shift);
+        if has_all(&mut self.paged, first, last) {
+            return;
+        }
+        match picked {
+            Picked::Each(offsets, bits, size) => {
+                for lane in members(bits.into()) {
+                    let at = at + offsets[lane] as usize;
+                    insert(&mut self.paged, at >> shift, (at + size as usize - 1) >> shift);
+                }
+            }
+            Picked::All | Picked::Row(_) => insert(&mut self.paged, first, last),
+        }
+    }
+}
+
+/// The room of a view, which another one uses after it. Every view of it belongs to the same launch.
+#[derive(Clone, Debug, Default)]
+pub struct Shadow {
+    areas: Vec<Area>,
+    /// The pages of all areas that there are, by number.
+    opened: Vec<u32>,
+}
+
+/// Memory as groups see it while others run: as it was, plus what they themselves wrote.
+#[derive(Clone, Debug)]
+pub struct Tracked<'a> {
+    memory: &'a Memory,
+    shadow: Shadow,
+    /// The buffer of the latest access.
+    last: usize,
+}
+
+impl<'a> Tracked<'a> {
+    /// A view of `memory` in which nothing has been read or written.
+    pub fn new(memory: &'a Memory) -> Self {
+        Self::with(memory, &Plan::new(memory), Shadow::default())
+    }
+
+    /// The same with the room of an earlier view, or a new one.
+    pub fn with(memory: &'a Memory, plan: &Plan, mut shadow: Shadow) -> Self {
+        if shadow.areas.is_empty() {
+            shadow.areas = plan.layouts.iter().map(Area::new).collect();
+        }
+        for (area, paged) in shadow.areas.iter_mut().zip(&plan.paged) {
+            area.paged.copy_from_slice(paged);
+            area.read.fill(0);
+        }
+        Tracked { memory, shadow, last: 0 }
+    }
+
+    /// What the groups read and wrote, and the room for another view.
+    pub fn finish(mut self) -> (Footprint, Shadow) {
+        let Shadow { areas, opened } = &mut self.shadow;
+        let mut footprint = Footprint { pages: Vec::with_capacity(opened.len()), ..Footprint::default() };
+        footprint.read = areas.iter().flat_map(|area| &area.read).copied().collect();
+        footprint.wrote = vec![0; footprint.read.len()];
+        let (mut which, mut chunks) = (usize::MAX, 0);
+        for number in opened.drain(..) {
+            let number = number as usize;
+            let holds = |area: &Area| {
+                let first = area.layout.first_page;
+                (first..first + area.layout.pages()).contains(&number)
+            };
+            if !areas.get(which).is_some_and(holds) {
+                which = areas.iter().position(holds).expect("an area has the page");
+                chunks = 64 * areas[..which].iter().map(|area| area.read.len()).sum::<usize>();
+            }
+            let area = &mut areas[which];
+            let page = number - area.layout.first_page;
+            area.open[page / 64] &= !(1 << (page % 64));
+            let [read, written] = take(&mut area.marks[page]);
+            let partial = area.partial.get_mut(page).map(take).unwrap_or_default();
+            if read != 0 {
+                footprint.words.push((number as u32, read));
+            }
+            if written == 0 && partial == [0; PAGE / 64] {
+                continue;
+            }
+            let chunk = chunks + ((page * PAGE) >> area.layout.shift);
+            footprint.wrote[chunk / 64] |= 1 << (chunk % 64);
+            let mut data = [0; PAGE];
+            data.copy_from_slice(&area.bytes[page * PAGE..][..PAGE]);
+            footprint.add(Page { number: number as u32, written, partial, data });
+        }
+        (footprint, self.shadow)
+    }
+
+    /// The buffer that all of the bytes are in, and their place in it.
+    #[inline(always)]
+    fn find(&mut self, address: u32, count: usize) -> Option<(usize, usize)> {
+        let inside = |area: &Area| {
+            let offset = address.wrapping_sub(area.layout.address) as usize;
+            (offset < area.layout.len && count <= area.layout.len - offset).then_some(offset)
+        };
+        match self.shadow.areas.get(self.last).and_then(inside) {
+            Some(offset) => Some((self.last, offset)),
+            None => {
+                let after = self.shadow.areas.partition_point(|area| area.layout.address <= address);
+                self.last = after.checked_sub(1)?;
+                inside(&self.shadow.areas[self.last]).map(|offset| (self.last, offset))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn written<const READ: bool>(
+        &mut self,
+        address: u32,
+        count: usize,
+        picked: Picked<'_>,
+    ) -> Option<&mut [u8]> {
+        let (which, offset) = self.find(address, count)?;
+        let from = &self.memory.buffers[which].bytes;
+        let Shadow { areas, opened } = &mut self.shadow;
+        let area = &mut areas[which];
+        let at = area.layout.lead + offset;
+        area.page(at, count, picked);
+        Some(area.bytes::<READ, true>(from, opened, at, count, picked))
+    }
+}
+
+impl Store for Tracked<'_> {
+    #[inline]
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
+        if into.is_empty() {
+            return self.memory.bytes(address, 0).is_some();
+        }
+        let bytes = self.reading(address, into.len(), Picked::All);
+        bytes.is_some_and(|bytes| {
+            into.copy_from_slice(bytes);
+            true
+        })
+    }
+
+    #[inline]
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return self.memory.bytes(address, 0).is_some();
+        }
+        let place = self.writing(address, bytes.len(), Picked::All);
+        place.is_some_and(|place| {
+            place.copy_from_slice(bytes);
+            true
+        })
+    }
+
+    #[inline]
+    fn reading(&mut self, address: u32, count: usize, picked: Picked<'_>) -> Option<&[u8]> {
+        let (which, offset) = self.find(address, count)?;
+        let from = &self.memory.buffers[which].bytes;
+        let Shadow { areas, opened } = &mut self.shadow;
+        let area = &mut areas[which];
+        let at = area.layout.lead + offset;
+        let (first, last) = (at >> area.layout.shift, (at + count - 1) >> area.layout.shift);
+        if !has_any(&mut area.paged, first, last) {
+            insert(&mut area.read, first, last);
+            return Some(&from[offset..offset + count]);
+        }
+        Some(area.bytes::<true, false>(from, opened, at, count, picked))
+    }
+
+    #[inline]
+    fn writing(&mut self, address: u32, count: usize, picked: Picked<'_>) -> Option<&mut [u8]> {
+        self.written::<false>(address, count, picked)
+    }
+
+    #[inline]
+    fn changing(&mut self, address: u32, count: usize, picked: Picked<'_>) -> Option<&mut [u8]> {
+        self.written::<true>(address, count, picked)
+    }
+}
+
+/// A page that a group wrote.
+#[derive(Clone, Debug)]
+struct Page {
+    number: u32,
+    /// The words that were written.
+    written: u64,
+    /// The bytes that were written of others.
+    partial: [u64; PAGE / 64],
+    data: [u8; PAGE],
+}
+
+impl Page {
+    /// Writes what was written to a part of the memory, which starts at this place of the page's buffer.
+    fn write(&self, layout: &Layout, start: usize, bytes: &mut [u8]) {
+        let page = (self.number as usize - layout.first_page) * PAGE;
+        let mut copy = |run: Range<usize>| {
+            bytes[page + run.start - start..page + run.end - start].copy_from_slice(&self.data[run]);
+        };
+        runs(self.written).for_each(|run| copy(WORD * run.start..WORD * run.end));
+        for (number, bits) in self.partial.iter().enumerate() {
+            runs(*bits).for_each(|run| copy(64 * number + run.start..64 * number + run.end));
+        }
+    }
+
+    /// The words of which something was written.
+    fn words(&self) -> u64 {
+        let bytes =
+            self.partial.iter().enumerate().flat_map(|(number, bits)| {
+                members(*bits).map(move |byte| 1 << ((64 * number + byte) / WORD))
+            });
+        bytes.fold(self.written, |words, word: u64| words | word)
+    }
+}
+
+/// What groups read and wrote, apart from the memory they ran against.
+#[derive(Clone, Debug, Default)]
+pub struct Footprint {
+    pages: Vec<Page>,
+    /// Runs of pages in the same piece of the memory, with the piece's number.
+    pieces: Vec<(usize, Range<usize>)>,
+    /// The words read in pages, by number of the page.
+    words: Vec<(u32, u64)>,
+    /// The chunks in which the memory itself was read, of all buffers.
+    read: Vec<u64>,
+    /// The chunks in which something was written.
+    wrote: Vec<u64>,
+}
+
+impl Footprint {
+    /// How many pages the groups wrote.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Adds a page. Runs are found here, while the page is in the cache: a commit goes through hundreds of footprints.
+    fn add(&mut self, page: Page) {
+        let (piece, place) = (page.number as usize / PIECE, self.pages.len());
+        match self.pieces.last_mut() {
+            Some((last, pages)) if *last == piece => pages.end += 1,
+            _ => self.pieces.push((piece, place..place + 1)),
+        }
+        self.pages.push(page);
+    }
+}
+
+impl Memory {
+    /// Writes what groups wrote, in their order. The threads of the rayon pool in which this is called share the pieces of
+    /// the memory.
+    pub fn commit(&mut self, footprints: &[Footprint]) {
+        let mut by_piece = BTreeMap::<usize, Vec<&[Page]>>::new();
+        for footprint in footprints {
+            for (piece, pages) in &footprint.pieces {
+                by_piece.entry(*piece).or_default().push(&footprint.pages[pages.clone()]);
+            }
+        }
+        let layouts = Layout::of(self);
+        let mut parts = Vec::with_capacity(by_piece.len());
+        for (layout, buffer) in layouts.iter().zip(&mut self.buffers) {
+            let first = layout.first_page / PIECE;
+            let (mut place, end) = (layout.lead, layout.lead + layout.len);
+            let mut left = &mut buffer.bytes[..];
+            for (piece, pages) in by_piece.range(first..first + layout.pages().div_ceil(PIECE)) {
+                let piece = (piece - first) * PIECE * PAGE;
+                let part = piece.max(place)..end.min(piece + PIECE * PAGE);
+                left = &mut left[part.start - place..];
+                let (bytes, behind) = left.split_at_mut(part.len());
+                parts.push((layout, part.start, bytes, pages));
+                (place, left) = (part.end, behind);
+            }
+        }
+        parts.into_par_iter().for_each(|(layout, start, bytes, pages)| {
+            pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
+        });
+    }
+}
+
+/// A cheap hash for page numbers: no result depends on the order of the map.
+#[derive(Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8 | u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+    fn write_u32(&mut self, number: u32) {
+        // The map takes its bucket from the low bits and a tag from the top ones: spread to both.
+        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
+    }
+}
+
+/// Whether a group saw what it would have seen in its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It did.
+    Right,
+    /// It may have seen something else: an earlier group wrote near what it read.
+    Unknown,
+    /// It read a word of which an earlier group has written something since.
+    Stale,
+}
+
+/// What earlier groups have written since the views were made.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
+    chunks: Vec<u64>,
+    /// Whether chunks are enough: no group has read in pages.
+    coarse: bool,
+}
+
+impl Written {
+    /// Nothing, to be compared with some of these only.
+    pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
+        let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
+        Written { coarse, ..Written::default() }
+    }
+
+    /// Whether groups with this footprint saw what they would have seen in their turn.
+    pub fn judge(&self, footprint: &Footprint) -> Verdict {
+        let stale = |(page, words): &(u32, u64)| self.pages.get(page).is_some_and(|set| set & words != 0);
+        if footprint.words.iter().any(stale) {
+            return Verdict::Stale;
+        }
+        let meets = self.chunks.iter().zip(&footprint.read).any(|(wrote, read)| wrote & read != 0);
+        if meets { Verdict::Unknown } else { Verdict::Right }
+    }
+
+    /// Adds what groups wrote.
+    pub fn add(&mut self, footprint: &Footprint) {
+        self.chunks.resize(footprint.wrote.len(), 0);
+        self.chunks.iter_mut().zip(&footprint.wrote).for_each(|(all, wrote)| *all |= wrote);
+        if !self.coarse {
+            for page in &footprint.pages {
+                *self.pages.entry(page.number).or_default() |= page.words();
+            }
+        }
+    }
+}
+
+/// Which chunks are paged for all groups of a launch, because some of them read where others write.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    layouts: Vec<Layout>,
+    /// By buffer.
+    paged: Vec<Vec<u64>>,
+    /// The buffers that had a clash.
+    clashed: Vec<bool>,
+}
+
+impl Plan {
+    /// None: nothing is known of the launch.
+    pub fn new(memory: &Memory) -> Plan {
+        let layouts = Layout::of(memory);
+        let paged = layouts.iter().map(|layout| vec![0; layout.chunk_words()]).collect();
+        Plan { clashed: vec![false; layouts.len()], layouts, paged }
+    }
+
+    /// Learns from an unknown verdict: what was written, and the footprint.
+    pub fn learn(&mut self, written: &Written, footprint: &Footprint) {
+        let mut clashes = written.chunks.iter().zip(&footprint.read).map(|(wrote, read)| wrote & read);
+        for (paged, clashed) in self.paged.iter_mut().zip(&mut self.clashed) {
+            let mut clash = false;
+            for (paged, new) in paged.iter_mut().zip(&mut clashes) {
+                clash |= new & !*paged != 0;
+                *paged |= new;
+            }
+            if clash && std::mem::replace(clashed, true) {
+                paged.fill(u64::MAX);
+            }
+        }
+    }
+}

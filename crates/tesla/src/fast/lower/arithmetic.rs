@@ -1,0 +1,290 @@
+//! Arithmetic instructions: their sources, their code, their results.
+
+use super::super::bodies::{FromA, FromC, General, SharedWord, ToA, ToC, Vote};
+use super::super::kernels::{self, Shape};
+use super::super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, Place, handler};
+use super::super::memory::Transfer;
+use super::{Lower, Lowering};
+use crate::access::extended;
+use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};
+use crate::lane::Width;
+use crate::spaces::aligned;
+use reconverge_simt::Mode;
+
+impl Lower<'_> {
+    pub(super) fn arithmetic(&mut self, op: &Arith, inst: &Inst, set: usize) -> Option<Lowering> {
+        let mut operation = self.operation(self.sink(), set);
+        operation.c = inst.guard.c;
+        let mut high = [self.zero(); 3];
+        let transfer = self.sources(inst, &mut operation, &mut high, set)?;
+        let after = self.operations.len();
+        self.result(op, inst, operation, high, set)?;
+        Some(match transfer {
+            None => Lowering::Straight,
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
+        })
+    }
+
+    /// Puts the sources' places into the operation. Gives the load of the one source that differs between lanes.
+    pub(super) fn sources(
+        &mut self,
+        inst: &Inst,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+        set: usize,
+    ) -> Option<Option<Transfer>> {
+        let mut transfer = None;
+        for number in 0..3 {
+            match inst.src[number] {
+                Operand::Mem(mem) if !self.is_uniform(&mem) => {
+                    if transfer.is_some() {
+                        return None;
+                    }
+                    let place = self.temporary(number);
+                    transfer = Some(self.transfer(&mem, [place; 4], set)?);
+                    operation.src[number] = place;
+                    if mem.access.bytes() > 4 {
+                        return None;
+                    }
+                }
+                operand => self.source(operand, number, operation, high)?,
+            }
+        }
+        Some(transfer)
+    }
+
+    /// A source that no lane can fail to read.
+    pub(super) fn source(
+        &mut self,
+        operand: Operand,
+        number: usize,
+        operation: &mut Operation,
+        high: &mut [Place; 3],
+    ) -> Option<()> {
+        let (low, upper) = match operand {
+            Operand::None => (self.zero(), self.zero()),
+            Operand::R32(register) => (self.register(register), self.zero()),
+            Operand::R16(half) => {
+                operation.shift[number] = if half.is_high() { 16 } else { 0 };
+                operation.narrow[number] = true;
+                (self.register(half.register()), self.zero())
+            }
+            Operand::R64(register) => (self.register(register), self.register(register.wrapping_add(1))),
+            Operand::R128(_) => return None,
+            Operand::Imm(value) => (self.constant(value)?, self.zero()),
+            Operand::A(register) => {
+                if register > 4 && self.context.mode == Mode::Strict {
+                    return None; // A trap.
+                }
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
+                fetch.number = register.into();
+                self.push(handler::<FromA>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::C(register) => {
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
+                fetch.c = register;
+                self.push(handler::<FromC>(self.level), fetch);
+                (fetch.dst, self.zero())
+            }
+            Operand::Special(special) => match special {
+                Special::Physid | Special::Clock => return None,
+                Special::Vstride => (self.constant(0x20)?, self.zero()),
+                Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => {
+                    (self.zero(), self.zero())
+                }
+            },
+            Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
+        };
+        operation.src[number] = low;
+        high[number] = upper;
+        Some(())
+    }
+
+    /// Whether the operand is at one address for all lanes, known to be there.
+    pub(super) fn is_uniform(&self, mem: &Mem) -> bool {
+        let bytes = mem.access.bytes();
+        let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
+        match mem.space {
+            Space::Const(_) => fixed,
+            Space::Shared => fixed && (place_of(mem) + bytes) as usize <= self.shared_bytes,
+            Space::Attribute | Space::Primitive | Space::Varying | Space::Output => self.is_stage_word(mem),
+            Space::Local | Space::Global(_) => false,
+        }
+    }
+
+    /// The row of an operand that is at one address for all lanes.
+    pub(super) fn uniform(&mut self, mem: &Mem, number: usize) -> Option<Place> {
+        if self.is_stage_word(mem) {
+            return self.stage_word(mem, number);
+        }
+        let (at, bytes) = (place_of(mem), mem.access.bytes());
+        if let Space::Const(bank) = mem.space {
+            let raw = self.context.constants.read(bank, at, bytes);
+            return self.constant(extended(raw.into(), mem.access) as u32);
+        }
+        let mut fetch = self.operation(self.temporary(number), ACTIVE);
+        fetch.number = at;
+        fetch.shift[0] = bytes as u8;
+        fetch.narrow[0] = mem.access.is_signed();
+        self.push(handler::<SharedWord>(self.level), fetch);
+        Some(fetch.dst)
+    }
+
+    /// The operations of an arithmetic instruction whose sources are in their rows.
+    pub(super) fn result(
+        &mut self,
+        op: &Arith,
+        inst: &Inst,
+        mut operation: Operation,
+        src_high: [Place; 3],
+        set: usize,
+    ) -> Option<()> {
+        let mut dst_high = self.sink();
+        let on_the_way = self.temporary(3);
+        let mut then: Option<(Handler, Operation)> = None;
+        match inst.dst {
+            Dst::None | Dst::Discard => {}
+            Dst::R32(register) => operation.dst = self.target(register),
+            Dst::R16(half) => {
+                operation.dst = self.target(half.register());
+                operation.dst_shift = if half.is_high() { 16 } else { 0 };
+                operation.dst_narrow = true;
+            }
+            Dst::R64(register) => {
+                operation.dst = self.target(register);
+                dst_high = self.target(register.saturating_add(1));
+            }
+            Dst::A(register) => {
+                operation.dst = on_the_way;
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.number) = (on_the_way, register.into());
+                then = Some((handler::<ToA>(self.level), write));
+            }
+            Dst::C(register) => {
+                operation.dst = on_the_way;
+                let mut write = self.operation(on_the_way, set);
+                (write.src[0], write.cdst) = (on_the_way, register);
+                then = Some((handler::<ToC>(self.level), write));
+            }
+            Dst::Out32(address) | Dst::Out16(address) => {
+                operation.dst = on_the_way;
+                let half = matches!(inst.dst, Dst::Out16(_));
+                then = Some(self.to_output(on_the_way, address, half, set));
+            }
+            Dst::R128(_) => return None,
+        }
+        if let Some(cdst) = inst.cdst {
+            operation.cdst = cdst;
+            if matches!(inst.dst, Dst::A(_) | Dst::C(_)) {
+                return None; // The order of the two writes would matter.
+            }
+        }
+        let code = self.own_code(op, inst, &mut operation);
+        match code {
+            Some(code) => self.push(code, operation),
+            None => {
+                operation.number = u32::try_from(self.generals.len()).ok()?;
+                self.generals.push(GeneralOperands {
+                    op: *op,
+                    modifiers: inst.modifiers,
+                    writes_flags: inst.cdst.is_some(),
+                    src_high,
+                    dst_high,
+                });
+                let code = match inst.cdst {
+                    Some(_) => handler::<General<true>>(self.level),
+                    None => handler::<General<false>>(self.level),
+                };
+                self.push(code, operation);
+            }
+        }
+        self.operations.extend(then);
+        Some(())
+    }
+
+    /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
+    fn own_code(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+        if matches!(inst.dst, Dst::R64(_)) {
+            return None;
+        }
+        let mut changed = *operation;
+        let [a, b, c] = inst.modifiers;
+        let mut modify = |number: usize, abs: bool, neg: bool| {
+            changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
+            changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
+        };
+        // The operation whose code is used: moves to other files are moves.
+        let mut own = *op;
+        match *op {
+            Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMin | Arith::FMax | Arith::FSet { .. } => {
+                modify(0, a.abs, a.neg);
+                modify(1, b.abs, b.neg);
+            }
+            Arith::F2I { .. }
+            | Arith::F2F32 { .. }
+            | Arith::Rcp
+            | Arith::Rsqrt
+            | Arith::Lg2
+            | Arith::PreSin
+            | Arith::PreEx2
+            | Arith::Sin
+            | Arith::Cos
+            | Arith::Ex2 { .. } => modify(0, a.abs, a.neg),
+            // The sign of the product is that of a factor.
+            Arith::FMad { .. } => {
+                modify(0, false, a.neg);
+                modify(2, c.abs, c.neg);
+            }
+            Arith::Slct => modify(2, c.abs, c.neg),
+            Arith::Logic { not1, not2, .. } => {
+                changed.flip[0] = if not1 { u32::MAX } else { 0 };
+                changed.flip[1] = if not2 { u32::MAX } else { 0 };
+            }
+            // These take integers, whose modifiers are no bit operations.
+            Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
+            Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
+                own = Arith::Mov { width: Width::B32 }
+            }
+            Arith::ShlA => {
+                let Operand::Imm(count) = inst.src[1] else { return None };
+                changed.src[1] = self.constant(count & 15)?;
+                own = Arith::Shl { width: Width::B32 };
+            }
+            Arith::AddA => {
+                own = Arith::Add {
+                    addition: crate::lane::integer::Addition::Add,
+                    width: Width::B32,
+                    sat: false,
+                };
+            }
+            _ => {}
+        }
+        let shape = Shape {
+            dst: changed.dst != self.sink() || inst.cdst.is_none(),
+            flags: inst.cdst.is_some(),
+            halves: changed.narrow != [false; 3] || changed.dst_narrow,
+            modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
+        };
+        let code = kernels::choose(&own, shape, self.context.modes, self.level)?;
+        *operation = changed;
+        Some(code)
+    }
+
+    /// The predicate is data; every active lane gets the answer. (6.10)
+    pub(super) fn vote(&mut self, all: bool, inst: &Inst) -> Option<Lowering> {
+        let set = self.predicate(inst);
+        let mut ask = self.operation(self.temporary(0), set);
+        ask.number = all.into();
+        self.push(handler::<Vote>(self.level), ask);
+        let mut operation = self.operation(self.sink(), ACTIVE);
+        operation.src[0] = ask.dst;
+        self.result(&Arith::Mov { width: Width::B32 }, inst, operation, [self.zero(); 3], ACTIVE)?;
+        Some(Lowering::Straight)
+    }
+}
+
+/// The byte address of an operand that is not indexed.
+pub(super) fn place_of(mem: &Mem) -> u32 {
+    aligned(u32::from(mem.offset as u16), mem.access.bytes())
+}

@@ -1,0 +1,105 @@
+//! Control flow: which blocks follow each other, and where the sides of a branch meet.
+
+use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
+use crate::context::Context;
+use crate::inst::{Control, End, Guard, Inst, Op};
+
+/// Gives blocks the numbers of their neighbours. Between `quadon` and `quadpop` control flow is a fault, which only the
+/// stack shows: the blocks of programs with them have no neighbours.
+pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
+    let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
+    if context.code.slots().iter().flatten().any(quads) {
+        return;
+    }
+    for number in 0..blocks.len() {
+        let neighbour = |pc: u32| {
+            let block = context.code.place(pc).map_or(NONE, |place| starts[place]);
+            if blocks.get(block as usize).is_some_and(|block| !block.join) { block } else { NONE }
+        };
+        let Block { next, last, exit, .. } = blocks[number];
+        let jump = match last {
+            Last::Bra { target, .. } => neighbour(target),
+            _ => NONE,
+        };
+        (blocks[number].fall, blocks[number].jump) =
+            if exit { (NONE, NONE) } else { (neighbour(next), jump) };
+    }
+}
+
+/// Where the sides of the branch at the end of a block meet.
+pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
+    let Last::Bra { target, .. } = block.last else { return None };
+    if block.fall == NONE && block.jump == NONE {
+        return None;
+    }
+    // The side that begins at an address, and the join that it comes to.
+    let side = |pc: u32, block: u32| {
+        let place = context.code.place(pc)?;
+        let first = blocks.get(starts[place] as usize)?;
+        if first.join {
+            return Some((Side { pc, block: NONE }, pc));
+        }
+        let at = match first.last {
+            Last::Next => first.next,
+            Last::Bra { target, guard } if guard.always => target,
+            _ => return None,
+        };
+        let joins = |place: usize| blocks.get(starts[place] as usize).is_some_and(|block| block.join);
+        (block != NONE && !first.exit && joins(context.code.place(at)?)).then_some((Side { pc, block }, at))
+    };
+    let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
+    let size = |side: Side| blocks.get(side.block as usize).map_or(0, |block| block.size);
+    (at == other).then_some(Diamond { join: at, taken, not, tried: size(taken) + size(not) + 1 })
+}
+
+/// What the `joinat` at the end of a block begins.
+pub(super) fn conditional(
+    context: &Context,
+    starts: &[u32],
+    blocks: &[Block],
+    diamonds: &[Option<Diamond>],
+    block: &Block,
+) -> Option<Conditional> {
+    let Last::Joinat { .. } = block.last else { return None };
+    let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
+    // The join takes the entry whatever its address is.
+    let diamond = diamonds[block.fall as usize]?;
+    let joins = starts[context.code.place(diamond.join)?];
+    let most = blocks[block.fall as usize].size + diamond.tried + 1;
+    Some(Conditional { branch: block.fall, guard, diamond, joins, most })
+}
+
+/// By word: whether a block begins there whatever precedes it. Jumps elsewhere enter a block in its middle.
+pub(super) fn leaders(context: &Context) -> Vec<bool> {
+    let slots = context.code.slots();
+    let mut leaders = vec![false; slots.len()];
+    for (place, inst) in slots.iter().enumerate() {
+        let Ok(inst) = inst else { continue };
+        leaders[place] |= inst.end == End::Join;
+        let Op::Control(control) = inst.op else { continue };
+        if let Some(target) = control.target().and_then(|target| context.code.place(target)) {
+            leaders[target] = true;
+        }
+    }
+    leaders
+}
+
+impl Lower<'_> {
+    /// Control flow that the engine has a way for.
+    pub(super) fn control(&self, control: Control, guard: Guard) -> Option<Last> {
+        let guard = Test::of(guard);
+        Some(match control {
+            Control::Bra { target } => Last::Bra { target, guard },
+            Control::Joinat { target } => Last::Joinat { target },
+            Control::Breakaddr { target } => Last::Breakaddr { target },
+            Control::Call { target, lim: false } => Last::Call { target },
+            Control::Ret => Last::Ret { guard },
+            Control::Break => Last::Break { guard },
+            Control::Discard => Last::Discard { guard },
+            Control::Bar { inc, wait, barrier, count } if self.context.has_barrier(barrier) => {
+                Last::Bar { inc, wait, barrier, count: count.into() }
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Loads, stores and atomic operations.
+
+use std::ops::Range;
+
+use super::super::bodies::ToC;
+use super::super::lanes::{Place, handler};
+use super::super::memory::{Kind, Transfer};
+use super::super::words::mover;
+use super::{Access, Last, Lower, Lowering};
+use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
+use crate::lane::Width;
+use crate::lane::atomic::Atomic64;
+use crate::lane::interpolate::Position;
+
+impl Lower<'_> {
+    pub(super) fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
+        self.accesses.push(Access { transfer, after: after.start as u32..after.end as u32 });
+        Last::Memory(self.accesses.len() as u32 - 1)
+    }
+
+    pub(super) fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        if self.is_uniform(&mem) {
+            // A move; a load has no flags to write.
+            let inst = Inst { cdst: None, ..*inst };
+            return self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst, set);
+        }
+        let rows = match inst.dst {
+            Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => {
+                [0, 1, 2, 3].map(|step| self.target(register.saturating_add(step)))
+            }
+            _ => return None,
+        };
+        // Registers beyond those that the destination names are not written.
+        let named = match inst.dst {
+            Dst::R64(_) => 2,
+            Dst::R128(_) => 4,
+            _ => 1,
+        };
+        let moved = mem.access.bytes().div_ceil(4);
+        if moved != named {
+            return None;
+        }
+        let transfer = self.transfer(&mem, rows, set)?;
+        let end = self.operations.len();
+        Some(Lowering::Last(self.access(transfer, end..end)))
+    }
+
+    /// A store; one that releases a lock where `unlock` says so.
+    pub(super) fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let (rows, shift) = match inst.src[1] {
+            Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
+                let row = |step: u8| match inst.src[1] {
+                    Operand::R64(_) => register.wrapping_add(step),
+                    _ => register.saturating_add(step),
+                };
+                ([0, 1, 2, 3].map(|step| self.register(row(step))), 0)
+            }
+            Operand::R16(half) => ([self.register(half.register()); 4], if half.is_high() { 16 } else { 0 }),
+            _ => return None,
+        };
+        let given = match inst.src[1] {
+            Operand::R64(_) => 8,
+            Operand::R128(_) => 16,
+            Operand::R16(_) => 2,
+            _ => 4,
+        };
+        if mem.access.bytes() > given {
+            return None;
+        }
+        let mut transfer = self.transfer(&mem, rows, set)?;
+        let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
+        if unlock && mem.space != Space::Shared {
+            return None;
+        }
+        self.becomes(&mut transfer, kind);
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
+    pub(super) fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
+        let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
+        if mem.space != Space::Shared || mem.access.bytes() > 4 {
+            return None;
+        }
+        let flags = self.temporary(0);
+        let mut transfer = self.transfer(&mem, [self.target(register), flags, flags, flags], set)?;
+        self.becomes(&mut transfer, Kind::LoadLock);
+        let start = self.operations.len();
+        if let Some(cdst) = inst.cdst {
+            let mut write = self.operation(self.sink(), set);
+            (write.src[0], write.cdst) = (flags, cdst);
+            self.push(handler::<ToC>(self.level), write);
+        }
+        Some(self.access(transfer, start..self.operations.len()))
+    }
+
+    /// An atomic operation on two words of g[], or a reduction.
+    pub(super) fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let [dst, dst_high] = match inst.dst {
+            Dst::R64(register) => [self.target(register), self.target(register.saturating_add(1))],
+            Dst::None | Dst::Discard => [self.sink(); 2],
+            _ => return None,
+        };
+        if mem.access.bytes() != 8 || !matches!(mem.space, Space::Global(_)) || inst.cdst.is_some() {
+            return None;
+        }
+        let mut operation = self.operation(dst, set);
+        let mut high = [self.zero(); 3];
+        for number in [1, 2] {
+            match inst.src[number] {
+                operand @ (Operand::None | Operand::R64(_)) => {
+                    self.source(operand, number, &mut operation, &mut high)?;
+                }
+                _ => return None,
+            }
+        }
+        let [_, src2, src3] = operation.src;
+        let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
+        transfer.upper = [dst_high, high[1], high[2]];
+        self.becomes(&mut transfer, Kind::Atomic64(atomic));
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// An atomic operation on a word of g[], or a reduction.
+    pub(super) fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let dst = match inst.dst {
+            Dst::R32(register) => self.target(register),
+            Dst::None | Dst::Discard => self.sink(),
+            _ => return None,
+        };
+        if mem.access.bytes() != 4 || !matches!(mem.space, Space::Global(_)) || inst.cdst.is_some() {
+            return None;
+        }
+        let mut operation = self.operation(dst, set);
+        for number in [1, 2] {
+            match inst.src[number] {
+                operand @ (Operand::None | Operand::R32(_) | Operand::Imm(_)) => {
+                    self.source(operand, number, &mut operation, &mut [self.zero(); 3])?;
+                }
+                _ => return None,
+            }
+        }
+        let [_, src2, src3] = operation.src;
+        let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
+        self.becomes(&mut transfer, kind);
+        let end = self.operations.len();
+        Some(self.access(transfer, end..end))
+    }
+
+    /// Makes another kind of a load.
+    pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
+        transfer.kind = kind;
+        transfer.mover = mover(kind, transfer.mem.space, self.level);
+    }
+
+    /// Memory that each lane addresses itself, in the spaces that have fast ways.
+    pub(super) fn transfer(&mut self, mem: &Mem, rows: [Place; 4], set: usize) -> Option<Transfer> {
+        match mem.space {
+            Space::Const(_) | Space::Shared => {
+                if mem.access.bytes() > 4 {
+                    return None;
+                }
+            }
+            Space::Attribute | Space::Varying if mem.access.bytes() == 4 => {}
+            Space::Local | Space::Global(_) => {}
+            Space::Attribute | Space::Primitive | Space::Varying | Space::Output => return None,
+        }
+        if mem.increment || matches!(mem.base, Base::A(5..)) {
+            return None;
+        }
+        let base = match mem.base {
+            Base::R(register) => Some(self.register(register)),
+            Base::A(_) => None,
+        };
+        let kind = Kind::Load { position: Position::Centre };
+        let mover = mover(kind, mem.space, self.level);
+        Some(Transfer { kind, mem: *mem, base, rows, upper: [self.sink(); 3], set: set as u8, mover })
+    }
+}

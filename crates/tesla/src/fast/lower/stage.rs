@@ -1,0 +1,97 @@
+//! What graphics stages read and write besides registers: a[], v[], p[], o[] at addresses that are known beforehand.
+
+use reconverge_simt::Mode;
+
+use super::super::lanes::{ACTIVE, Handler, Operation, Place, handler};
+use super::super::memory::Kind;
+use super::super::stage::{FromInput, FromOutput, ToOutput, code};
+use super::arithmetic::place_of;
+use super::{Lower, Lowering};
+use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
+use crate::lane::interpolate::Position;
+use crate::lane::{Modifiers, Rounding, Width};
+
+impl Lower<'_> {
+    /// Whether the operand is a word of a stage's space that every lane can read: one address, and something there, or
+    /// zeros where nothing is. Words are read whole.
+    pub(super) fn is_stage_word(&self, mem: &Mem) -> bool {
+        let word = place_of(mem) / 4;
+        let lenient = self.context.mode == Mode::Lenient;
+        let known = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() == 4;
+        known
+            && match mem.space {
+                Space::Attribute | Space::Varying => self.inputs.contains(&word) || lenient,
+                Space::Primitive => (word as usize) < self.context.vertices.len() || lenient,
+                Space::Output => true,
+                Space::Const(_) | Space::Shared | Space::Local | Space::Global(_) => false,
+            }
+    }
+
+    /// The row of such an operand.
+    pub(super) fn stage_word(&mut self, mem: &Mem, number: usize) -> Option<Place> {
+        let word = place_of(mem) / 4;
+        let mut fetch = self.operation(self.temporary(number), ACTIVE);
+        fetch.number = word;
+        match mem.space {
+            Space::Primitive => {
+                let value = self.context.vertices.get(word as usize).copied().unwrap_or(0);
+                return self.constant(value);
+            }
+            Space::Output => self.push(handler::<FromOutput>(self.level), fetch),
+            _ => {
+                fetch.c = code(Position::Centre);
+                self.push(handler::<FromInput>(self.level), fetch);
+            }
+        }
+        Some(fetch.dst)
+    }
+
+    /// The write of what is in a row to a word of o[], for a set of lanes. (4: the low half goes to both)
+    pub(super) fn to_output(&self, row: Place, address: u16, half: bool, set: usize) -> (Handler, Operation) {
+        let mut write = self.operation(self.sink(), set);
+        (write.src[0], write.number, write.narrow[0]) = (row, u32::from(address) / 4, half);
+        (handler::<ToOutput>(self.level), write)
+    }
+
+    /// 6.7: an interpolant at a position, and times the second source.
+    pub(super) fn interp(&mut self, inst: &Inst, position: Position, set: usize) -> Option<Lowering> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let mut fetch = self.operation(self.temporary(0), set);
+        let plain = matches!(inst.src[1], Operand::None);
+        let transfer = if self.is_stage_word(&mem) {
+            (fetch.number, fetch.c) = (place_of(&mem) / 4, code(position));
+            if let (true, Dst::R32(register)) = (plain, inst.dst) {
+                fetch.dst = self.target(register);
+                self.push(handler::<FromInput>(self.level), fetch);
+                return Some(Lowering::Straight);
+            }
+            self.push(handler::<FromInput>(self.level), fetch);
+            None
+        } else {
+            let mut transfer = self.transfer(&mem, [fetch.dst; 4], set)?;
+            self.becomes(&mut transfer, Kind::Load { position });
+            Some(transfer)
+        };
+        let after = self.operations.len();
+        let mut operation = self.operation(self.sink(), set);
+        // Products of interpolation heed no mode; no flags are written.
+        let mut times = Inst { cdst: None, ..*inst };
+        times.modifiers[0] = Modifiers::NONE;
+        let op = match plain {
+            true => Arith::Mov { width: Width::B32 },
+            false if self.context.modes.mul_zero_wins => return None,
+            false => Arith::FMul { rounding: Rounding::Nearest, sat: false },
+        };
+        let mut high = [self.zero(); 3];
+        match inst.src[1] {
+            Operand::Mem(mem) if !self.is_uniform(&mem) => return None,
+            operand => self.source(operand, 1, &mut operation, &mut high)?,
+        }
+        operation.src[0] = fetch.dst;
+        self.result(&op, &times, operation, high, set)?;
+        Some(match transfer {
+            None => Lowering::Straight,
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Inputs and outputs of graphics stages: words of a[] and v[], interpolants, words of o[].
+
+use reconverge_simt::registers::Row;
+use reconverge_simt::wide::Wide;
+
+use super::lanes::{Body, Lanes, Operation};
+use crate::flow::WARP;
+use crate::lane::interpolate::Position;
+
+/// Input word `number`, which the launch gives, at a position. Its place in [`Operation::c`]: see [`code`].
+pub(super) struct FromInput;
+
+impl Body for FromInput {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let input = lanes.inputs.get(operation.number as usize).and_then(Option::as_ref);
+        let position = match operation.c {
+            CENTRE => Position::Centre,
+            CENTROID => Position::Centroid,
+            _ => Position::Flat,
+        };
+        let values = input.map_or([0; WARP], |input| input.at(position).0);
+        lanes.write(operation.dst, operation.set_number, values);
+    }
+}
+
+const CENTRE: u8 = 0;
+const CENTROID: u8 = 1;
+const FLAT: u8 = 2;
+
+/// The number of a position in [`FromInput`].
+pub(super) const fn code(position: Position) -> u8 {
+    match position {
+        Position::Centre => CENTRE,
+        Position::Centroid => CENTROID,
+        Position::Flat => FLAT,
+    }
+}
+
+/// A row = word `number` of o[].
+pub(super) struct FromOutput;
+
+impl Body for FromOutput {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let values = lanes.outputs.get(operation.number as usize).map_or([0; WARP], |row| row.0);
+        lanes.row_mut(operation.dst).0 = values;
+    }
+}
+
+/// Word `number` of o[] = a row; in both halves the low one, when `narrow[0]` says so. There is no word before some
+/// lane writes it.
+pub(super) struct ToOutput;
+
+impl Body for ToOutput {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        if lanes.set(operation.set_number.into()).bits == 0 {
+            return;
+        }
+        let mut values = lanes.row(operation.src[0]);
+        if operation.narrow[0] {
+            for lane in 0..WARP {
+                values[lane] = (values[lane] & 0xffff) * 0x1_0001;
+            }
+        }
+        let members = lanes.row(operation.set);
+        let word = operation.number as usize;
+        if lanes.outputs.len() <= word {
+            lanes.outputs.resize(word + 1, Row::ZERO);
+        }
+        if let Some(row) = lanes.outputs.get_mut(word) {
+            row.0 = wide.blend(&values, &row.0, &members);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Loads and stores of a warp on bytes that are to be had together: each lane its word in a row, one word for all, or
+//! each lane an element of its own.
+//!
+//! What is refused here goes lane by lane in [`super::memory`]: bytes in several buffers or beyond an end, or a view that
+//! wants to see each access.
+
+use reconverge_simt::level::{Kind as LevelKind, Level};
+use reconverge_simt::memory::Picked;
+use reconverge_simt::wide::{Baseline, Wide};
+
+use super::lanes::Lanes;
+use super::memory::{Kind, Transfer, gather, scatter};
+use crate::flow::WARP;
+use crate::inst::{Access, Base, Space};
+use crate::spaces::Shared;
+
+/// What loads and stores reach besides rows and s[]. Behind a pointer, so that a chain is compiled once for all kinds of
+/// memory.
+pub(super) trait Reach {
+    /// The bytes of a segment of g[] from `first` to `last`, as [`Store::reading`](reconverge_simt::memory::Store::reading)
+    /// gives them.
+    fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]>;
+
+    /// These bytes as [`Store::writing`](reconverge_simt::memory::Store::writing) gives them.
+    fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
+
+    /// The bytes of a constant bank.
+    fn constants(&self, bank: u8) -> &[u8];
+
+    /// The l[] of all lanes, one behind another, and the size of each.
+    fn local(&mut self) -> (&mut [u8], u32);
+
+    /// Any transfer; `false` if some lane cannot, and then nothing has changed but what the reference interpreter, which
+    /// executes the instruction then, changes in the same way.
+    fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
+}
+
+/// The code of a transfer, as [`Reach::transfer`]. Calling it is sound on a processor that has the level it was made for.
+pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
+
+/// The code of a transfer.
+pub(super) fn mover(kind: Kind, space: Space, level: Level) -> Mover {
+    match (kind, space) {
+        (Kind::Load { .. }, Space::Shared) => of::<Words<SHARED, false>>(level),
+        (Kind::Load { .. }, Space::Const(_)) => of::<Words<CONSTANT, false>>(level),
+        (Kind::Load { .. }, Space::Local) => of::<Words<LOCAL, false>>(level),
+        (Kind::Load { .. }, Space::Global(_)) => of::<Words<GLOBAL, false>>(level),
+        (Kind::Store { .. }, Space::Shared) => of::<Words<SHARED, true>>(level),
+        (Kind::Store { .. }, Space::Local) => of::<Words<LOCAL, true>>(level),
+        (Kind::Store { .. }, Space::Global(_)) => of::<Words<GLOBAL, true>>(level),
+        _ => |lanes, memory, transfer| memory.transfer(lanes, transfer),
+    }
+}
+
+const SHARED: u8 = 0;
+const CONSTANT: u8 = 1;
+const LOCAL: u8 = 2;
+const GLOBAL: u8 = 3;
+
+/// A kind of transfer, to be compiled for a level.
+trait Moves {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
+}
+
+/// The code of a kind of transfer for a level.
+fn of<M: Moves>(level: Level) -> Mover {
+    unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+        M::run(Baseline, lanes, memory, transfer)
+    }
+    reconverge_simt::for_avx2! {
+        unsafe fn avx2<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+            // SAFETY: a mover is called only on a processor that has its level.
+            M::run(unsafe { reconverge_simt::wide::Avx2::assume() }, lanes, memory, transfer)
+        }
+    }
+    reconverge_simt::for_avx512! {
+        unsafe fn avx512<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+            // SAFETY: a mover is called only on a processor that has its level.
+            M::run(unsafe { reconverge_simt::wide::Avx512::assume() }, lanes, memory, transfer)
+        }
+    }
+    match level.kind() {
+        LevelKind::Baseline => baseline::<M>,
+        #[cfg(target_arch = "x86_64")]
+        LevelKind::Avx2 => avx2::<M>,
+        #[cfg(target_arch = "x86_64")]
+        LevelKind::Avx512 => avx512::<M>,
+        #[cfg(not(target_arch = "x86_64"))]
+        LevelKind::Avx2 | LevelKind::Avx512 => baseline::<M>,
+    }
+}
+
+/// An element a lane, of a space; stored, or loaded.
+struct Words<const SPACE: u8, const STORE: bool>;
+
+impl<const SPACE: u8, const STORE: bool> Moves for Words<SPACE, STORE> {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+        let set = usize::from(transfer.set & 1);
+        if lanes.set(set).bits == 0 {
+            return true;
+        }
+        if Self::quick(lanes, memory, transfer).is_some() {
+            return true;
+        }
+        memory.transfer(lanes, transfer)
+    }
+}
+
+impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
+    #[inline(always)]
+    fn quick(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
+        let offset = transfer.mem.offset as u32;
+        // Lower bits of an address count as zero. (13.18)
+        let keep = !(transfer.mem.access.bytes() - 1);
+        match (transfer.base, transfer.mem.base) {
+            (Some(place), _) => {
+                let base = lanes.row(place);
+                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
+            }
+            (None, Base::A(register)) => {
+                let base = lanes.a(register);
+                Self::moved(lanes, memory, transfer, |lane| {
+                    u32::from(base[lane].wrapping_add(offset as u16)) & keep
+                })
+            }
+            // Lowering gives the row of every `$r`.
+            (None, Base::R(_)) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn moved(
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        address: impl Fn(usize) -> u32,
+    ) -> Option<()> {
+        let set = usize::from(transfer.set & 1);
+        let bits = lanes.set(set).bits;
+        let members = lanes.row(lanes.tables.sets[set]);
+        let size = transfer.mem.access.bytes();
+        if SPACE != LOCAL && size == 4 {
+            let first = bits.trailing_zeros() as usize & 31;
+            let at = address(first);
+            let start = at.wrapping_sub(4 * first as u32);
+            if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
+                // The window may reach beyond what there is where its lanes do not.
+                if Self::in_a_row(lanes, memory, transfer, start).is_some() {
+                    return Some(());
+                }
+            } else if all(&members, |lane| address(lane) ^ at) {
+                return Self::at_one(lanes, memory, transfer, at);
+            }
+        }
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for lane in 0..WARP {
+            lowest = lowest.min(address(lane) | !members[lane]);
+            highest = highest.max(address(lane) & members[lane]);
+        }
+        let mut last = highest.checked_add(size - 1)?;
+        let mut offsets = [0; WARP];
+        if SPACE == LOCAL {
+            // The lanes' own bytes lie one lane behind another.
+            let each = memory.local().1;
+            if last >= each {
+                return None;
+            }
+            for lane in 0..WARP {
+                offsets[lane] = (address(lane) & members[lane]).wrapping_add(each.wrapping_mul(lane as u32));
+            }
+            (lowest, last) = (0, each.checked_mul(WARP as u32)? - 1);
+        } else {
+            for lane in 0..WARP {
+                offsets[lane] = address(lane).wrapping_sub(lowest) & members[lane];
+            }
+        }
+        let picked = Picked::Each(&offsets, bits, size);
+        match STORE {
+            false => {
+                let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
+                let mut values = [[0; WARP]; 4];
+                match transfer.mem.access {
+                    Access::U8 => values[0] = gather(bytes, &offsets, |[byte]| byte.into()),
+                    Access::S8 => values[0] = gather(bytes, &offsets, |[byte]| byte as i8 as u32),
+                    Access::U16 => {
+                        values[0] = gather(bytes, &offsets, |half| u16::from_le_bytes(half).into())
+                    }
+                    Access::S16 => {
+                        values[0] = gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32)
+                    }
+                    Access::B32 => values[0] = gather(bytes, &offsets, u32::from_le_bytes),
+                    Access::B64 | Access::B128 => {
+                        for number in 0..(size as usize / 4).min(4) {
+                            values[number] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
+                        }
+                    }
+                }
+                for number in 0..(size.div_ceil(4) as usize).min(4) {
+                    lanes.write(transfer.rows[number], transfer.set, values[number]);
+                }
+            }
+            true => {
+                let Kind::Store { shift } = transfer.kind else { return None };
+                let Lanes { rows, shared, .. } = lanes;
+                let bytes = Self::writable(shared, memory, transfer, (lowest, last), picked)?;
+                for number in 0..(size.div_ceil(4) as usize).min(4) {
+                    let values = rows.row(transfer.rows[number]);
+                    match size {
+                        1 => scatter(bytes, &offsets, bits, |lane| [(values[lane] >> (shift & 31)) as u8]),
+                        2 => scatter(bytes, &offsets, bits, |lane| {
+                            ((values[lane] >> (shift & 31)) as u16).to_le_bytes()
+                        }),
+                        // Lanes at one place are all at the same one: the last one's words remain.
+                        _ => {
+                            let words = bytes.get_mut(4 * number..)?;
+                            scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
+                        }
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Each lane its word, from this address of lane 0 on.
+    #[inline(always)]
+    fn in_a_row(
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        start: u32,
+    ) -> Option<()> {
+        let set = usize::from(transfer.set & 1);
+        let picked = Picked::Row(lanes.set(set).bits);
+        let last = start.checked_add(4 * WARP as u32 - 1)?;
+        let row = transfer.rows[0];
+        if STORE {
+            let members = lanes.row(lanes.tables.sets[set]);
+            let values = lanes.row(row);
+            let bytes = Self::writable(lanes.shared, memory, transfer, (start, last), picked)?;
+            let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
+            for lane in 0..WARP {
+                let kept = u32::from_le_bytes(window[lane]) & !members[lane];
+                window[lane] = (values[lane] & members[lane] | kept).to_le_bytes();
+            }
+        } else {
+            let bytes = Self::readable(lanes.shared, memory, transfer, (start, last), picked)?;
+            let window = bytes.first_chunk::<{ 4 * WARP }>()?.as_chunks::<4>().0;
+            let mut values = [0; WARP];
+            for lane in 0..WARP {
+                values[lane] = u32::from_le_bytes(window[lane]);
+            }
+            lanes.write(row, transfer.set, values);
+        }
+        Some(())
+    }
+
+    /// One word for all lanes; the last one's remains where they store.
+    #[inline(always)]
+    fn at_one(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer, at: u32) -> Option<()> {
+        let (row, last) = (transfer.rows[0], at.checked_add(3)?);
+        if STORE {
+            let bits = lanes.set(transfer.set.into()).bits;
+            let value = lanes.row(row)[31 - (bits.leading_zeros() as usize & 31)];
+            let bytes = Self::writable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
+            *bytes.first_chunk_mut()? = value.to_le_bytes();
+        } else {
+            let bytes = Self::readable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
+            let value = u32::from_le_bytes(*bytes.first_chunk()?);
+            lanes.write(row, transfer.set, [value; WARP]);
+        }
+        Some(())
+    }
+
+    /// The bytes of the space from one to another, for loads.
+    #[inline(always)]
+    fn readable<'b>(
+        shared: &'b Shared,
+        memory: &'b mut dyn Reach,
+        transfer: &Transfer,
+        (first, last): (u32, u32),
+        picked: Picked<'_>,
+    ) -> Option<&'b [u8]> {
+        match (SPACE, transfer.mem.space) {
+            (SHARED, _) => shared.bytes().get(first as usize..last as usize + 1),
+            (CONSTANT, Space::Const(bank)) => memory.constants(bank).get(first as usize..last as usize + 1),
+            (LOCAL, _) => memory.local().0.get(first as usize..last as usize + 1),
+            (GLOBAL, Space::Global(segment)) => memory.reading(segment, first, last, picked),
+            _ => None,
+        }
+    }
+
+    /// These bytes for stores.
+    #[inline(always)]
+    fn writable<'b>(
+        shared: &'b mut Shared,
+        memory: &'b mut dyn Reach,
+        transfer: &Transfer,
+        (first, last): (u32, u32),
+        picked: Picked<'_>,
+    ) -> Option<&'b mut [u8]> {
+        match (SPACE, transfer.mem.space) {
+            (SHARED, _) => shared.bytes_mut().get_mut(first as usize..last as usize + 1),
+            (LOCAL, _) => memory.local().0.get_mut(first as usize..last as usize + 1),
+            (GLOBAL, Space::Global(segment)) => memory.writing(segment, first, last, picked),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a word is zero for all lanes of a set.
+#[inline(always)]
+fn all(members: &[u32; WARP], word: impl Fn(usize) -> u32) -> bool {
+    let mut elsewhere = 0;
+    for lane in 0..WARP {
+        elsewhere |= word(lane) & members[lane];
+    }
+    elsewhere == 0
+}

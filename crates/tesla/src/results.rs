@@ -1,0 +1,97 @@
+//! The results of the lanes of a graphics launch, kept by warp as rows and given out by lane.
+
+use std::collections::BTreeMap;
+
+use reconverge_simt::registers::Row;
+use reconverge_simt::{Lane, Mask};
+
+use crate::flow::WARP;
+use crate::state::{Emitted, LaneResult, Warp};
+
+/// The results of all lanes, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneResults {
+    /// All but the last have [`WARP`] lanes.
+    warps: Vec<WarpResult>,
+    lanes: usize,
+    /// `kept` rows a warp.
+    registers: Vec<Row<WARP>>,
+    kept: usize,
+}
+
+/// What a warp leaves besides registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WarpResult {
+    outputs: Vec<Row<WARP>>,
+    dead: Mask,
+    emitted: Vec<Vec<Emitted>>,
+    /// Of lanes that ended before the warp did.
+    finalised: BTreeMap<Lane, LaneResult>,
+}
+
+impl LaneResults {
+    /// Adds the first `count` lanes, 1 to [`WARP`], of the warp that follows those before, with as many registers as given,
+    /// or all; only the last warp has fewer lanes than [`WARP`], and `kept` is the same for all.
+    pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
+        let rows = warp.file().rows();
+        self.kept = kept.unwrap_or(rows.len()).min(rows.len());
+        self.registers.extend_from_slice(&rows[..self.kept]);
+        self.warps.push(WarpResult {
+            outputs: warp.outputs.clone(),
+            dead: warp.flow.dead(),
+            emitted: warp.emitted.clone(),
+            finalised: warp.finalised().clone(),
+        });
+        self.lanes += count;
+    }
+
+    /// Adds the results of later warps.
+    pub(crate) fn append(&mut self, mut other: LaneResults) {
+        self.warps.append(&mut other.warps);
+        self.registers.append(&mut other.registers);
+        self.lanes += other.lanes;
+        self.kept = self.kept.max(other.kept);
+    }
+
+    /// How many lanes there are.
+    pub fn len(&self) -> usize {
+        self.lanes
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lanes == 0
+    }
+
+    /// The results of a lane; `None` where there is no such lane.
+    pub fn get(&self, lane: usize) -> Option<LaneResult> {
+        let (number, lane) = (lane / WARP, (lane < self.lanes).then_some(Lane((lane % WARP) as u8))?);
+        let warp = self.warps.get(number)?;
+        let of = |rows: &[Row<WARP>]| rows.iter().map(|row| row.0[lane.index()]).collect();
+        let mut result = warp.finalised.get(&lane).cloned().unwrap_or_else(|| LaneResult {
+            registers: of(&self.registers[number * self.kept..][..self.kept]),
+            outputs: of(&warp.outputs),
+            dead: warp.dead.has(lane),
+            emitted: warp.emitted.get(lane.index()).cloned().unwrap_or_default(),
+        });
+        result.registers.truncate(self.kept);
+        Some(result)
+    }
+
+    /// `$r<register>` of a lane; `None` where there is no such lane, or no such register was kept.
+    pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
+        if lane >= self.lanes || register >= self.kept {
+            return None;
+        }
+        let (number, place) = (lane / WARP, lane % WARP);
+        match self.warps[number].finalised.get(&Lane(place as u8)) {
+            Some(result) => result.registers.get(register).copied(),
+            None => Some(self.registers[number * self.kept + register].0[place]),
+        }
+    }
+
+    /// All lanes, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneResult> + '_ {
+        (0..self.lanes).map(|lane| self.get(lane).expect("a lane below their number"))
+    }
+}
