@@ -174,7 +174,108 @@ pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     values
 }
 
+/// Whether [`swap`] acts alike on every element of `bytes` bytes: no piece of it stays as it is.
+pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
+    match swap {
+        Swap::None => true,
+        Swap::In16 => bytes.is_multiple_of(2),
+        Swap::In32 => bytes.is_multiple_of(4),
+        Swap::In64 => bytes.is_multiple_of(8),
+    }
+}
+
+/// [`swap`] on rows of lanes, where it [acts alike](swaps_all): word n of each lane's element in row n.
+#[inline(always)]
+pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
+    match swap {
+        Swap::None => return,
+        Swap::In16 => {
+            for word in words.as_flattened_mut() {
+                *word = *word >> 8 & 0x00ff_00ff | (*word & 0x00ff_00ff) << 8;
+            }
+            return;
+        }
+        Swap::In32 => {}
+        Swap::In64 => {
+            words.swap(0, 1);
+            words.swap(2, 3);
+        }
+    }
+    for word in words.as_flattened_mut() {
+        *word = word.swap_bytes();
+    }
+}
+
+/// [`convert`] on rows of lanes: word n of each lane's element in row n, component n in row n of the values. Only the
+/// `wanted` components are set.
+#[inline(always)]
+pub(crate) fn convert_rows<const N: usize>(
+    layout: Layout,
+    number: Number,
+    words: &[[u32; N]; 4],
+    wanted: [bool; 4],
+    values: &mut [[u32; N]; 4],
+) {
+    if layout.kind == Kind::SharedExponent {
+        for lane in 0..N {
+            let element = shared_exponent(words[0][lane], number);
+            (0..4).for_each(|component| values[component][lane] = element[component]);
+        }
+        return;
+    }
+    let mut at = 0;
+    for component in 0..4 {
+        let width = layout.bits[component];
+        let (word, shift) = (at / 32 % 4, at % 32);
+        at += usize::from(width);
+        if !wanted[component] {
+            continue;
+        }
+        let (row, values) = (&words[word], &mut values[component]);
+        if width == 0 {
+            let fill = match component {
+                0..3 => 0,
+                _ if layout.kind == Kind::Float => crate::lane::ONE,
+                _ => number.one(),
+            };
+            *values = [fill; N];
+            continue;
+        }
+        let float = match layout.kind {
+            Kind::Float => true,
+            Kind::FloatThenInteger => component == 0,
+            Kind::Integer | Kind::SharedExponent => false,
+        };
+        let mask = u32::MAX >> (32 - width);
+        // One loop for each kind of number.
+        macro_rules! each {
+            ($raw:ident => $value:expr) => {
+                for lane in 0..N {
+                    let $raw = row[lane] >> shift & mask;
+                    values[lane] = $value;
+                }
+            };
+        }
+        match number {
+            _ if float && width == 32 => *values = *row,
+            _ if float => each!(raw => float_bits(raw, width)),
+            Number::UnsignedInt => each!(raw => raw),
+            Number::SignedInt => each!(raw => integer(raw, width, Number::SignedInt)),
+            Number::UnsignedNorm => each!(raw => integer(raw, width, Number::UnsignedNorm)),
+            Number::SignedNorm { no_zero: true } => {
+                each!(raw => integer(raw, width, Number::SignedNorm { no_zero: true }));
+            }
+            Number::SignedNorm { no_zero: false } => {
+                each!(raw => integer(raw, width, Number::SignedNorm { no_zero: false }));
+            }
+            Number::UnsignedScaled => each!(raw => integer(raw, width, Number::UnsignedScaled)),
+            Number::SignedScaled => each!(raw => integer(raw, width, Number::SignedScaled)),
+        }
+    }
+}
+
 /// A float of `width` bits as a binary32; 32 bits are copied.
+#[inline(always)]
 fn float_bits(raw: u32, width: u8) -> u32 {
     match width {
         32 => raw,
@@ -185,6 +286,7 @@ fn float_bits(raw: u32, width: u8) -> u32 {
     }
 }
 
+#[inline(always)]
 fn integer(raw: u32, width: u8, number: Number) -> u32 {
     let signed = (raw << (32 - width)) as i32 >> (32 - width);
     let codes = f64::from(u32::MAX >> (32 - width));
@@ -219,6 +321,51 @@ mod tests {
 
     fn floats(number: u32, how: Number, bytes: &[u8]) -> [f32; 4] {
         convert(layout(number).unwrap(), how, bytes).map(f32::from_bits)
+    }
+
+    #[test]
+    fn rows_convert_and_swap_as_single_elements_do() {
+        let mut random = reconverge_simt::random::Random::new(0x00f0_0d00);
+        let numbers = [
+            Number::UnsignedNorm,
+            Number::SignedNorm { no_zero: false },
+            Number::SignedNorm { no_zero: true },
+            Number::UnsignedInt,
+            Number::SignedInt,
+            Number::UnsignedScaled,
+            Number::SignedScaled,
+        ];
+        let mut compared = 0;
+        for (format, how) in (0..64).flat_map(|format| numbers.map(|how| (format, how))) {
+            let Some(layout) = layout(format) else { continue };
+            for order in [Swap::None, Swap::In16, Swap::In32, Swap::In64] {
+                if !swaps_all(layout.bytes, order) {
+                    continue;
+                }
+                let mut word = || match random.below(4) {
+                    0 => random.one_of(&[0, u32::MAX, 0x8000_8000, 0x7fff_7fff, 0x7c00_fc01, 0x8080_8080]),
+                    _ => random.next(),
+                };
+                let words: [[u32; 16]; 4] = std::array::from_fn(|_| std::array::from_fn(|_| word()));
+                let mut swapped = words;
+                swap_rows(&mut swapped, order);
+                let mut values = [[0x0bad_0bad; 16]; 4];
+                let wanted = [true, true, format & 1 == 0, true];
+                convert_rows(layout, how, &swapped, wanted, &mut values);
+                for lane in 0..16 {
+                    let element = words.map(|row| row[lane].to_le_bytes());
+                    let bytes = &mut element.as_flattened().to_vec()[..layout.bytes as usize];
+                    swap(bytes, order);
+                    let expected = convert(layout, how, bytes);
+                    for component in (0..4).filter(|component| wanted[*component]) {
+                        let found = values[component][lane];
+                        assert_eq!(found, expected[component], "{format} {how:?} {order:?} {component}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert!(compared > 30_000, "{compared}");
     }
 
     #[test]

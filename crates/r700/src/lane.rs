@@ -192,31 +192,31 @@ pub fn min_dx10(a: u32, b: u32) -> u32 {
 #[inline(always)]
 pub fn fract(a: u32) -> u32 {
     let x = number(a);
-    result1(x - libm::floorf(x), a)
+    result1(x - x.floor(), a)
 }
 
 /// Toward zero, as a float.
 #[inline(always)]
 pub fn trunc(a: u32) -> u32 {
-    result1(libm::truncf(number(a)), a)
+    result1(number(a).trunc(), a)
 }
 
 /// Toward plus infinity, as a float.
 #[inline(always)]
 pub fn ceil(a: u32) -> u32 {
-    result1(libm::ceilf(number(a)), a)
+    result1(number(a).ceil(), a)
 }
 
 /// To the nearest integer, ties to even, as a float.
 #[inline(always)]
 pub fn rndne(a: u32) -> u32 {
-    result1(libm::rintf(number(a)), a)
+    result1(number(a).round_ties_even(), a)
 }
 
 /// Toward minus infinity, as a float.
 #[inline(always)]
 pub fn floor(a: u32) -> u32 {
-    result1(libm::floorf(number(a)), a)
+    result1(number(a).floor(), a)
 }
 
 /// a, all bits.
@@ -399,7 +399,7 @@ pub fn uint_to_flt(a: u32) -> u32 {
 // Transcendental functions. RECIP and its kin come in three rules for an infinite result.
 
 #[inline(always)]
-fn rounded(value: f64, a: u32) -> u32 {
+pub(crate) fn rounded(value: f64, a: u32) -> u32 {
     result1(value as f32, a)
 }
 
@@ -436,7 +436,12 @@ pub fn log_ieee(a: u32) -> u32 {
 
 /// [`log_ieee`] with -infinity replaced by -FLT_MAX.
 pub fn log_clamped(a: u32) -> u32 {
-    let value = log_ieee(a);
+    lowest(log_ieee(a))
+}
+
+/// -infinity replaced by -FLT_MAX.
+#[inline(always)]
+pub(crate) fn lowest(value: u32) -> u32 {
     if value == 0xff80_0000 { neg(FLT_MAX) } else { value }
 }
 
@@ -462,7 +467,7 @@ pub fn recip_ff(a: u32) -> u32 {
 #[inline(always)]
 pub fn recipsqrt_ieee(a: u32) -> u32 {
     let x = number(a);
-    let value = if x == 0.0 { f64::INFINITY.copysign(f64::from(x)) } else { 1.0 / libm::sqrt(f64::from(x)) };
+    let value = if x == 0.0 { f64::INFINITY.copysign(f64::from(x)) } else { 1.0 / f64::from(x).sqrt() };
     rounded(value, a)
 }
 
@@ -481,20 +486,26 @@ pub fn recipsqrt_ff(a: u32) -> u32 {
 /// sqrt(a); -0 for -0, NaN below.
 #[inline(always)]
 pub fn sqrt_ieee(a: u32) -> u32 {
-    result1(libm::sqrtf(number(a)), a)
+    result1(number(a).sqrt(), a)
 }
 
-/// The sine of `turns` revolutions; exact at the quarters.
-fn sin_turns(turns: f64) -> f64 {
-    // Reduced exactly to [-1/2, 1/2], folded to [-1/4, 1/4], where sin(x) is well conditioned.
-    let nearest = turns - libm::rint(turns);
-    let folded = if nearest > 0.25 {
+/// The revolutions from -1/4 to 1/4 with the sine of these: reduced exactly to [-1/2, 1/2], then folded to where sin(x) is
+/// well conditioned.
+#[inline(always)]
+pub(crate) fn folded(turns: f64) -> f64 {
+    let nearest = turns - turns.round_ties_even();
+    if nearest > 0.25 {
         0.5 - nearest
     } else if nearest < -0.25 {
         -0.5 - nearest
     } else {
         nearest
-    };
+    }
+}
+
+/// The sine of `turns` revolutions; exact at the quarters.
+fn sin_turns(turns: f64) -> f64 {
+    let folded = folded(turns);
     if folded.abs() == 0.25 { 1f64.copysign(folded) } else { libm::sin(std::f64::consts::TAU * folded) }
 }
 
@@ -523,13 +534,13 @@ pub fn cos_radians(a: u32) -> u32 {
 /// MOVA: a rounded to nearest even, held in -256 to 255; 0 for NaN.
 #[inline(always)]
 pub fn mova(a: u32) -> i32 {
-    (libm::rintf(number(a)) as i32).clamp(-256, 255)
+    (number(a).round_ties_even() as i32).clamp(-256, 255)
 }
 
 /// MOVA_FLOOR: floor(a), held in -256 to 255; 0 for NaN.
 #[inline(always)]
 pub fn mova_floor(a: u32) -> i32 {
-    (libm::floorf(number(a)) as i32).clamp(-256, 255)
+    (number(a).floor() as i32).clamp(-256, 255)
 }
 
 /// MOVA_INT: the signed integer a, held in -256 to 255.

@@ -35,14 +35,28 @@ impl Private {
 
     /// Stores a dword and gives whether it is within the limit; beyond it the store is dropped.
     pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
+        self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
+    }
+
+    /// The dword of every lane; `None` where nothing was written.
+    pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
+        self.rows.get(dword)
+    }
+
+    /// The dword of every lane for writing; `None` beyond the limit.
+    pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
-            return false;
+            return None;
         }
         if dword >= self.rows.len() {
             self.rows.resize(dword + 1, [0; LANES]);
         }
-        self.rows[dword][lane.index()] = value;
-        true
+        Some(&mut self.rows[dword])
+    }
+
+    /// The most dwords a lane.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Dwords a lane that are in use: one more than the highest written.
@@ -91,10 +105,20 @@ impl DataShare {
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
-            self.words.resize(4 * BANK_DWORDS, 0);
-            self.words[bank * BANK_DWORDS + dword] = value;
+            self.words_mut()[bank * BANK_DWORDS + dword] = value;
         }
         inside
+    }
+
+    /// All banks, one after another; `None` if nothing was written.
+    pub(crate) fn words(&self) -> Option<&[u32; 4 * BANK_DWORDS]> {
+        self.words.as_slice().try_into().ok()
+    }
+
+    /// All banks, one after another, for writing.
+    pub(crate) fn words_mut(&mut self) -> &mut [u32; 4 * BANK_DWORDS] {
+        self.words.resize(4 * BANK_DWORDS, 0);
+        self.words.as_mut_slice().try_into().expect("four banks")
     }
 }
 

@@ -3,8 +3,8 @@
 //! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group every operand is
 //! read before anything is written (MAN chapter 4); PV and PS are the results of the group before.
 
-mod export;
-mod fetch;
+pub(crate) mod export;
+pub(crate) mod fetch;
 mod group;
 pub(crate) mod texture;
 

@@ -3,7 +3,7 @@
 
 use reconverge_simt::wide::Wide;
 
-use super::kernels::finish;
+use super::kernels::{finish, legacy_product, product as usual_product};
 #[cfg(doc)]
 use super::lanes::Tables;
 use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
@@ -94,24 +94,50 @@ impl Body for General {
 }
 
 /// DOT4, DOT4_IEEE: the sum over the four vector slots; entry `number` of [`Tables::across`] has their operands.
-pub(super) struct Dot4<const IEEE: bool>;
+/// `MODIFIED`: some of them have abs or neg.
+pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool>;
 
-impl<const IEEE: bool> Body for Dot4<IEEE> {
+impl<const IEEE: bool, const MODIFIED: bool> Body for Dot4<IEEE, MODIFIED> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = &lanes.tables.across[operation.number as usize];
-        let product = |a: u32, b: u32| if IEEE { lane::mul_ieee(a, b) } else { lane::mul(a, b) };
+        let [ax, ay, az, aw, bx, by, bz, bw] = sources;
+        let rows = [[ax, bx], [ay, by], [az, bz], [aw, bw]];
+        let rows = rows.map(|pair| pair.map(|source| (lanes.row(source.place), source.keep, source.flip)));
+        let factors = |slot: usize, lane: usize| {
+            let [(a, keep_a, flip_a), (b, keep_b, flip_b)] = rows[slot];
+            match MODIFIED {
+                true => (a[lane] & keep_a ^ flip_a, b[lane] & keep_b ^ flip_b),
+                false => (a[lane], b[lane]),
+            }
+        };
         let mut result = [0; LANES];
-        for slot in 0..4 {
-            let (a, b) = (sources[slot], sources[slot + 4]);
-            let (rows_a, rows_b) = (lanes.row(a.place), lanes.row(b.place));
+        let mut nan = 0;
+        // The rules about which NaN comes out, and about one times zero, are asked for only where one came out at all.
+        for lane in 0..LANES {
+            let product = |slot: usize| {
+                let (a, b) = factors(slot, lane);
+                if IEEE { usual_product(a, b) } else { legacy_product(a, b) }
+            };
+            let add = |a: u32, b: u32| lane::flush((f32::from_bits(a) + f32::from_bits(b)).to_bits());
+            let sum = add(add(add(product(0), product(1)), product(2)), product(3));
+            nan |= u32::from(lane::is_nan(sum));
+            result[lane] = sum;
+        }
+        if nan != 0 {
+            let product = |a: u32, b: u32| if IEEE { lane::mul_ieee(a, b) } else { lane::mul(a, b) };
             for lane in 0..LANES {
-                let term = product(modified(rows_a[lane], a), modified(rows_b[lane], b));
-                result[lane] = if slot == 0 { term } else { lane::add(result[lane], term) };
+                let term = |slot: usize| {
+                    let (a, b) = factors(slot, lane);
+                    product(a, b)
+                };
+                result[lane] = lane::add(lane::add(lane::add(term(0), term(1)), term(2)), term(3));
             }
         }
-        for lane in 0..LANES {
-            result[lane] = finish(result[lane], operation);
+        if operation.factor != 1.0 || operation.clamp {
+            for lane in 0..LANES {
+                result[lane] = finish(result[lane], operation);
+            }
         }
         lanes.write(wide, operation.dst, operation.set, &result);
     }

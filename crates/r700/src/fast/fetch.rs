@@ -1,12 +1,13 @@
-//! Runs fetch clauses: texture instructions on whole rows, the others by the reference interpreter.
+//! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
+use reconverge_simt::level::Task;
 use reconverge_simt::texture::Image;
 use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_of_gradients, members};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
-use super::lanes::{ACTIVE, Lanes};
-use super::lower::{Bound, Chosen, Fetches, Sample, Texture, TextureWork};
+use super::lanes::{ACTIVE, Place};
+use super::lower::{Bound, Chosen, FetchWork, Fetches, Fetching, Register, Sample};
 use super::run::{Issued, Runner};
 use crate::cause::Cause;
 use crate::chip::LANES;
@@ -15,6 +16,23 @@ use crate::lane;
 use crate::launch::Launch;
 use crate::reference::texture::{Lod, load};
 use crate::wave::{At, Held, Values, Wave};
+
+/// [`Runner::fetching`] as code for a level.
+struct Fetch<'a, 'b> {
+    runner: &'a mut Runner<'b>,
+    wave: &'a mut Wave,
+    fetching: &'a Fetching,
+    lanes: Mask,
+}
+
+impl Task for Fetch<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> bool {
+        self.runner.fetching(wide, self.wave, self.fetching, self.lanes)
+    }
+}
 
 impl Runner<'_> {
     /// Runs a fetch clause.
@@ -44,8 +62,10 @@ impl Runner<'_> {
             for number in 0..clause.count {
                 let place = (clause.first + number) as usize;
                 let info = &self.lowered().fetches[place];
-                let texture = info.texture.as_ref().filter(|texture| !traps(texture, wave));
-                let Some(texture) = texture else {
+                let fetching = info.fetching.as_ref();
+                let run =
+                    |fetching| wide.call(Fetch { runner: &mut *self, wave: &mut *wave, fetching, lanes });
+                if !fetching.is_some_and(run) {
                     issued.settle(wave);
                     wave.at = At::Fetch(number as usize, lanes);
                     self.by_reference(wave, observer)?;
@@ -54,7 +74,7 @@ impl Runner<'_> {
                     }
                     wave.at = At::ControlFlow;
                     continue;
-                };
+                }
                 issued.count(1, lanes);
                 if O::PATHS {
                     observer.path(Path::Block, 1);
@@ -63,7 +83,6 @@ impl Runner<'_> {
                     observer.event(Event::Issue { pc: info.addr, mask: lanes });
                 }
                 self.count_fetch(place);
-                self.texture(wide, wave, texture, lanes);
             }
             let before = Before::of::<O>(&wave.flow, Changes::All);
             leave(wave, end);
@@ -75,48 +94,122 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A texture instruction on these lanes.
-    fn texture<W: Wide>(&mut self, wide: W, wave: &mut Wave, texture: &Texture, lanes: Mask) {
-        let lanes = if texture.whole_quad { wave.whole_quads(lanes) } else { lanes };
+    /// A fetch instruction on these lanes. `false`: nothing is done, because the reference interpreter is to say how it
+    /// traps, or what it does beyond what there is.
+    #[inline(always)]
+    fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
+        let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
+        match &fetching.work {
+            FetchWork::Nothing => true,
+            FetchWork::Vertex(vertex) => self.vertex(wide, wave, fetching, vertex, lanes),
+            FetchWork::Read(reads) => self.memory_read(wide, wave, fetching, reads, lanes),
+            FetchWork::ShareWrite(high) => self.share_write(wave, fetching, high, lanes),
+            FetchWork::ShareRead(high) => self.share_read(wide, wave, fetching, high, lanes),
+            FetchWork::Sample(_)
+            | FetchWork::Load(..)
+            | FetchWork::Gradients(_)
+            | FetchWork::SetGradients(_) => {
+                !traps(fetching, wave) && self.texture(wide, wave, fetching, lanes).is_some()
+            }
+        }
+    }
+
+    /// A texture instruction on these lanes; `None` if a register is not there.
+    #[inline(always)]
+    fn texture<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> Option<()> {
+        let [x, y, z, w] = self.places(wave, &fetching.src[0])?;
+        let dst = self.targets(wave, &fetching.dst[0])?;
         let rows = &mut self.lanes;
-        let [x, y, z, w] = texture.src;
         let src = [rows.row(x), rows.row(y), rows.row(z), rows.row(w)];
         let mut values = [[0; LANES]; 4];
-        match &texture.work {
-            TextureWork::Sample(sample) => {
+        match &fetching.work {
+            FetchWork::Sample(sample) => {
                 let image = image(&wave.launch, sample.bound);
                 sample_rows(wide, sample, image, &src, &wave.held, lanes.0, &mut values);
             }
-            TextureWork::Load(bound, offset) => {
+            FetchWork::Load(bound, offset) => {
                 let image = image(&wave.launch, *bound);
                 for lane in members(lanes.0) {
                     let texel = load(image, src.map(|row| row[lane]), *offset);
                     (0..4).for_each(|chan| values[chan][lane] = texel[chan]);
                 }
             }
-            TextureWork::Gradients(step) => {
-                for chan in 0..4 {
+            FetchWork::Gradients(step) => {
+                for (values, src) in values.iter_mut().zip(src) {
+                    // Two lanes of each quad, spread over it first: the loops are vector code then.
+                    let (mut from, mut to) = ([0; LANES], [0; LANES]);
+                    for (quad, src) in src.as_chunks::<4>().0.iter().enumerate() {
+                        from[4 * quad..][..4].copy_from_slice(&[src[0]; 4]);
+                        to[4 * quad..][..4].copy_from_slice(&[src[*step & 3]; 4]);
+                    }
                     for lane in 0..LANES {
-                        let first = lane & !3;
-                        values[chan][lane] = lane::add(src[chan][first + step], lane::neg(src[chan][first]));
+                        values[lane] = lane::add(to[lane], lane::neg(from[lane]));
                     }
                 }
             }
-            TextureWork::SetGradients(direction) => {
+            FetchWork::SetGradients(direction) => {
                 wave.held.gradients[*direction] = Some(Box::new(src.map(|row| *row)));
-                return;
+                return Some(());
+            }
+            _ => unreachable!("texture instructions only"),
+        }
+        self.write_chosen(wide, &dst, &values, lanes);
+        Some(())
+    }
+
+    /// The rows of registers now; `None` if one is not there.
+    #[inline(always)]
+    pub(super) fn places<const N: usize>(
+        &self,
+        wave: &Wave,
+        registers: &[Register; N],
+    ) -> Option<[Place; N]> {
+        let mut places = [Place::FIRST; N];
+        for (place, register) in places.iter_mut().zip(registers) {
+            *place = register.place(wave, &self.lowered().layout)?;
+        }
+        Some(places)
+    }
+
+    /// The rows of a result now; `None` if one is not there.
+    #[inline(always)]
+    pub(super) fn targets(
+        &self,
+        wave: &Wave,
+        registers: &[Option<(Register, Chosen)>; 4],
+    ) -> Option<Targets> {
+        let mut targets = [None; 4];
+        for (target, chosen) in targets.iter_mut().zip(registers) {
+            if let Some((register, chosen)) = chosen {
+                *target = Some((register.place(wave, &self.lowered().layout)?, *chosen));
             }
         }
-        write(wide, rows, texture, &values, lanes);
+        Some(targets)
+    }
+
+    /// Writes what DST_SEL chooses.
+    #[inline(always)]
+    pub(super) fn write_chosen<W: Wide>(&mut self, wide: W, dst: &Targets, values: &Values, lanes: Mask) {
+        let rows = &mut self.lanes;
+        rows.sets[usize::from(ACTIVE)].choose(wide, lanes.0);
+        for (place, chosen) in dst.iter().flatten() {
+            match chosen {
+                Chosen::Component(component) => rows.write(wide, *place, ACTIVE, &values[*component]),
+                Chosen::Word(word) => rows.write(wide, *place, ACTIVE, &[*word; LANES]),
+            }
+        }
     }
 }
 
+/// Where the components of a result go, and what of it.
+pub(super) type Targets = [Option<(Place, Chosen)>; 4];
+
 /// Whether the instruction traps: the reference interpreter says how.
-fn traps(texture: &Texture, wave: &Wave) -> bool {
+fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     let missing = |sample: &Sample| {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
     };
-    matches!(&texture.work, TextureWork::Sample(sample) if missing(sample)) && wave.strict()
+    matches!(&fetching.work, FetchWork::Sample(sample) if missing(sample)) && wave.strict()
 }
 
 /// Goes to the next control-flow instruction, or ends the program.
@@ -172,15 +265,4 @@ fn sample_rows<W: Wide>(
     }
     let at = Positions { coordinates: [x, y, z], layer: z, offset: sample.offset, lod: &lods };
     plan.read(wide, image, read, &at, lanes, values);
-}
-
-/// Writes what DST_SEL chooses.
-fn write<W: Wide>(wide: W, rows: &mut Lanes<'_>, texture: &Texture, values: &Values, lanes: Mask) {
-    rows.sets[usize::from(ACTIVE)].choose(wide, lanes.0);
-    for (place, chosen) in texture.dst.iter().flatten() {
-        match chosen {
-            Chosen::Component(component) => rows.write(wide, *place, ACTIVE, &values[*component]),
-            Chosen::Word(word) => rows.write(wide, *place, ACTIVE, &[*word; LANES]),
-        }
-    }
 }

@@ -8,8 +8,9 @@ use std::marker::PhantomData;
 use reconverge_simt::Level;
 use reconverge_simt::wide::Wide;
 
+use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, Sin};
 use super::lanes::{Body, Handler, Lanes, Operation, handler};
-use crate::chip::LANES;
+use crate::chip::{Family, LANES};
 use crate::lane::{self, is_nan, number};
 use crate::meaning::AluCode;
 use crate::words::{Op2, Op3};
@@ -57,16 +58,65 @@ fn sum(a: u32, b: u32) -> u32 {
 }
 
 #[inline(always)]
-fn product(a: u32, b: u32) -> u32 {
+pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
 /// A NaN stays one here, also where the rule of zero would hide it: the lane function is asked then.
 #[inline(always)]
-fn legacy_product(a: u32, b: u32) -> u32 {
+pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
     let zero = (number(a) == 0.0) | (number(b) == 0.0);
     if zero && !is_nan(product) { 0 } else { product }
+}
+
+/// 2^31
+const HALF_RANGE: f32 = 2_147_483_648.0;
+
+/// The integer part of a number from -2^31 to 2^31, 0 for others: one instruction, unlike a conversion that saturates.
+#[inline(always)]
+fn integer_part(x: f32) -> (u32, bool) {
+    let inside = x.abs() < HALF_RANGE;
+    // SAFETY: the integer part fits.
+    let part: i32 = unsafe { (if inside { x } else { 0.0 }).to_int_unchecked() };
+    (part as u32, inside)
+}
+
+/// [`lane::flt_to_int`] for rows.
+#[inline(always)]
+fn whole(a: u32) -> u32 {
+    let x = number(a);
+    let (part, inside) = integer_part(x);
+    let beyond = if x > 0.0 { i32::MAX as u32 } else { i32::MIN as u32 };
+    let beyond = if is_nan(a) { 0 } else { beyond };
+    if inside { part } else { beyond }
+}
+
+/// [`lane::flt_to_uint`] for rows: from 2^31 on, the rest above that is converted.
+#[inline(always)]
+fn whole_unsigned(a: u32) -> u32 {
+    let x = number(a);
+    let upper = x >= HALF_RANGE;
+    let (part, _) = integer_part(if upper { x - HALF_RANGE } else { x });
+    let part = part ^ if upper { 1 << 31 } else { 0 };
+    let part = if x > 0.0 { part } else { 0 };
+    if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
+}
+
+/// [`lane::recip_uint`] for rows: a quotient of doubles. It is farther from the next integer than it is wrong.
+#[inline(always)]
+fn recip_uint(a: u32) -> u32 {
+    /// 2^52: a sum with it ends in the bits of the integer.
+    const ROUND: f64 = 4_503_599_627_370_496.0;
+    let quotient = (f64::from(u32::MAX) / f64::from(a)).floor();
+    if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
+}
+
+/// [`lane::recip_int`] for rows.
+#[inline(always)]
+fn recip_int(a: u32) -> u32 {
+    let magnitude = recip_uint((a as i32).unsigned_abs());
+    if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
 }
 
 kernels! {
@@ -90,6 +140,18 @@ kernels! {
     IntToFlt[a, _, _] => lane::int_to_flt(a);
     UintToFlt[a, _, _] => lane::uint_to_flt(a);
     RecipIeee[a, _, _] => lane::recip_ieee(a);
+    RecipClamped[a, _, _] => lane::recip_clamped(a);
+    RecipFf[a, _, _] => lane::recip_ff(a);
+    RecipSqrtIeee[a, _, _] => lane::recipsqrt_ieee(a);
+    RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
+    RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
+    SqrtIeee[a, _, _] => lane::sqrt_ieee(a);
+    Fract[a, _, _] => lane::fract(a);
+    Trunc[a, _, _] => lane::trunc(a);
+    Ceil[a, _, _] => lane::ceil(a);
+    RndNe[a, _, _] => lane::rndne(a);
+    Floor[a, _, _] => lane::floor(a);
+    MulLit[a, b, c] => lane::mul_lit(a, b, c);
     // Bits: neither OMOD nor CLAMP acts on them.
     SetEDx10[a, b, _] => lane::sete_dx10(a, b);
     SetGtDx10[a, b, _] => lane::setgt_dx10(a, b);
@@ -117,8 +179,13 @@ kernels! {
     MulLo[a, b, _] => lane::mullo_int(a, b);
     MulHiInt[a, b, _] => lane::mulhi_int(a, b);
     MulHiUint[a, b, _] => lane::mulhi_uint(a, b);
-    FltToInt[a, _, _] => lane::flt_to_int(a);
-    FltToUint[a, _, _] => lane::flt_to_uint(a);
+    FltToInt[a, _, _] => whole(a);
+    FltToUint[a, _, _] => whole_unsigned(a);
+    RecipInt[a, _, _] => recip_int(a);
+    RecipUint[a, _, _] => recip_uint(a);
+    Mova[a, _, _] => lane::mova(a) as u32;
+    MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
+    MovaInt[a, _, _] => lane::mova_int(a) as u32;
     CndEInt[a, b, c] => lane::cnde_int(a, b, c);
     CndGtInt[a, b, c] => lane::cndgt_int(a, b, c);
     CndGeInt[a, b, c] => lane::cndge_int(a, b, c);
@@ -290,6 +357,14 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     })
 }
 
+/// A transcendental function.
+fn curve<C: Curve>(shape: Shape, level: Level) -> Option<Handler> {
+    match shape.finish {
+        false => Some(handler::<Curved<C, false>>(level)),
+        true => Some(handler::<Curved<C, true>>(level)),
+    }
+}
+
 /// Bits.
 fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
@@ -322,15 +397,15 @@ fn kill<T: Test>(shape: Shape, level: Level) -> Option<Handler> {
 }
 
 /// The code of an opcode; `None` when it has none of its own.
-pub(super) fn choose(code: AluCode, shape: Shape, level: Level) -> Option<Handler> {
+pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
     match code {
-        AluCode::Op2(code) => choose_op2(code, shape, level),
+        AluCode::Op2(code) => choose_op2(code, shape, family, level),
         AluCode::Op3(code) => choose_op3(code, shape, level),
     }
 }
 
 #[rustfmt::skip]
-fn choose_op2(code: Op2, shape: Shape, level: Level) -> Option<Handler> {
+fn choose_op2(code: Op2, shape: Shape, family: Family, level: Level) -> Option<Handler> {
     match code {
         Op2::ADD => float::<Add>(shape, level),
         Op2::MUL => float::<Mul>(shape, level),
@@ -395,16 +470,35 @@ fn choose_op2(code: Op2, shape: Shape, level: Level) -> Option<Handler> {
         Op2::INT_TO_FLT => float::<IntToFlt>(shape, level),
         Op2::UINT_TO_FLT => float::<UintToFlt>(shape, level),
         Op2::RECIP_IEEE => float::<RecipIeee>(shape, level),
-        // Rounding to whole numbers and transcendental functions are calls into a library; the rest is rare.
-        Op2::FRACT | Op2::TRUNC | Op2::CEIL | Op2::RNDNE | Op2::FLOOR
-        | Op2::EXP_IEEE | Op2::LOG_CLAMPED | Op2::LOG_IEEE | Op2::RECIP_CLAMPED | Op2::RECIP_FF
-        | Op2::RECIPSQRT_CLAMPED | Op2::RECIPSQRT_FF | Op2::RECIPSQRT_IEEE | Op2::SQRT_IEEE | Op2::SIN | Op2::COS
-        | Op2::RECIP_INT | Op2::RECIP_UINT
+        Op2::RECIP_CLAMPED => float::<RecipClamped>(shape, level),
+        Op2::RECIP_FF => float::<RecipFf>(shape, level),
+        Op2::RECIPSQRT_IEEE => float::<RecipSqrtIeee>(shape, level),
+        Op2::RECIPSQRT_CLAMPED => float::<RecipSqrtClamped>(shape, level),
+        Op2::RECIPSQRT_FF => float::<RecipSqrtFf>(shape, level),
+        Op2::SQRT_IEEE => float::<SqrtIeee>(shape, level),
+        Op2::FRACT => float::<Fract>(shape, level),
+        Op2::TRUNC => float::<Trunc>(shape, level),
+        Op2::CEIL => float::<Ceil>(shape, level),
+        Op2::RNDNE => float::<RndNe>(shape, level),
+        Op2::FLOOR => float::<Floor>(shape, level),
+        Op2::EXP_IEEE => curve::<Exp>(shape, level),
+        Op2::LOG_IEEE => curve::<Log>(shape, level),
+        Op2::LOG_CLAMPED => curve::<LogClamped>(shape, level),
+        // R600 takes radians.
+        Op2::SIN if family == Family::R700 => curve::<Sin>(shape, level),
+        Op2::COS if family == Family::R700 => curve::<Cos>(shape, level),
+        Op2::RECIP_INT => bits::<RecipInt>(shape, level),
+        Op2::RECIP_UINT => bits::<RecipUint>(shape, level),
+        Op2::MOVA => compare::<Mova>(shape, level),
+        Op2::MOVA_FLOOR => compare::<MovaFloor>(shape, level),
+        Op2::MOVA_INT => compare::<MovaInt>(shape, level),
+        // Rare.
+        Op2::SIN | Op2::COS
         | Op2::PRED_SET_INV | Op2::PRED_SET_POP | Op2::PRED_SET_CLR | Op2::PRED_SET_RESTORE
         | Op2::PRED_SETE_PUSH | Op2::PRED_SETGT_PUSH | Op2::PRED_SETGE_PUSH | Op2::PRED_SETNE_PUSH
         | Op2::PRED_SETE_PUSH_INT | Op2::PRED_SETGT_PUSH_INT | Op2::PRED_SETGE_PUSH_INT | Op2::PRED_SETNE_PUSH_INT
         | Op2::PRED_SETLT_PUSH_INT | Op2::PRED_SETLE_PUSH_INT
-        | Op2::MOVA | Op2::MOVA_FLOOR | Op2::MOVA_INT | Op2::MOVA_GPR_INT | Op2::NOP
+        | Op2::MOVA_GPR_INT | Op2::NOP
         | Op2::DOT4 | Op2::DOT4_IEEE | Op2::CUBE | Op2::MAX4
         | Op2::FREXP_64 | Op2::ADD_64 | Op2::MUL_64 | Op2::FLT64_TO_FLT32 | Op2::FLT32_TO_FLT64 | Op2::LDEXP_64
         | Op2::FRACT_64 | Op2::PRED_SETGT_64 | Op2::PRED_SETE_64 | Op2::PRED_SETGE_64 => None,
@@ -422,8 +516,8 @@ fn choose_op3(code: Op3, shape: Shape, level: Level) -> Option<Handler> {
         Op3::CNDE_INT => bits::<CndEInt>(shape, level),
         Op3::CNDGT_INT => bits::<CndGtInt>(shape, level),
         Op3::CNDGE_INT => bits::<CndGeInt>(shape, level),
-        Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2
-        | Op3::MULADD_64 | Op3::MULADD_64_M2 | Op3::MULADD_64_M4 | Op3::MULADD_64_D2 => None,
+        Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2 => float::<MulLit>(shape, level),
+        Op3::MULADD_64 | Op3::MULADD_64_M2 | Op3::MULADD_64_M4 | Op3::MULADD_64_D2 => None,
     }
 }
 

@@ -4,7 +4,7 @@
 //! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
 
 use reconverge_simt::handlers;
-use reconverge_simt::place::Frame;
+use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::{Set, Wide};
 
@@ -47,12 +47,45 @@ pub(super) struct Operation {
 }
 
 /// What [`Operation`] has no room for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Tables {
+    /// The rows of the registers, which an index reaches, and how many of the registers it does.
+    pub(super) registers: Layout<LANES>,
+    pub(super) indexed: u32,
+    /// Constants whose place depends on an index.
+    pub(super) constants: Vec<Constants>,
     /// Instructions that go lane by lane: what they mean, and their second factor.
     pub(super) generals: Vec<(Meaning, f32)>,
     /// Operands of operations over the four vector slots: src0 of x to w, src1 of x to w.
     pub(super) across: Vec<[Across; 8]>,
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        Tables {
+            registers: Layout::new(1),
+            indexed: 0,
+            constants: Vec::new(),
+            generals: Vec::new(),
+            across: Vec::new(),
+        }
+    }
+}
+
+/// The words from which an index chooses one: word `first + index * step`; 0 outside.
+#[derive(Clone, Debug)]
+pub(super) struct Constants {
+    pub(super) words: Vec<u32>,
+    pub(super) first: i32,
+    pub(super) step: i32,
+}
+
+impl Constants {
+    #[inline(always)]
+    pub(super) fn word(&self, index: i32) -> u32 {
+        let place = index.wrapping_mul(self.step).wrapping_add(self.first);
+        self.words.get(place as usize).copied().unwrap_or(0)
+    }
 }
 
 /// An operand with its modifiers.
@@ -76,6 +109,8 @@ pub(super) struct Lanes<'a> {
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,
+    /// aL, for clauses that use it.
+    pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
 }
 

@@ -137,7 +137,7 @@ mod tests {
     const SOURCE: &str =
         "ALU_PUSH_BEFORE:\n 0 x: MOV R0.x, 1.0\n 1 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
         JUMP: ADDR(@on) POP_CNT(1)\n@on:\nALU:\n 2 x: KILLGT _.x, 0, R0.x\n 3 y: MOV R0.y, R0.x
-        POP: POP_CNT(1)\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
+        POP: POP_CNT(1)\nWAIT_ACK:\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
 
     fn with<T>(act: impl FnOnce(&Origin, &Fast, &[u32]) -> T) -> T {
         let program = Program::from_words(assemble(SOURCE, Chip::RV770).expect("it assembles").words);
@@ -154,7 +154,7 @@ mod tests {
                 let words = [words, &[seed]].concat();
                 run(origin, fast, &mut Simd::default(), &words, &mut shares).expect("the engines agree");
             }
-            assert_eq!(shares.total(), 64 * 9);
+            assert_eq!(shares.total(), 64 * 10);
             for path in [Path::Clause, Path::Block, Path::Single, Path::Reference] {
                 assert!(shares.of(path) > 64, "{shares}");
             }

@@ -7,13 +7,15 @@
 //! | `plan` | which groups are lowered, and which PV and PS need rows of their own |
 //! | `group` | the operations of a group, and their order |
 //! | `fetch` | fetch clauses: texture instructions with their samplers |
+//! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Not lowered, because it is rare or traps: indexed operands, writes through an index, MOVA*, CUBE, doubles, constants of
-//! LOCK_LOOP_INDEX, and in strict mode whatever is sure to trap. The reference interpreter runs these groups.
+//! Not lowered, because it is rare or traps: global registers, MOVA_GPR_INT, CUBE, doubles, and in strict mode whatever is
+//! sure to trap. The reference interpreter runs these groups, and those that index a register that is not there.
 
 mod fetch;
 mod group;
+mod memory;
 mod plan;
 mod rows;
 
@@ -23,11 +25,14 @@ use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode, Options};
 
-pub(super) use self::fetch::{Bound, Chosen, FetchInfo, Fetches, Sample, Texture, TextureWork};
+pub(super) use self::fetch::{Bound, Chosen, FetchInfo, FetchWork, Fetches, Fetching, Register, Sample};
+pub(super) use self::memory::{Conversion, Exported, Exports, MemoryReads, Stores, Vertex};
+use self::plan::{Index, Way, addresses, by_loop, index};
+use super::indexed::Check;
 use super::kernels::choose_both;
 use super::lanes::{ACTIVE, Operation, Place, Tables};
 use crate::chip::LANES;
-use crate::code::{AluClause, AluOp, CfOp, Code, Group};
+use crate::code::{AluClause, AluOp, CfOp, Code, Group, Operand, Source};
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Control};
 use crate::launch::Launch;
@@ -44,13 +49,13 @@ pub(super) struct Node {
     pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
-    /// The reading that it leans on.
-    pub(super) rule: Option<Rule>,
+    /// The readings that it leans on.
+    pub(super) rules: Vec<Rule>,
 }
 
 impl Node {
     /// An instruction of the reference interpreter.
-    const REFERENCE: Node = Node { work: Work::Reference, most: 0, end: false, rule: None };
+    const REFERENCE: Node = Node { work: Work::Reference, most: 0, end: false, rules: Vec::new() };
 }
 
 /// What a control-flow instruction does.
@@ -60,6 +65,10 @@ pub(super) enum Work {
     Alu(Clause),
     /// Runs fetch instructions.
     Fetch(Fetches),
+    /// EXPORT, EXPORT_DONE.
+    Export(Exports),
+    /// MEM_*.
+    Memory(Stores),
     /// Decides about flow only.
     Flow(CfInst, Control),
     /// Whatever the reference interpreter does.
@@ -80,6 +89,8 @@ pub(super) struct Clause {
     /// Whether some group is the reference interpreter's or reads PV or PS from before the clause: such a clause begins
     /// with the state of a clause reset.
     pub(super) whole_state: bool,
+    /// Whether aL is an operand: in strict mode the reference interpreter runs such a clause where there is no aL.
+    pub(super) loop_index: bool,
     /// Its only run, if that does nothing but compute and update the execute mask for the active lanes.
     pub(super) single: Option<Groups>,
 }
@@ -96,6 +107,8 @@ pub(super) struct Groups {
     pub(super) operations: Range<u32>,
     /// Whether it is one group that the reference interpreter runs.
     pub(super) by_reference: bool,
+    /// What must be there, or the reference interpreter runs it: it is one group then.
+    pub(super) checks: Vec<Check>,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
     /// Whether some group kills.
@@ -110,6 +123,8 @@ pub(super) struct GroupInfo {
     pub(super) rules: Vec<Rule>,
     /// PV and PS that the group before defined.
     pub(super) defined: [bool; PREVIOUS],
+    /// AR.x to AR.w that groups before have defined.
+    pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
 }
@@ -132,6 +147,8 @@ pub(super) struct Lowered {
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
+    /// AR.x to AR.w.
+    pub(super) address: [Place; 4],
     /// Those after PV and PS.
     pub(super) room: Vec<Row<LANES>>,
 }
@@ -144,12 +161,13 @@ impl Lowered {
     }
 }
 
-/// Intermediate rows: five for results of a group that wait, and one for results that nothing reads.
+/// Intermediate rows: five for results of a group that wait, and one for results that nothing reads. AR's follow.
 const INTERMEDIATE: usize = 6;
 
 /// Lowers the program of a launch and its fetch program.
 pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, options: &Options) -> Lowered {
     let previous = launch.register_rows();
+    let layout = Layout::new(previous + PREVIOUS + INTERMEDIATE + 4);
     let lowered = Lowered {
         nodes: Vec::new(),
         fetch_program: 0,
@@ -158,13 +176,28 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         runs: Vec::new(),
         fetches: Vec::new(),
         operations: Vec::new(),
-        tables: Tables::default(),
-        layout: Layout::new(previous + PREVIOUS + INTERMEDIATE),
-        room: vec![Row::ZERO; INTERMEDIATE],
+        tables: Tables {
+            registers: Layout::new(previous),
+            indexed: launch.num_gprs.into(),
+            ..Tables::default()
+        },
+        address: [0, 1, 2, 3].map(|chan| layout.place(previous + PREVIOUS + INTERMEDIATE + chan)),
+        layout,
+        room: vec![Row::ZERO; INTERMEDIATE + 4],
     };
     let (strict, level) = (options.mode == Mode::Strict, options.level());
-    let mut lowering =
-        Lowering { launch, strict, level, previous, constants: Vec::new(), run: Vec::new(), lowered };
+    let mut lowering = Lowering {
+        launch,
+        strict,
+        level,
+        previous,
+        constants: Vec::new(),
+        temporaries: Vec::new(),
+        used: 0,
+        checks: Vec::new(),
+        run: Vec::new(),
+        lowered,
+    };
     lowering.code(code);
     lowering.lowered.fetch_program = lowering.lowered.nodes.len();
     if let Some(code) = fetch_code {
@@ -181,6 +214,11 @@ struct Lowering<'a> {
     previous: usize,
     /// The constants that have a row.
     constants: Vec<(u32, Place)>,
+    /// Rows for operands of a group, and how many of them the group has.
+    temporaries: Vec<Place>,
+    used: usize,
+    /// What must be there for the run that is being made.
+    checks: Vec<Check>,
     /// The operations of the run that is being made; with its opcode where one has code of its own without modifiers.
     run: Vec<(Operation, Option<AluCode>)>,
     lowered: Lowered,
@@ -192,32 +230,39 @@ struct Before {
     defined: [bool; PREVIOUS],
     /// The register that has the same value for every lane that runs on.
     register: [Option<Place>; PREVIOUS],
+    /// AR.x to AR.w that the clause has defined.
+    address: [bool; 4],
 }
 
 impl Lowering<'_> {
     fn code(&mut self, code: &Code) {
         let first = self.lowered.nodes.len();
         for (addr, cf) in code.instructions() {
-            let (work, rule) = match &cf.op {
-                CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause, cf.end_of_program)), None),
+            let reference = (Work::Reference, Vec::new());
+            let (work, rules) = match &cf.op {
+                CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause, cf.end_of_program)), Vec::new()),
                 CfOp::Control(inst, control) if !control.whole_quad_mode => flow(*inst, *control),
                 CfOp::Fetch(inst, control, fetches) => {
                     let clause = self.fetches(*inst, control, fetches);
-                    (clause.map_or(Work::Reference, Work::Fetch), None)
+                    (clause.map_or(Work::Reference, Work::Fetch), Vec::new())
                 }
-                CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => (Work::Reference, None),
+                CfOp::Export(control, export) => {
+                    (self.exports(control, export).unwrap_or(Work::Reference), Vec::new())
+                }
+                CfOp::Memory(control, export) => self.stores(control, export).unwrap_or(reference),
+                CfOp::Control(..) => reference,
             };
             let most = match (&work, &cf.op) {
                 (Work::Alu(_), CfOp::Alu(clause)) => 1 + clause.group_count() as u32,
                 (Work::Fetch(clause), _) => 1 + clause.count,
-                (Work::Alu(_) | Work::Flow(..), _) => 1,
+                (Work::Alu(_) | Work::Flow(..) | Work::Export(_) | Work::Memory(_), _) => 1,
                 (Work::Reference, _) => 0,
             };
             let place = first + addr as usize;
             if place >= self.lowered.nodes.len() {
                 self.lowered.nodes.resize(place + 1, Node::REFERENCE);
             }
-            self.lowered.nodes[place] = Node { work, most, end: cf.end_of_program, rule };
+            self.lowered.nodes[place] = Node { work, most, end: cf.end_of_program, rules };
         }
     }
 
@@ -225,21 +270,23 @@ impl Lowering<'_> {
 
     fn clause(&mut self, code: &Code, clause: &AluClause, end: bool) -> Clause {
         let groups: Vec<Group<'_>> = code.groups(clause).collect();
-        let by_reference = self.by_reference(clause, &groups);
-        let wanted = self.wanted(&groups, &by_reference);
+        let ways = self.ways(clause, &groups);
+        let wanted = self.wanted(&groups, &ways);
         let first_group = self.lowered.groups.len() as u32;
         let first_run = self.lowered.runs.len();
         let mut before = Before::default();
         let mut predicate_written = false;
+        let mut loop_index = false;
         for (number, group) in groups.iter().enumerate() {
-            self.add_to_runs(first_run, group, by_reference[number]);
+            self.add_to_runs(first_run, group, ways[number]);
             let mut info = GroupInfo {
                 opcodes: Vec::new(),
                 rules: Vec::new(),
                 defined: before.defined,
+                address: before.address,
                 predicate_written,
             };
-            if !by_reference[number] {
+            if ways[number] != Way::Reference {
                 info.opcodes = group.ops.iter().map(|op| op.opcode).collect();
                 info.rules.extend(info.opcodes.iter().filter_map(|opcode| opcode.rule));
                 if group.ops.iter().any(|op| op.pred_sel.is_some()) && !predicate_written {
@@ -248,13 +295,35 @@ impl Lowering<'_> {
                 if group.ops.iter().any(AluOp::sets_predicate) {
                     info.rules.push(Rule::PRED_SET_WRITES_ZERO_FOR_TRUE);
                 }
+                let read =
+                    || group.ops.iter().flat_map(|op| op.read().iter().map(move |source| (op, source)));
+                let window = |source: &Source| match source.operand {
+                    Operand::Kcache { set, .. } => by_loop(clause, set),
+                    _ => false,
+                };
+                let by_mode = |op: &AluOp| index(op.index_mode) == Some(Index::Loop);
+                let windows = read().any(|(_, source)| window(source));
+                info.rules.extend(windows.then_some(Rule::LOCK_LOOP_INDEX_COUNTS_LINES));
+                let writes = group.ops.iter().any(|op| op.dst_rel);
+                info.rules.extend(writes.then_some(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP));
+                loop_index |= windows
+                    || read().any(|(op, source)| source.rel && by_mode(op))
+                    || group.ops.iter().any(|op| op.dst_rel && by_mode(op));
+                if ways[number] == Way::Checked {
+                    // An indexed write may reach the registers that have PV and PS.
+                    before.register = [None; PREVIOUS];
+                }
                 self.group(clause, group, &before, wanted[number]);
             }
-            before = Before::default();
+            let mut address = before.address;
+            for (defined, written) in address.iter_mut().zip(addresses(group)) {
+                *defined |= written;
+            }
+            before = Before { address, ..Before::default() };
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
                 let slot = usize::from(op.slot);
                 before.defined[slot] = true;
-                if !by_reference[number] && op.write && op.pred_sel.is_none() {
+                if ways[number] == Way::Lowered && op.write && op.pred_sel.is_none() {
                     before.register[slot] = self.destination(op);
                 }
             }
@@ -263,9 +332,10 @@ impl Lowering<'_> {
             self.lowered.groups.push(info);
         }
         self.end_run();
-        let whole_state = by_reference.contains(&true) || wanted[groups.len()] != [false; PREVIOUS];
+        let whole_state = ways.contains(&Way::Reference) || wanted[groups.len()] != [false; PREVIOUS];
+        let alone = !whole_state && !clause.whole_quad_mode && !loop_index;
         let single = match &self.lowered.runs[first_run..] {
-            [run] if !whole_state && !clause.whole_quad_mode && !run.kills => Some(run.clone()),
+            [run] if alone && !run.kills && run.checks.is_empty() => Some(run.clone()),
             _ => None,
         };
         Clause {
@@ -275,18 +345,20 @@ impl Lowering<'_> {
             first_group,
             runs: first_run as u32..self.lowered.runs.len() as u32,
             whole_state,
+            loop_index,
             single,
         }
     }
 
     /// Adds a group to the last run of a clause whose first is `first_run`, or to a new one.
-    fn add_to_runs(&mut self, first_run: usize, group: &Group<'_>, by_reference: bool) {
+    fn add_to_runs(&mut self, first_run: usize, group: &Group<'_>, way: Way) {
         let masks = group.deciding().is_some_and(|op| op.update_execute_mask);
         let kills = group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_)));
         if let Some(last) = self.lowered.runs[first_run..].last_mut()
             && !last.by_reference
             && !last.masks
-            && !by_reference
+            && self.checks.is_empty()
+            && way == Way::Lowered
         {
             (last.count, last.last_addr, last.masks) = (last.count + 1, group.addr, masks);
             last.kills |= kills;
@@ -298,7 +370,8 @@ impl Lowering<'_> {
             count: 1,
             last_addr: group.addr,
             operations: 0..0,
-            by_reference,
+            by_reference: way == Way::Reference,
+            checks: Vec::new(),
             masks,
             kills,
         });
@@ -315,8 +388,9 @@ impl Lowering<'_> {
             rest = if both.is_some() { &others[1..] } else { others };
         }
         let end = self.lowered.operations.len() as u32;
-        if let Some(run) = self.lowered.runs.last_mut().filter(|_| first < end) {
-            run.operations = first..end;
+        let checks = std::mem::take(&mut self.checks);
+        if let Some(run) = self.lowered.runs.last_mut().filter(|_| first < end || !checks.is_empty()) {
+            (run.operations, run.checks) = (first..end, checks);
         }
     }
 
@@ -337,14 +411,14 @@ impl Lowering<'_> {
 
 /// How a control-flow instruction runs: those that only decide about flow on the flow state. RETURN may leave the fetch
 /// program, and CALL_FS enters it, which the reference interpreter does.
-fn flow(inst: CfInst, control: Control) -> (Work, Option<Rule>) {
+fn flow(inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
     let row = control::cf(inst);
     match row.work {
         CfWork::Flow(_) if !matches!(inst, CfInst::RETURN | CfInst::CALL_FS) => {
-            (Work::Flow(inst, control), row.rule)
+            (Work::Flow(inst, control), row.rule.into_iter().collect())
         }
         CfWork::Flow(_) | CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
-            (Work::Reference, None)
+            (Work::Reference, Vec::new())
         }
     }
 }

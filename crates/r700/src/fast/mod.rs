@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `lower` | from groups to operations |
 //! | `lanes` | what an operation is, and the rows and lanes that it works on |
-//! | `kernels`, `bodies` | the operations |
+//! | `kernels`, `curves`, `bodies` | the operations |
+//! | `indexed` | operands and destinations relative to AR and aL |
 //! | `run` | runs clauses one after another, and the control flow between them |
 //! | `fetch` | runs fetch clauses |
+//! | `memory` | runs what reaches memory, and exports |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -18,11 +20,14 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+mod curves;
 mod fetch;
+mod indexed;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;
 mod lower;
+mod memory;
 mod parallel;
 mod run;
 

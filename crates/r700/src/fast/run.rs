@@ -10,13 +10,13 @@ use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Lanes, Operation};
-use super::lower::{Clause, Groups, Lowered, Work};
+use super::lower::{Clause, Groups, Lowered, Node, Work};
 use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::outcome::Executed;
 use crate::rules::Rule;
-use crate::wave::{At, Wave};
+use crate::wave::{At, ClauseState, Wave};
 use crate::words::CfInst;
 
 /// Runs wavefronts of a lowered program, one after another, and counts what they execute.
@@ -98,12 +98,14 @@ impl Counts {
             }
         }
         let fetches = fast.lowered.fetches.iter().zip(&self.fetches).filter(|(_, count)| **count > 0);
-        for (texture, &count) in fetches.filter_map(|(info, count)| Some((info.texture.as_ref()?, count))) {
-            executed.report.count(texture.name, texture.exactness, count);
-            executed.rules.extend(&texture.rules);
+        for (fetching, &count) in fetches.filter_map(|(info, count)| Some((info.fetching.as_ref()?, count))) {
+            if let Some(name) = fetching.name {
+                executed.report.count(name, fetching.exactness, count);
+            }
+            executed.rules.extend(&fetching.rules);
         }
         let nodes = fast.lowered.nodes.iter().zip(&self.nodes);
-        executed.rules.extend(nodes.filter(|(_, seen)| **seen).filter_map(|(node, _)| node.rule));
+        executed.rules.extend(nodes.filter(|(_, seen)| **seen).flat_map(|(node, _)| &node.rules));
         if self.empty_push {
             executed.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
         }
@@ -127,6 +129,27 @@ impl<O: Observer> Task for Run<'_, '_, O> {
     }
 }
 
+/// An export as code for a level; it gives `None` where the reference interpreter is to run it, else whether the readings
+/// that it leans on decided something.
+struct Export<'a, 'b> {
+    runner: &'a mut Runner<'b>,
+    wave: &'a mut Wave,
+    work: &'a Work,
+}
+
+impl Task for Export<'_, '_> {
+    type Output = Option<bool>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Option<bool> {
+        match self.work {
+            Work::Export(exports) => self.runner.export(wide, self.wave, exports).then_some(false),
+            Work::Memory(stores) => self.runner.store(wide, self.wave, stores),
+            Work::Alu(_) | Work::Fetch(_) | Work::Flow(..) | Work::Reference => None,
+        }
+    }
+}
+
 impl<'a> Runner<'a> {
     pub(super) fn new(fast: &'a Fast) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
@@ -137,6 +160,7 @@ impl<'a> Runner<'a> {
             predicate: u64::MAX,
             skip: 0,
             killed: 0,
+            loop_index: 0,
             tables: &fast.lowered.tables,
         };
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts: Counts::new(&fast.lowered) }
@@ -201,7 +225,21 @@ impl<'a> Runner<'a> {
         let mut limit = stop.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
-            let node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
+            let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
+            if let Some(Node { work: work @ (Work::Export(_) | Work::Memory(_)), end, .. }) = node {
+                if self.exports(wide, wave, &mut issued, (work, first + pc), *end, observer) {
+                    continue;
+                }
+                node = None;
+            }
+            if let Some(Node { work: Work::Alu(clause), .. }) = node
+                && clause.loop_index
+            {
+                match wave.loop_offset(true) {
+                    Ok(index) => self.lanes.loop_index = index,
+                    Err(_) => node = None,
+                }
+            }
             match node.map(|node| (&node.work, node.end)) {
                 Some((Work::Flow(inst, control), end)) => {
                     let decision = (*inst, control);
@@ -234,7 +272,7 @@ impl<'a> Runner<'a> {
                     }
                     limit = stop.saturating_sub(wave.statistics.instructions);
                 }
-                Some((Work::Reference, _)) | None => {
+                Some((Work::Export(_) | Work::Memory(_) | Work::Reference, _)) | None => {
                     issued.settle(wave);
                     if wave.statistics.instructions >= end_at {
                         break;
@@ -310,6 +348,36 @@ impl<'a> Runner<'a> {
         }
         before.announce(&wave.flow, observer);
         Ok(())
+    }
+
+    /// An export, unless the reference interpreter is to run it: then this gives `false`, and has done nothing.
+    fn exports<W: Wide, O: Observer>(
+        &mut self,
+        wide: W,
+        wave: &mut Wave,
+        issued: &mut Issued,
+        (work, number): (&Work, usize),
+        end: bool,
+        observer: &mut O,
+    ) -> bool {
+        let executed = wide.call(Export { runner: &mut *self, wave: &mut *wave, work });
+        let Some(executed) = executed else { return false };
+        let (pc, active) = (wave.flow.pc(), wave.flow.active());
+        issued.count(1, active);
+        if O::PATHS {
+            observer.path(Path::Block, 1);
+        }
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
+        self.counts.nodes[number] |= executed;
+        let before = Before::of::<O>(&wave.flow, Changes::Flow);
+        wave.flow.nop();
+        if end {
+            wave.flow.end_of_program();
+        }
+        before.announce(&wave.flow, observer);
+        true
     }
 
     // Clauses.
@@ -464,7 +532,8 @@ impl<'a> Runner<'a> {
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             before.announce(&wave.flow, observer);
-            if run.by_reference {
+            if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(wide, check, lanes.0))
+            {
                 before = Before::Nothing;
                 issued.settle(wave);
                 self.group_by_reference(wave, clause, run.first, observer)?;
@@ -544,11 +613,24 @@ impl<'a> Runner<'a> {
     ) -> Result<Step, Trap<Cause>> {
         let group = &self.lowered.groups[number as usize];
         wave.at = At::Group((number - clause.first_group) as usize);
+        if !clause.whole_state {
+            *wave.clause = ClauseState::default();
+        }
+        wave.clause.address_defined = group.address;
+        for (chan, row) in self.lowered.address.iter().enumerate().filter(|(chan, _)| group.address[*chan]) {
+            wave.clause.address[chan] = self.lanes.row(*row).map(|word| word as i32);
+        }
         wave.clause.defined = group.defined;
         wave.clause.predicate = Mask(self.lanes.predicate);
         wave.clause.predicate_written = group.predicate_written;
         let step = self.by_reference(wave, observer)?;
         self.lanes.predicate = wave.clause.predicate.0;
+        for (chan, row) in self.lowered.address.iter().enumerate() {
+            if wave.clause.address_defined[chan] {
+                self.lanes.frame.row_mut(*row).0 = wave.clause.address[chan].map(|index| index as u32);
+            }
+        }
+        self.lanes.loop_index = wave.flow.loop_index().unwrap_or(0);
         Ok(step)
     }
 }

@@ -16,7 +16,7 @@ use crate::wave::Wave;
 use crate::words::ExportInst;
 
 /// The space a memory export goes to.
-fn space(inst: ExportInst) -> Space {
+pub(crate) fn space(inst: ExportInst) -> Space {
     match inst {
         ExportInst::MEM_STREAM0 => Space::Stream(0),
         ExportInst::MEM_STREAM1 => Space::Stream(1),

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::{Fetch, FetchOp, MemoryRead, Select, VertexFormat};
 use crate::format::{self, Number, Swap};
-use crate::memory::{Space, number_of};
+use crate::memory::{Space, VertexBuffer, number_of};
 use crate::rules::Rule;
 use crate::wave::{Values, Wave};
 use crate::words::{
@@ -19,16 +19,47 @@ use crate::words::{
     MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
 
-fn number(num_format: NumFormat, comp: FormatComp, srf: SrfMode) -> Number {
+pub(crate) fn number(num_format: NumFormat, comp: FormatComp, srf: SrfMode) -> Number {
     number_of(num_format as u32, comp == FormatComp::SIGNED, srf == SrfMode::NO_ZERO)
 }
 
-fn swap_of(endian: Endian) -> Swap {
+pub(crate) fn swap_of(endian: Endian) -> Swap {
     match endian {
         Endian::NONE => Swap::None,
         Endian::SWAP_8IN16 => Swap::In16,
         Endian::SWAP_8IN32 => Swap::In32,
         Endian::RESERVED_OR_8IN64 => Swap::In64,
+    }
+}
+
+/// The space that a memory fetch reads.
+pub(crate) fn read_space(space: MemoryRead) -> Space {
+    match space {
+        MemoryRead::Scratch => Space::Scratch,
+        MemoryRead::Reduction => Space::Reduction,
+        MemoryRead::Scatter => Space::Scatter,
+    }
+}
+
+/// The components of the element at byte `at` of a buffer, or what lies outside it.
+pub(crate) fn element(
+    buffer: &VertexBuffer,
+    at: u64,
+    layout: format::Layout,
+    numbers: Number,
+    swap: Swap,
+) -> [u32; 4] {
+    let end = at + u64::from(layout.bytes);
+    if end <= buffer.bytes.len() as u64 {
+        let mut bytes = [0; 16];
+        let bytes = &mut bytes[..layout.bytes as usize];
+        bytes.copy_from_slice(&buffer.bytes[at as usize..end as usize]);
+        format::swap(bytes, swap);
+        format::convert(layout, numbers, bytes)
+    } else if buffer.nan_outside {
+        [crate::lane::NAN; 4]
+    } else {
+        [0; 4]
     }
 }
 
@@ -135,20 +166,9 @@ impl Wave {
         let layout = format::layout(data_format).ok_or(Cause::Format(data_format))?;
         let stride = if third.const_buf_no_stride { 0 } else { u64::from(buffer.stride) };
         for lane in lanes.lanes() {
-            let element = u64::from(index[lane.index()].wrapping_add(base));
-            let at = element * stride + u64::from(third.offset);
-            let end = at + u64::from(layout.bytes);
-            let element = if end <= buffer.bytes.len() as u64 {
-                let mut bytes = [0; 16];
-                let bytes = &mut bytes[..layout.bytes as usize];
-                bytes.copy_from_slice(&buffer.bytes[at as usize..end as usize]);
-                format::swap(bytes, swap);
-                format::convert(layout, numbers, bytes)
-            } else if buffer.nan_outside {
-                [crate::lane::NAN; 4]
-            } else {
-                [0; 4]
-            };
+            let number = u64::from(index[lane.index()].wrapping_add(base));
+            let at = number * stride + u64::from(third.offset);
+            let element = element(buffer, at, layout, numbers, swap);
             for (value, component) in values.iter_mut().zip(element) {
                 value[lane.index()] = component;
             }
@@ -169,11 +189,7 @@ impl Wave {
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        let space = match space {
-            MemoryRead::Scratch => Space::Scratch,
-            MemoryRead::Reduction => Space::Reduction,
-            MemoryRead::Scatter => Space::Scatter,
-        };
+        let space = read_space(space);
         self.fidelity.count(
             low.mem_op.name(),
             Fidelity::Specified,
@@ -293,6 +309,6 @@ impl Wave {
     }
 }
 
-fn component(select: SelSrc2) -> usize {
+pub(crate) fn component(select: SelSrc2) -> usize {
     select.to_bits() as usize
 }

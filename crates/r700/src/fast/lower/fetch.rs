@@ -1,14 +1,18 @@
-//! Fetch clauses: texture instructions whose image, sampler and registers are known before the launch.
+//! Fetch clauses: instructions whose resources and registers are known before the launch, but for what aL adds to a
+//! register. [`super::memory`] has those that reach memory.
 //!
-//! Left to the reference interpreter, one instruction at a time: vertex and memory fetches, registers relative to aL,
-//! cubes, what asks about a texture (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO), and whatever is not bound.
+//! Left to the reference interpreter, one instruction at a time: cubes, what asks about a texture (GET_LOD, GET_LERP,
+//! GET_TEXTURE_RESINFO), and whatever is not bound.
 
 use reconverge_simt::Fidelity;
+use reconverge_simt::place::Layout;
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Sampler, Shape};
 
 use super::super::lanes::Place;
 use super::Lowering;
+use super::memory::{MemoryReads, Vertex};
+use crate::chip::LANES;
 use crate::code::{Fetch, FetchOp, Select};
 use crate::control::{self, CfWork};
 use crate::flow::Control;
@@ -16,7 +20,10 @@ use crate::lane;
 use crate::reference::texture::{Lod, SampleKind, exactness, lod_bias, offsets, sample_kind};
 use crate::rules::Rule;
 use crate::texture::TextureSampler;
-use crate::words::{CfInst, CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst};
+use crate::wave::Wave;
+use crate::words::{
+    CfInst, CoordType, MemDsrDword1, MemDswDword1, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst,
+};
 
 /// A fetch clause.
 #[derive(Clone, Debug)]
@@ -34,22 +41,46 @@ pub(in crate::fast) struct Fetches {
 pub(in crate::fast) struct FetchInfo {
     pub(in crate::fast) addr: u32,
     /// `None`: the reference interpreter runs it.
-    pub(in crate::fast) texture: Option<Texture>,
+    pub(in crate::fast) fetching: Option<Fetching>,
 }
 
-/// A texture instruction.
+/// A fetch instruction.
 #[derive(Clone, Debug)]
-pub(in crate::fast) struct Texture {
+pub(in crate::fast) struct Fetching {
     /// FETCH_WHOLE_QUAD.
     pub(in crate::fast) whole_quad: bool,
-    /// The coordinates.
-    pub(in crate::fast) src: [Place; 4],
-    pub(in crate::fast) dst: [Option<(Place, Chosen)>; 4],
-    pub(in crate::fast) work: TextureWork,
-    /// What each execution counts.
-    pub(in crate::fast) name: &'static str,
+    /// Coordinates, indices, or the words to write; of a burst one list for each register.
+    pub(in crate::fast) src: Vec<[Register; 4]>,
+    /// Where results go, by component; of a burst one list for each register.
+    pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
+    pub(in crate::fast) work: FetchWork,
+    /// What each execution counts; `None` for nothing.
+    pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
+}
+
+/// The row of an operand outside ALU clauses.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) enum Register {
+    /// The same in the whole launch.
+    Fixed(Place),
+    /// A component of the register to whose number aL is added.
+    Loop(u8, u8),
+}
+
+impl Register {
+    /// Its row now; `None` where there is none, or no aL in strict mode.
+    #[inline(always)]
+    pub(in crate::fast) fn place(self, wave: &Wave, layout: &Layout<LANES>) -> Option<Place> {
+        match self {
+            Register::Fixed(place) => Some(place),
+            Register::Loop(gpr, chan) => {
+                let register = i32::from(gpr) + wave.loop_offset(true).ok()?;
+                wave.row_for(register, chan.into(), true).map(|row| layout.place(row))
+            }
+        }
+    }
 }
 
 /// What a destination component gets.
@@ -59,9 +90,9 @@ pub(in crate::fast) enum Chosen {
     Word(u32),
 }
 
-/// What a texture instruction does.
+/// What a fetch instruction does.
 #[derive(Clone, Debug)]
-pub(in crate::fast) enum TextureWork {
+pub(in crate::fast) enum FetchWork {
     /// SAMPLE and its kin, FETCH4.
     Sample(Box<Sample>),
     /// LD
@@ -70,6 +101,16 @@ pub(in crate::fast) enum TextureWork {
     Gradients(usize),
     /// SET_GRADIENTS_H, _V: which of the two.
     SetGradients(usize),
+    /// FETCH and SEMFETCH.
+    Vertex(Vertex),
+    /// A SEMFETCH whose semantic has no register.
+    Nothing,
+    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER.
+    Read(MemoryReads),
+    /// LOCAL_DS_WRITE
+    ShareWrite(MemDswDword1),
+    /// LOCAL_DS_READ
+    ShareRead(MemDsrDword1),
 }
 
 /// The key of a texture.
@@ -98,31 +139,43 @@ impl Lowering<'_> {
     pub(super) fn fetches(&mut self, inst: CfInst, control: &Control, fetches: &[Fetch]) -> Option<Fetches> {
         let infos: Vec<FetchInfo> = fetches
             .iter()
-            .map(|fetch| FetchInfo { addr: fetch.addr, texture: self.texture(fetch) })
+            .map(|fetch| FetchInfo { addr: fetch.addr, fetching: self.fetching(fetch) })
             .collect();
-        infos.iter().any(|info| info.texture.is_some()).then_some(())?;
+        infos.iter().any(|info| info.fetching.is_some()).then_some(())?;
         let acknowledged = matches!(control::cf(inst).work, CfWork::Fetch { acknowledged: true });
         let (first, count) = (self.lowered.fetches.len() as u32, infos.len() as u32);
         self.lowered.fetches.extend(infos);
         Some(Fetches { control: *control, acknowledged, first, count })
     }
 
-    fn texture(&mut self, fetch: &Fetch) -> Option<Texture> {
-        let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
-        if fetch.src_rel || fetch.dst_rel {
-            return None;
+    fn fetching(&mut self, fetch: &Fetch) -> Option<Fetching> {
+        match &fetch.op {
+            FetchOp::Texture(low, high, third) => self.texture(fetch, low, high, third),
+            FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third),
+            FetchOp::Memory(space, low, high, third) => self.memory_read(fetch, *space, low, high, third),
+            FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
+            FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }
+    }
+
+    fn texture(
+        &mut self,
+        fetch: &Fetch,
+        low: &TexDword0R700,
+        high: &TexDword1,
+        third: &TexDword2,
+    ) -> Option<Fetching> {
         let inst = low.tex_inst;
         let specified = |work| (work, inst.name(), Fidelity::Specified, Vec::new());
         let coarse = Rule::GRADIENTS_ARE_COARSE;
         let gradients =
-            |step| (TextureWork::Gradients(step), "GET_GRADIENTS", Fidelity::Recommended, vec![coarse]);
+            |step| (FetchWork::Gradients(step), "GET_GRADIENTS", Fidelity::Recommended, vec![coarse]);
         let (work, name, exactness, rules) = match inst {
             TexInst::GET_GRADIENTS_H => gradients(1),
             TexInst::GET_GRADIENTS_V => gradients(2),
-            TexInst::SET_GRADIENTS_H => specified(TextureWork::SetGradients(0)),
-            TexInst::SET_GRADIENTS_V => specified(TextureWork::SetGradients(1)),
-            TexInst::LD => specified(TextureWork::Load(self.bound(low)?, offsets(third))),
+            TexInst::SET_GRADIENTS_H => specified(FetchWork::SetGradients(0)),
+            TexInst::SET_GRADIENTS_V => specified(FetchWork::SetGradients(1)),
+            TexInst::LD => specified(FetchWork::Load(self.bound(low)?, offsets(third))),
             _ => {
                 let sample = self.sample(low, high, third)?;
                 let image = &self.resources(sample.bound).textures[&sample.bound.id].image;
@@ -131,14 +184,15 @@ impl Lowering<'_> {
                     rules.push(coarse);
                 }
                 let exactness = exactness(&sample.sampler, image);
-                (TextureWork::Sample(Box::new(sample)), inst.name(), exactness, rules)
+                (FetchWork::Sample(Box::new(sample)), inst.name(), exactness, rules)
             }
         };
-        let (src, dst) = (self.coordinates(fetch, third)?, self.destinations(fetch)?);
-        Some(Texture { whole_quad: fetch.whole_quad, src, dst, work, name, exactness, rules })
+        let src = vec![self.coordinates(fetch, third)?];
+        let dst = vec![self.destinations(fetch, fetch.dst_gpr, lane::ONE)?];
+        Some(Fetching { whole_quad: fetch.whole_quad, src, dst, work, name: Some(name), exactness, rules })
     }
 
-    fn resources(&self, bound: Bound) -> &crate::launch::Resources {
+    pub(super) fn resources(&self, bound: Bound) -> &crate::launch::Resources {
         if bound.alternate { &self.launch.alternate } else { &self.launch.resources }
     }
 
@@ -179,8 +233,8 @@ impl Lowering<'_> {
     }
 
     /// The rows of the coordinates.
-    fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2) -> Option<[Place; 4]> {
-        let mut places = [Place::FIRST; 4];
+    fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2) -> Option<[Register; 4]> {
+        let mut places = [Register::Fixed(Place::FIRST); 4];
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
         for (place, select) in places.iter_mut().zip(selects) {
             let chan = match select {
@@ -189,31 +243,43 @@ impl Lowering<'_> {
                 SelTexSrc::Z => 2,
                 SelTexSrc::W => 3,
                 SelTexSrc::ZERO | SelTexSrc::MASK => {
-                    *place = self.constant_place(0);
+                    *place = Register::Fixed(self.constant_place(0));
                     continue;
                 }
                 SelTexSrc::ONE => {
-                    *place = self.constant_place(lane::ONE);
+                    *place = Register::Fixed(self.constant_place(lane::ONE));
                     continue;
                 }
             };
-            *place = self.place(self.launch.register_row(fetch.src_gpr.into(), chan)?);
+            *place = self.register(fetch.src_gpr.into(), chan, fetch.src_rel)?;
         }
         Some(places)
     }
 
-    /// The rows of the result.
-    fn destinations(&self, fetch: &Fetch) -> Option<[Option<(Place, Chosen)>; 4]> {
+    /// A component of a register, to whose number aL may be added; `None` where there is none.
+    pub(super) fn register(&self, gpr: i32, chan: usize, relative: bool) -> Option<Register> {
+        if relative {
+            return Some(Register::Loop(u8::try_from(gpr).ok()?, chan as u8));
+        }
+        self.launch.register_row(gpr, chan).map(|row| Register::Fixed(self.place(row)))
+    }
+
+    /// The rows of the results in register `gpr`; `one` is what select ONE means.
+    pub(super) fn destinations(
+        &self,
+        fetch: &Fetch,
+        gpr: u8,
+        one: u32,
+    ) -> Option<[Option<(Register, Chosen)>; 4]> {
         let mut places = [None; 4];
         for (chan, (place, select)) in places.iter_mut().zip(fetch.select).enumerate() {
             let chosen = match select {
                 Select::Component(component) => Chosen::Component(component),
                 Select::Zero => Chosen::Word(0),
-                Select::One => Chosen::Word(lane::ONE),
+                Select::One => Chosen::Word(one),
                 Select::Mask => continue,
             };
-            let row = self.launch.register_row(fetch.dst_gpr.into(), chan)?;
-            *place = Some((self.place(row), chosen));
+            *place = Some((self.register(gpr.into(), chan, fetch.dst_rel)?, chosen));
         }
         Some(places)
     }

@@ -4,10 +4,12 @@
 //! that read the row; where two read each other's rows, one writes an intermediate row that is copied at the end.
 
 use super::super::bodies::{Dot4, General, Max4, Sets};
+use super::super::indexed::{Check, WriteByLoop, WriteByRow};
 use super::super::kernels::{Shape, choose};
 use super::super::lanes::{ACTIVE, Across, FALSE, Handler, Operation, Place, TRUE, handler};
+use super::plan::indexes_register;
 use super::{Before, INTERMEDIATE, Lowering};
-use crate::code::{AluClause, AluOp, Group, TRANS};
+use crate::code::{AluClause, AluOp, Group, Operand, Source, TRANS};
 use crate::meaning::{AluCode, Meaning};
 use crate::wave::PREVIOUS;
 use crate::words::Op2;
@@ -19,9 +21,8 @@ struct Draft {
     plain: Option<AluCode>,
     /// What it reads.
     reads: Vec<Place>,
-    /// Where its result goes: a register, a row of PV or PS.
-    register: Option<Place>,
-    previous: Option<Place>,
+    /// Where else its result goes: a register, a row of PV or PS.
+    others: Vec<Place>,
 }
 
 impl Lowering<'_> {
@@ -36,9 +37,40 @@ impl Lowering<'_> {
             let operation = self.operation(handler::<Sets>(self.level));
             self.run.push((operation, None));
         }
-        let mut drafts: Vec<Draft> =
-            group.ops.iter().filter_map(|op| self.draft(clause, group, op, before, wanted)).collect();
+        self.used = 0;
+        // Also of operands without a visible effect.
+        for op in group.ops {
+            for source in op.read().iter().filter(|source| indexes_register(source)) {
+                let Operand::Gpr { gpr, .. } = source.operand else { continue };
+                let index = self.index_row(op, before);
+                self.checks.push(Check { index, registers: [gpr; 2] });
+            }
+            if op.dst_rel {
+                let index = self.index_row(op, before);
+                self.checks.push(Check { index, registers: [op.dst_gpr; 2] });
+            }
+        }
+        let mut drafts: Vec<Draft> = Vec::new();
         let mut copies = Vec::new();
+        let seen = |op: &AluOp| op.dst_rel;
+        for (number, op) in group.ops.iter().enumerate() {
+            // What is read before an indexed write must not see it.
+            let held = group.ops[number + 1..].iter().any(seen);
+            let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
+            if !op.dst_rel {
+                drafts.push(draft);
+                continue;
+            }
+            // The slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            let result = self.temporary();
+            draft.operation.dst = result;
+            self.run.push((draft.operation, None));
+            let write = self.indexed_write(op, before, result, draft.operation.set);
+            self.run.push((write, None));
+            for other in draft.others {
+                copies.push(self.copy(result, other, draft.operation.set));
+            }
+        }
         let mut waiting = 0;
         while !drafts.is_empty() {
             let others_read = |number: usize| {
@@ -54,8 +86,8 @@ impl Lowering<'_> {
                 waiting += 1;
             }
             let from = draft.operation.dst;
-            let goals = [free.is_none().then_some(result), draft.register.and(draft.previous)];
-            for goal in goals.into_iter().flatten().filter(|goal| *goal != from) {
+            let goals = free.is_none().then_some(result).into_iter().chain(draft.others);
+            for goal in goals.filter(|goal| *goal != from) {
                 copies.push(self.copy(from, goal, draft.operation.set));
             }
             self.run.push((draft.operation, draft.plain));
@@ -71,14 +103,26 @@ impl Lowering<'_> {
         op: &AluOp,
         before: &Before,
         wanted: [bool; PREVIOUS],
+        held: bool,
     ) -> Option<Draft> {
         let slot = usize::from(op.slot);
         if matches!(op.opcode.meaning, Meaning::Nothing) {
             return None;
         }
-        let register = if op.write { self.destination(op) } else { None };
+        let address = matches!(op.opcode.meaning, Meaning::Mova(_)).then(|| self.address(op.dst_chan.into()));
+        let register = if op.write && !op.dst_rel { self.destination(op) } else { None };
         let previous = wanted[slot].then(|| self.place(self.previous + slot));
-        let dst = register.or(previous);
+        let mut goals = [address, register, previous].into_iter().flatten();
+        let dst = if op.dst_rel { Some(self.intermediate(INTERMEDIATE - 1)) } else { goals.next() };
+        let others: Vec<Place> = goals.collect();
+        if let Some(address) =
+            address.filter(|_| op.pred_sel.is_some() && !before.address[usize::from(op.dst_chan)])
+        {
+            // AR of the lanes that the predicate keeps out.
+            let zero = self.constant_place(0);
+            let operation = self.copy(zero, address, ACTIVE);
+            self.run.push((operation, None));
+        }
         if dst.is_none() && !op.sets_predicate() && !matches!(op.opcode.meaning, Meaning::Kill(_)) {
             return None;
         }
@@ -99,18 +143,19 @@ impl Lowering<'_> {
             let mut across = [zero; 8];
             for other in group.ops.iter().filter(|other| other.slot < TRANS) {
                 for (place, source) in other.read().iter().enumerate().take(2) {
-                    let (row, keep, flip) = self.source(clause, source, before);
+                    let (row, keep, flip) = self.held_source(clause, other, source, before, held);
                     across[usize::from(other.slot) + 4 * place] = Across { place: row, keep, flip };
                     reads.push(row);
                 }
             }
-            operation.run = self.across(op)?;
+            let modified = across.iter().any(|source| source.keep != u32::MAX || source.flip != 0);
+            operation.run = self.across(op, modified)?;
             operation.number = self.lowered.tables.across.len() as u32;
             self.lowered.tables.across.push(across);
-            return Some(Draft { operation, plain: None, reads, register, previous });
+            return Some(Draft { operation, plain: None, reads, others });
         }
         for (number, source) in op.read().iter().enumerate() {
-            let (row, keep, flip) = self.source(clause, source, before);
+            let (row, keep, flip) = self.held_source(clause, op, source, before, held);
             operation.src[number] = row;
             (operation.keep[number], operation.flip[number]) = (keep, flip);
             reads.push(row);
@@ -126,7 +171,11 @@ impl Lowering<'_> {
             write: dst.is_some(),
         };
         // A kernel has room for one factor.
-        let own = if factors.contains(&1.0) { choose(op.opcode.code, shape, self.level) } else { None };
+        let own = if factors.contains(&1.0) {
+            choose(op.opcode.code, shape, self.launch.chip.family, self.level)
+        } else {
+            None
+        };
         match own {
             Some(run) => {
                 operation.run = run;
@@ -138,15 +187,48 @@ impl Lowering<'_> {
             }
         }
         let plain = own.filter(|_| !shape.modified && !shape.finish).map(|_| op.opcode.code);
-        Some(Draft { operation, plain, reads, register, previous })
+        Some(Draft { operation, plain, reads, others })
     }
 
-    pub(super) fn across(&self, op: &AluOp) -> Option<Handler> {
-        match op.opcode.code {
-            AluCode::Op2(Op2::DOT4) => Some(handler::<Dot4<false>>(self.level)),
-            AluCode::Op2(Op2::DOT4_IEEE) => Some(handler::<Dot4<true>>(self.level)),
-            AluCode::Op2(Op2::MAX4) => Some(handler::<Max4>(self.level)),
-            AluCode::Op2(_) | AluCode::Op3(_) => None,
+    /// The row of an operand as [`Lowering::source`] gives it; if it is `held`, no indexed write of the group reaches it.
+    fn held_source(
+        &mut self,
+        clause: &AluClause,
+        op: &AluOp,
+        source: &Source,
+        before: &Before,
+        held: bool,
+    ) -> (Place, u32, u32) {
+        let (row, keep, flip) = self.source(clause, op, source, before);
+        if !held || source.rel || !matches!(source.operand, Operand::Gpr { .. }) {
+            return (row, keep, flip);
+        }
+        let copy = self.temporary();
+        let operation = self.copy(row, copy, ACTIVE);
+        self.run.push((operation, None));
+        (copy, keep, flip)
+    }
+
+    /// Writes a result to the register that an index names.
+    fn indexed_write(&mut self, op: &AluOp, before: &Before, result: Place, set: u8) -> Operation {
+        let row = self.index_row(op, before);
+        let run = match row {
+            Some(_) => handler::<WriteByRow>(self.level),
+            None => handler::<WriteByLoop>(self.level),
+        };
+        let number = u32::from(op.dst_gpr) << 2 | u32::from(op.dst_chan);
+        Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
+    }
+
+    /// The code of an operation over the four vector slots, some of whose operands may be `modified`.
+    pub(super) fn across(&self, op: &AluOp, modified: bool) -> Option<Handler> {
+        match (op.opcode.code, modified) {
+            (AluCode::Op2(Op2::DOT4), false) => Some(handler::<Dot4<false, false>>(self.level)),
+            (AluCode::Op2(Op2::DOT4), true) => Some(handler::<Dot4<false, true>>(self.level)),
+            (AluCode::Op2(Op2::DOT4_IEEE), false) => Some(handler::<Dot4<true, false>>(self.level)),
+            (AluCode::Op2(Op2::DOT4_IEEE), true) => Some(handler::<Dot4<true, true>>(self.level)),
+            (AluCode::Op2(Op2::MAX4), _) => Some(handler::<Max4>(self.level)),
+            (AluCode::Op2(_) | AluCode::Op3(_), _) => None,
         }
     }
 
@@ -171,7 +253,7 @@ impl Lowering<'_> {
 
     fn copy(&self, from: Place, to: Place, set: u8) -> Operation {
         let shape = Shape { modified: false, finish: false, write: true };
-        let run = choose(AluCode::Op2(Op2::MOV), shape, self.level);
+        let run = choose(AluCode::Op2(Op2::MOV), shape, self.launch.chip.family, self.level);
         let run = run.expect("a plain MOV has code of its own");
         Operation { src: [from; 3], dst: to, set, ..self.operation(run) }
     }

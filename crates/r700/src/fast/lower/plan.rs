@@ -1,36 +1,105 @@
 //! Which groups of a clause are lowered, and which PV and PS need rows of their own.
 //!
 //! PV and PS are the rows of the destinations of the group before. Where there is no such row, or one of the two groups is
-//! the reference interpreter's, they are written to rows of their own.
+//! or may become the reference interpreter's, they are written to rows of their own.
 
 use super::super::lanes::Place;
 use super::Lowering;
-use crate::code::{AluClause, AluOp, Group, Operand, TRANS};
+use crate::code::{AluClause, AluOp, Group, Operand, Source, TRANS};
 use crate::meaning::Meaning;
 use crate::wave::PREVIOUS;
+use crate::words::{IndexModeR700, KcacheMode};
+
+/// Whether aL moves a window of constants.
+pub(super) fn by_loop(clause: &AluClause, set: u8) -> bool {
+    clause.kcache[usize::from(set)].mode == KcacheMode::LOCK_LOOP_INDEX
+}
+
+/// Whether an operand is a register that an index chooses.
+pub(super) fn indexes_register(source: &Source) -> bool {
+    source.rel && matches!(source.operand, Operand::Gpr { .. })
+}
+
+/// How a group runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By its operations.
+    Lowered,
+    /// By its operations if the registers that it indexes are there, else by the reference interpreter.
+    Checked,
+    /// By the reference interpreter.
+    Reference,
+}
+
+/// An index that an operand or a destination can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Index {
+    /// A component of AR.
+    Address(usize),
+    /// aL
+    Loop,
+}
+
+/// The index of a mode; `None` for global registers.
+pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
+    match mode {
+        IndexModeR700::AR_X => Some(Index::Address(0)),
+        IndexModeR700::AR_Y => Some(Index::Address(1)),
+        IndexModeR700::AR_Z => Some(Index::Address(2)),
+        IndexModeR700::AR_W => Some(Index::Address(3)),
+        IndexModeR700::LOOP => Some(Index::Loop),
+        IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => None,
+    }
+}
+
+/// Which components of AR a group writes.
+pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
+    let mut written = [false; 4];
+    for op in group.ops.iter().filter(|op| matches!(op.opcode.meaning, Meaning::Mova(_))) {
+        written[usize::from(op.dst_chan)] = true;
+    }
+    written
+}
 
 impl Lowering<'_> {
-    /// Which groups the reference interpreter runs.
-    pub(super) fn by_reference(&self, clause: &AluClause, groups: &[Group<'_>]) -> Vec<bool> {
+    /// How each group runs.
+    pub(super) fn ways(&self, clause: &AluClause, groups: &[Group<'_>]) -> Vec<Way> {
         let mut defined = [false; PREVIOUS];
+        let mut address = [false; 4];
         let mut masked = false;
         let mut result = Vec::with_capacity(groups.len());
         for group in groups {
-            result.push(masked || !self.can_lower(clause, group, defined));
+            let indexes = |op: &AluOp| op.dst_rel || op.read().iter().any(indexes_register);
+            result.push(if masked || !self.can_lower(clause, group, defined, address) {
+                Way::Reference
+            } else if group.ops.iter().any(indexes) {
+                Way::Checked
+            } else {
+                Way::Lowered
+            });
             // What follows in the same clause traps, or is rare.
             masked |= group.deciding().is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
                 defined[usize::from(op.slot)] = true;
             }
+            for (defined, written) in address.iter_mut().zip(addresses(group)) {
+                *defined |= written;
+            }
         }
         result
     }
 
-    fn can_lower(&self, clause: &AluClause, group: &Group<'_>, defined: [bool; PREVIOUS]) -> bool {
+    fn can_lower(
+        &self,
+        clause: &AluClause,
+        group: &Group<'_>,
+        defined: [bool; PREVIOUS],
+        address: [bool; 4],
+    ) -> bool {
         let known = |op: &AluOp| {
             let meaning = match op.opcode.meaning {
-                Meaning::Mova(_) | Meaning::MovaLoop(_) | Meaning::Cube | Meaning::Double(_) => false,
+                Meaning::MovaLoop(_) | Meaning::Cube | Meaning::Double(_) => false,
                 Meaning::Nothing
                 | Meaning::Float1(_)
                 | Meaning::Float2(_)
@@ -39,25 +108,57 @@ impl Lowering<'_> {
                 | Meaning::Bits2(_)
                 | Meaning::Bits3(_)
                 | Meaning::PredSet(_)
-                | Meaning::Kill(_) => true,
-                Meaning::Reduce(_) => self.across(op).is_some(),
+                | Meaning::Kill(_)
+                | Meaning::Mova(_) => true,
+                // The other slots see no indexed operand of lanes that the predicate keeps out.
+                Meaning::Reduce(_) if op.pred_sel.is_some() && op.read().iter().any(indexes_register) => {
+                    false
+                }
+                Meaning::Reduce(_) => self.across(op, false).is_some(),
             };
             let previous = |slot: usize| defined[slot] || !self.strict;
+            let index = || match index(op.index_mode) {
+                Some(Index::Address(chan)) => address[chan] || !self.strict,
+                Some(Index::Loop) => true,
+                None => false,
+            };
             let operands = op.read().iter().all(|source| match source.operand {
                 Operand::Previous(slot) => previous(slot.into()),
                 Operand::PreviousScalar => previous(TRANS.into()),
-                Operand::Gpr { gpr, chan } => {
-                    !source.rel && self.launch.register_row(gpr.into(), chan.into()).is_some()
-                }
+                Operand::Gpr { .. } if source.rel => index(),
+                Operand::Gpr { gpr, chan } => self.launch.register_row(gpr.into(), chan.into()).is_some(),
+                Operand::ConstantFile { .. } if source.rel => index(),
+                Operand::Kcache { set, index, .. } if by_loop(clause, set) => index < 32,
                 Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {
                     self.constant(clause, source).is_some()
                 }
             });
-            let destination = !op.dst_rel && (!op.write || self.destination(op).is_some());
+            let destination = if op.dst_rel {
+                // Of what writes more than its result the order matters.
+                let result = match op.opcode.meaning {
+                    Meaning::Float1(_)
+                    | Meaning::Float2(_)
+                    | Meaning::Float3(..)
+                    | Meaning::Bits1(_)
+                    | Meaning::Bits2(_)
+                    | Meaning::Bits3(_) => true,
+                    Meaning::Nothing
+                    | Meaning::PredSet(_)
+                    | Meaning::Kill(_)
+                    | Meaning::Mova(_)
+                    | Meaning::MovaLoop(_)
+                    | Meaning::Reduce(_)
+                    | Meaning::Cube
+                    | Meaning::Double(_) => false,
+                };
+                result && op.write && index()
+            } else {
+                !op.write || self.destination(op).is_some()
+            };
             meaning && operands && destination
         };
-        let mut destinations: Vec<Place> =
-            group.ops.iter().filter(|op| op.writes()).filter_map(|op| self.destination(op)).collect();
+        let direct = group.ops.iter().filter(|op| op.writes() && !op.dst_rel);
+        let mut destinations: Vec<Place> = direct.filter_map(|op| self.destination(op)).collect();
         let all = destinations.len();
         destinations.sort_by_key(|place| place.number());
         destinations.dedup();
@@ -68,7 +169,7 @@ impl Lowering<'_> {
 
     /// For each group, and last for the clause's start, the PV and PS that must be written to rows of their own: those that
     /// a later group reads there.
-    pub(super) fn wanted(&self, groups: &[Group<'_>], by_reference: &[bool]) -> Vec<[bool; PREVIOUS]> {
+    pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
         for number in (0..groups.len()).rev() {
@@ -89,7 +190,8 @@ impl Lowering<'_> {
                     | Operand::ConstantFile { .. }
                     | Operand::Value(_) => continue,
                 };
-                let register = before.filter(|before| !by_reference[*before] && !by_reference[number]);
+                let lowered = |number: usize| ways[number] == Way::Lowered;
+                let register = before.filter(|before| lowered(*before) && lowered(number));
                 let register = register.and_then(|before| {
                     let op = groups[before].ops.iter().find(|op| usize::from(op.slot) == slot)?;
                     let same = op.writes() && op.pred_sel.is_none();

@@ -2,8 +2,10 @@
 
 use reconverge_simt::registers::Row;
 
-use super::super::lanes::Place;
-use super::{Before, Lowering};
+use super::super::indexed::{ConstantByLoop, ConstantByRow, ReadByLoop, ReadByRow};
+use super::super::lanes::{Constants, Place, handler};
+use super::plan::{Index, by_loop, index};
+use super::{Before, INTERMEDIATE, Lowering};
 use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, Operand, Source, TRANS, Window};
 use crate::wave::PREVIOUS;
@@ -22,10 +24,95 @@ impl Lowering<'_> {
         self.launch.register_row(op.dst_gpr.into(), op.dst_chan.into()).map(|row| self.place(row))
     }
 
+    /// The row of a component of AR.
+    pub(super) fn address(&self, chan: usize) -> Place {
+        self.intermediate(INTERMEDIATE + chan)
+    }
+
+    /// A row for an operand of the group that is being lowered.
+    pub(super) fn temporary(&mut self) -> Place {
+        if self.used == self.temporaries.len() {
+            let place = self.lowered.layout.add();
+            self.lowered.room.push(Row::ZERO);
+            self.temporaries.push(place);
+        }
+        self.used += 1;
+        self.temporaries[self.used - 1]
+    }
+
+    /// The row of the index that INDEX_MODE names, `None` for aL. AR is 0 where nothing was written.
+    pub(super) fn index_row(&mut self, op: &AluOp, before: &Before) -> Option<Place> {
+        match index(op.index_mode).expect("only groups whose index is known are lowered") {
+            Index::Loop => None,
+            Index::Address(chan) if before.address[chan] => Some(self.address(chan)),
+            Index::Address(_) => Some(self.constant_place(0)),
+        }
+    }
+
+    /// Adds an operation that brings an indexed operand to a row, and gives that.
+    fn indexed_source(&mut self, clause: &AluClause, op: &AluOp, source: &Source, before: &Before) -> Place {
+        let (row, number, by_row, by_loop) = match source.operand {
+            Operand::Gpr { gpr, chan } => {
+                let row = self.index_row(op, before);
+                let number = u32::from(gpr) << 2 | u32::from(chan);
+                (row, number, handler::<ReadByRow>(self.level), handler::<ReadByLoop>(self.level))
+            }
+            Operand::Kcache { .. }
+            | Operand::ConstantFile { .. }
+            | Operand::Value(_)
+            | Operand::Previous(_)
+            | Operand::PreviousScalar => {
+                let window = matches!(source.operand, Operand::Kcache { .. });
+                let row = if window { None } else { self.index_row(op, before) };
+                let number = self.lowered.tables.constants.len() as u32;
+                let constants = self.constants_by_index(clause, source);
+                self.lowered.tables.constants.push(constants);
+                (row, number, handler::<ConstantByRow>(self.level), handler::<ConstantByLoop>(self.level))
+            }
+        };
+        let dst = self.temporary();
+        let mut operation = self.operation(if row.is_some() { by_row } else { by_loop });
+        (operation.dst, operation.number) = (dst, number);
+        operation.src[0] = row.unwrap_or(operation.src[0]);
+        self.run.push((operation, None));
+        dst
+    }
+
+    /// The constants among which an index chooses.
+    fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
+        let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+        match source.operand {
+            Operand::Kcache { set, index, chan } => {
+                let Window { bank, line, .. } = clause.kcache[usize::from(set)];
+                let first = (i32::from(line) * 16 + i32::from(index)) * 4 + i32::from(chan);
+                let words = resources.constant_buffers[usize::from(bank)].clone();
+                Constants { words, first, step: 64 }
+            }
+            Operand::ConstantFile { index, chan } => {
+                let entries = resources.constant_file.iter().take(256);
+                let words = entries.map(|entry| entry[usize::from(chan)]).collect();
+                Constants { words, first: index.into(), step: 1 }
+            }
+            Operand::Gpr { .. } | Operand::Value(_) | Operand::Previous(_) | Operand::PreviousScalar => {
+                unreachable!("no constant that an index chooses")
+            }
+        }
+    }
+
+    /// Whether an index is part of an operand.
+    pub(super) fn is_indexed(clause: &AluClause, source: &Source) -> bool {
+        match source.operand {
+            Operand::Gpr { .. } | Operand::ConstantFile { .. } => source.rel,
+            Operand::Kcache { set, .. } => by_loop(clause, set),
+            Operand::Value(_) | Operand::Previous(_) | Operand::PreviousScalar => false,
+        }
+    }
+
     /// The row of an operand that can be lowered, and its modifiers: bits that stay, bits that flip.
     pub(super) fn source(
         &mut self,
         clause: &AluClause,
+        op: &AluOp,
         source: &Source,
         before: &Before,
     ) -> (Place, u32, u32) {
@@ -34,6 +121,7 @@ impl Lowering<'_> {
         let keep = if source.abs { 0x7fff_ffff } else { u32::MAX };
         let flip = if source.neg { 0x8000_0000 } else { 0 };
         let place = match source.operand {
+            _ if Self::is_indexed(clause, source) => self.indexed_source(clause, op, source, before),
             Operand::Previous(slot) => previous(slot.into()),
             Operand::PreviousScalar => previous(TRANS.into()),
             Operand::Gpr { gpr, chan } => {

@@ -1,0 +1,130 @@
+//! Operands and destinations that an index chooses: registers and constants relative to AR, which is a row, or to aL, which
+//! is one number. An indexed operand is copied to a row of its own before the group; an indexed result comes from one.
+//!
+//! That registers are there has been seen before the group ran ([`Check`]).
+//! An operation's `number` is that of the register's row at index 0, or of the [`Tables::constants`].
+
+use reconverge_simt::registers::Row;
+use reconverge_simt::texture::rows::members;
+use reconverge_simt::wide::Wide;
+
+#[cfg(doc)]
+use super::lanes::Tables;
+use super::lanes::{Body, Lanes, Operation, Place};
+use crate::chip::LANES;
+
+/// Registers that a group reaches through one index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    /// The row of AR; `None` for aL.
+    pub(super) index: Option<Place>,
+    /// The first and the last of them at index 0.
+    pub(super) registers: [u8; 2],
+}
+
+impl Lanes<'_> {
+    /// Whether all registers of a check are there, for these lanes.
+    #[inline(always)]
+    pub(super) fn are_there<W: Wide>(&self, wide: W, check: &Check, lanes: u64) -> bool {
+        let [first, last] = check.registers.map(i32::from);
+        let limit = self.tables.indexed;
+        let outside = |index: i32| {
+            let [first, last] = [first, last].map(|register| index.wrapping_add(register) as u32);
+            (first >= limit) | (last >= limit)
+        };
+        let Some(place) = check.index else { return !outside(self.loop_index) };
+        let (row, running) = (self.row(place), wide.spread::<LANES>(lanes));
+        let beyond = (0..LANES)
+            .fold(0, |beyond, lane| beyond | if outside(row[lane] as i32) { running[lane] } else { 0 });
+        beyond == 0
+    }
+
+    /// The place of a register's row, counted from row `number`; that of R0 for an index beyond.
+    #[inline(always)]
+    fn indexed(&self, number: u32, index: i32) -> Place {
+        let (register, chan) = (number >> 2, number & 3);
+        let register = register.wrapping_add(index as u32);
+        let register = if register < self.tables.indexed { register } else { 0 };
+        self.tables.registers.place((register << 2 | chan) as usize)
+    }
+}
+
+/// R[n + AR], into a row; AR is the first source.
+pub(super) struct ReadByRow;
+
+impl Body for ReadByRow {
+    #[inline(always)]
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let index = *lanes.row(operation.src[0]);
+        let mut words = [0; LANES];
+        for lane in 0..LANES {
+            words[lane] = lanes.row(lanes.indexed(operation.number, index[lane] as i32))[lane];
+        }
+        *lanes.frame.row_mut(operation.dst) = Row(words);
+    }
+}
+
+/// R[n + aL], into a row.
+pub(super) struct ReadByLoop;
+
+impl Body for ReadByLoop {
+    #[inline(always)]
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let row = *lanes.row(lanes.indexed(operation.number, lanes.loop_index));
+        *lanes.frame.row_mut(operation.dst) = Row(row);
+    }
+}
+
+/// The first source into R[n + AR]; AR is the second.
+pub(super) struct WriteByRow;
+
+impl Body for WriteByRow {
+    #[inline(always)]
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let [words, index, _] = lanes.sources(operation);
+        let (words, index) = (*words, *index);
+        for lane in members(lanes.set(operation.set)) {
+            let place = lanes.indexed(operation.number, index[lane] as i32);
+            lanes.frame.row_mut(place).0[lane] = words[lane];
+        }
+    }
+}
+
+/// The first source into R[n + aL].
+pub(super) struct WriteByLoop;
+
+impl Body for WriteByLoop {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let words = *lanes.row(operation.src[0]);
+        let place = lanes.indexed(operation.number, lanes.loop_index);
+        lanes.write(wide, place, operation.set, &words);
+    }
+}
+
+/// A constant at AR, into a row; AR is the first source.
+pub(super) struct ConstantByRow;
+
+impl Body for ConstantByRow {
+    #[inline(always)]
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let constants = &lanes.tables.constants[operation.number as usize];
+        let index = lanes.row(operation.src[0]);
+        let mut words = [0; LANES];
+        for lane in 0..LANES {
+            words[lane] = constants.word(index[lane] as i32);
+        }
+        *lanes.frame.row_mut(operation.dst) = Row(words);
+    }
+}
+
+/// A constant at aL, into a row.
+pub(super) struct ConstantByLoop;
+
+impl Body for ConstantByLoop {
+    #[inline(always)]
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let word = lanes.tables.constants[operation.number as usize].word(lanes.loop_index);
+        *lanes.frame.row_mut(operation.dst) = Row([word; LANES]);
+    }
+}

@@ -1,0 +1,283 @@
+//! Instructions that reach memory: vertex fetches, memory reads and the local data share of fetch clauses; exports and
+//! memory exports.
+//!
+//! Left to the reference interpreter: buffers that are not bound, formats without a layout, registers that are not there,
+//! and memory exports that read.
+
+use reconverge_simt::Fidelity;
+
+use super::super::lanes::Place;
+use super::fetch::{Bound, FetchWork, Fetching, Register};
+use super::{Lowering, Work};
+use crate::code::{Export, ExportKind, Fetch, MemoryExport, MemoryRead, Select, VertexFormat};
+use crate::flow::Control;
+use crate::format::{self, Number, Swap};
+use crate::lane;
+use crate::memory::Space;
+use crate::reference::export::space;
+use crate::reference::fetch::{component, number, read_space, swap_of};
+use crate::rules::Rule;
+use crate::words::{
+    MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1, MemRdDword2, VtxDword0,
+    VtxDword2R700, VtxFetchType,
+};
+
+/// How the words of an element become numbers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Conversion {
+    pub(in crate::fast) layout: format::Layout,
+    pub(in crate::fast) numbers: Number,
+    pub(in crate::fast) swap: Swap,
+}
+
+/// A vertex fetch.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Vertex {
+    pub(in crate::fast) bound: Bound,
+    /// What is added to the index.
+    pub(in crate::fast) base: u32,
+    /// Bytes from one element to the next, and from the start of an element to what is fetched.
+    pub(in crate::fast) stride: usize,
+    pub(in crate::fast) offset: usize,
+    pub(in crate::fast) conversion: Conversion,
+}
+
+/// A memory read.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct MemoryReads {
+    pub(in crate::fast) space: Space,
+    /// Whether x of the source is added to the element.
+    pub(in crate::fast) indexed: bool,
+    pub(in crate::fast) base: u64,
+    /// ARRAY_SIZE: the last element.
+    pub(in crate::fast) last: u64,
+    pub(in crate::fast) elem_dwords: usize,
+    pub(in crate::fast) conversion: Conversion,
+}
+
+/// What an export writes to a component.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) enum Exported {
+    Row(Register),
+    Word(u32),
+}
+
+/// EXPORT, EXPORT_DONE.
+#[derive(Clone, Debug)]
+pub(in crate::fast) struct Exports {
+    pub(in crate::fast) control: Control,
+    pub(in crate::fast) kind: ExportKind,
+    pub(in crate::fast) base: u16,
+    /// For each register of the burst.
+    pub(in crate::fast) steps: Vec<[Option<Exported>; 4]>,
+}
+
+/// MEM_*.
+#[derive(Clone, Debug)]
+pub(in crate::fast) struct Stores {
+    pub(in crate::fast) control: Control,
+    pub(in crate::fast) space: Space,
+    pub(in crate::fast) index: Option<Place>,
+    pub(in crate::fast) base: u64,
+    /// ARRAY_SIZE: the last element.
+    pub(in crate::fast) last: u64,
+    pub(in crate::fast) elem_dwords: usize,
+    /// For each register of the burst, the components that are written.
+    pub(in crate::fast) steps: Vec<[Option<Register>; 4]>,
+    pub(in crate::fast) ack: bool,
+}
+
+impl Lowering<'_> {
+    pub(super) fn vertex(
+        &mut self,
+        fetch: &Fetch,
+        low: &VtxDword0,
+        format: VertexFormat,
+        third: &VtxDword2R700,
+    ) -> Option<Fetching> {
+        let whole_quad = fetch.whole_quad;
+        let (gpr, const_fields, data_format, numbers) = match format {
+            VertexFormat::Gpr(word) if word.dst_rel == fetch.dst_rel => (
+                word.dst_gpr,
+                word.use_const_fields,
+                word.data_format,
+                number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
+            ),
+            VertexFormat::Gpr(_) => return None,
+            VertexFormat::Semantic(word) => {
+                let found = self.launch.semantics.iter().position(|id| *id == word.semantic_id);
+                let Some(place) = found else {
+                    let (work, exactness) = (FetchWork::Nothing, Fidelity::Specified);
+                    let (src, dst, rules) = (Vec::new(), Vec::new(), Vec::new());
+                    return Some(Fetching { whole_quad, src, dst, work, name: None, exactness, rules });
+                };
+                (
+                    u8::try_from(place + 1).ok()?,
+                    word.use_const_fields,
+                    word.data_format,
+                    number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
+                )
+            }
+        };
+        let bound = Bound { alternate: third.alt_const, id: low.buffer_id };
+        let buffer = self.resources(bound).vertex_buffers.get(&bound.id)?;
+        let (data_format, numbers, swap) = if const_fields {
+            (buffer.format, buffer.number, buffer.swap)
+        } else {
+            (data_format as u32, numbers, swap_of(third.endian_swap))
+        };
+        let stride = if third.const_buf_no_stride { 0 } else { buffer.stride as usize };
+        let vertex = Vertex {
+            bound,
+            base: match low.fetch_type {
+                VtxFetchType::VERTEX_DATA => self.launch.base_vertex,
+                VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
+                VtxFetchType::NO_INDEX_OFFSET => 0,
+            },
+            stride,
+            offset: usize::from(third.offset),
+            conversion: Conversion { layout: format::layout(data_format)?, numbers, swap },
+        };
+        let index = self.register(fetch.src_gpr.into(), component(low.src_sel_x), fetch.src_rel)?;
+        Some(Fetching {
+            whole_quad,
+            src: vec![[index; 4]],
+            dst: vec![self.destinations(fetch, gpr, numbers.one())?],
+            work: FetchWork::Vertex(vertex),
+            name: Some("VTX"),
+            exactness: Fidelity::Specified,
+            rules: Vec::new(),
+        })
+    }
+
+    pub(super) fn memory_read(
+        &mut self,
+        fetch: &Fetch,
+        space: MemoryRead,
+        low: &MemRdDword0,
+        high: &MemRdDword1,
+        third: &MemRdDword2,
+    ) -> Option<Fetching> {
+        let numbers = number(high.num_format_all, high.format_comp_all, high.srf_mode_all);
+        let reads = MemoryReads {
+            space: read_space(space),
+            indexed: low.indexed,
+            base: third.array_base.into(),
+            last: third.array_size.into(),
+            elem_dwords: usize::from(low.elem_size) + 1,
+            conversion: Conversion {
+                layout: format::layout(high.data_format as u32)?,
+                numbers,
+                swap: swap_of(third.endian_swap),
+            },
+        };
+        let src = match low.indexed {
+            true => vec![[self.register(fetch.src_gpr.into(), component(low.src_sel_x), fetch.src_rel)?; 4]],
+            false => Vec::new(),
+        };
+        let registers = (0..=low.burst_count).map(|step| fetch.dst_gpr.checked_add(step));
+        let dst =
+            registers.map(|gpr| self.destinations(fetch, gpr?, numbers.one())).collect::<Option<_>>()?;
+        Some(Fetching {
+            whole_quad: fetch.whole_quad,
+            src,
+            dst,
+            work: FetchWork::Read(reads),
+            name: Some(low.mem_op.name()),
+            exactness: Fidelity::Specified,
+            rules: vec![Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT],
+        })
+    }
+
+    pub(super) fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1) -> Option<Fetching> {
+        let steps = (0..=high.burst_count).map(|step| self.registers(fetch.src_gpr, step, fetch.src_rel));
+        Some(Fetching {
+            whole_quad: fetch.whole_quad,
+            src: steps.collect::<Option<_>>()?,
+            dst: Vec::new(),
+            work: FetchWork::ShareWrite(*high),
+            name: Some("LOCAL_DS_WRITE"),
+            exactness: Fidelity::Recommended,
+            rules: vec![Rule::DATA_SHARE_WORDS_ARE_OURS],
+        })
+    }
+
+    pub(super) fn share_read(
+        &mut self,
+        fetch: &Fetch,
+        low: &MemDsrDword0,
+        high: &MemDsrDword1,
+    ) -> Option<Fetching> {
+        let row = |chan| self.register(fetch.src_gpr.into(), chan, fetch.src_rel);
+        let [bank, dword] = [row(component(low.src_sel_x))?, row(component(low.src_sel_y))?];
+        Some(Fetching {
+            whole_quad: fetch.whole_quad,
+            src: vec![[bank, dword, bank, dword]],
+            dst: vec![self.destinations(fetch, fetch.dst_gpr, 1)?],
+            work: FetchWork::ShareRead(*high),
+            name: Some("LOCAL_DS_READ"),
+            exactness: Fidelity::Recommended,
+            rules: vec![Rule::DATA_SHARE_WORDS_ARE_OURS],
+        })
+    }
+
+    /// The components of register `step` of a burst.
+    fn registers(&self, first: u8, step: u8, relative: bool) -> Option<[Register; 4]> {
+        let gpr = i32::from(first.checked_add(step)?);
+        let row = |chan| self.register(gpr, chan, relative);
+        Some([row(0)?, row(1)?, row(2)?, row(3)?])
+    }
+
+    pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
+        let step = |step| {
+            let gpr = i32::from(export.gpr) + i32::from(step);
+            let mut places = [None; 4];
+            for (place, select) in places.iter_mut().zip(export.select) {
+                *place = match select {
+                    Select::Component(chan) => Some(Exported::Row(self.register(gpr, chan, export.rel)?)),
+                    Select::Zero => Some(Exported::Word(0)),
+                    Select::One => Some(Exported::Word(lane::ONE)),
+                    Select::Mask => None,
+                };
+            }
+            Some(places)
+        };
+        let steps = (0..export.burst).map(step).collect::<Option<_>>()?;
+        Some(Work::Export(Exports { control: *control, kind: export.kind, base: export.base, steps }))
+    }
+
+    /// A memory export, and the readings that it leans on.
+    pub(super) fn stores(&self, control: &Control, export: &MemoryExport) -> Option<(Work, Vec<Rule>)> {
+        if export.read {
+            return None;
+        }
+        let index = match export.indexed {
+            true => Some(self.place(self.launch.register_row(export.index_gpr.into(), 0)?)),
+            false => None,
+        };
+        let elem_dwords = usize::from(export.elem_dwords);
+        let step = |step| {
+            let gpr = i32::from(export.gpr) + i32::from(step);
+            let mut places = [None; 4];
+            for (chan, place) in places.iter_mut().enumerate().take(elem_dwords) {
+                if export.comp_mask >> chan & 1 != 0 {
+                    *place = Some(self.register(gpr, chan, export.rel)?);
+                }
+            }
+            Some(places)
+        };
+        let stores = Stores {
+            control: *control,
+            space: space(export.inst),
+            index,
+            base: export.base.into(),
+            last: export.size.into(),
+            elem_dwords,
+            steps: (0..export.burst).map(step).collect::<Option<_>>()?,
+            ack: export.ack,
+        };
+        let mut rules = vec![Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT];
+        rules.extend(export.ack.then_some(Rule::TYPE_2_AND_3_BY_FAMILY));
+        Some((Work::Memory(stores), rules))
+    }
+}

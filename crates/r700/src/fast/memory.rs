@@ -1,0 +1,419 @@
+//! Vertex fetches, memory reads, the local data share, exports and memory exports on whole rows.
+//!
+//! An instruction that reaches beyond what there is does nothing here: the reference interpreter runs it.
+
+use reconverge_simt::Mask;
+use reconverge_simt::texture::rows::members;
+use reconverge_simt::wide::{Set, Wide};
+
+use super::fetch::Targets;
+use super::lanes::Place;
+use super::lower::{Chosen, Conversion, Exported, Exports, Fetching, MemoryReads, Stores, Vertex};
+use super::run::Runner;
+use crate::chip::LANES;
+use crate::format::{convert_rows, swap_rows, swaps_all};
+use crate::memory::{BANK_DWORDS, VertexBuffer};
+use crate::reference::fetch::element;
+use crate::wave::{Lanes, Values, Wave};
+use crate::words::{DsrMux, MemDsrDword1, MemDswDword1};
+
+impl Runner<'_> {
+    // Fetch clauses.
+
+    /// A vertex fetch. What lies outside the buffer reads as the reference interpreter says.
+    #[inline(always)]
+    pub(super) fn vertex<W: Wide>(
+        &mut self,
+        wide: W,
+        wave: &Wave,
+        fetching: &Fetching,
+        vertex: &Vertex,
+        lanes: Mask,
+    ) -> bool {
+        let (Some([index, ..]), Some(dst)) =
+            (self.places(wave, &fetching.src[0]), self.targets(wave, &fetching.dst[0]))
+        else {
+            return false;
+        };
+        let launch = &*wave.launch;
+        let resources = if vertex.bound.alternate { &launch.alternate } else { &launch.resources };
+        let buffer = &resources.vertex_buffers[&vertex.bound.id];
+        let mut values = [[0; LANES]; 4];
+        fetch_rows(wide, vertex, buffer, self.lanes.row(index), lanes.0, wanted(&dst), &mut values);
+        self.write_chosen(wide, &dst, &values, lanes);
+        true
+    }
+
+    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER.
+    #[inline(always)]
+    pub(super) fn memory_read<W: Wide>(
+        &mut self,
+        wide: W,
+        wave: &Wave,
+        fetching: &Fetching,
+        reads: &MemoryReads,
+        lanes: Mask,
+    ) -> bool {
+        let mut index = [0; LANES];
+        if reads.indexed {
+            let Some([place, ..]) = self.places(wave, &fetching.src[0]) else { return false };
+            index = *self.lanes.row(place);
+        }
+        let mut targets = [[None; 4]; 16];
+        for (targets, dst) in targets.iter_mut().zip(&fetching.dst) {
+            let Some(found) = self.targets(wave, dst) else { return false };
+            *targets = found;
+        }
+        let private = wave.spaces.private(reads.space);
+        let same = same(wide, &index, lanes);
+        for (step, dst) in (0u64..).zip(&targets[..fetching.dst.len()]) {
+            let mut words = [[0; LANES]; 4];
+            let mut inside = [0; LANES];
+            let first = |element: u64| (reads.base + element) as usize * reads.elem_dwords;
+            match (same.map(|index| u64::from(index) + step), private) {
+                (Some(element), _) if element > reads.last => {}
+                (Some(element), Some(private)) => {
+                    for (dword, row) in (first(element)..).zip(&mut words[..reads.elem_dwords]) {
+                        *row = private.row(dword).copied().unwrap_or([0; LANES]);
+                    }
+                    inside = [u32::MAX; LANES];
+                }
+                _ => {
+                    for lane in members(lanes.0) {
+                        let element = u64::from(index[lane]) + step;
+                        if element > reads.last {
+                            continue;
+                        }
+                        inside[lane] = u32::MAX;
+                        for (dword, row) in (first(element)..).zip(&mut words[..reads.elem_dwords]) {
+                            row[lane] = match private {
+                                Some(private) => private.row(dword).map_or(0, |row| row[lane]),
+                                None => wave.simd.scatter.get(dword).copied().unwrap_or(0),
+                            };
+                        }
+                    }
+                }
+            }
+            let Conversion { layout, numbers, swap } = reads.conversion;
+            let mut values = [[0; LANES]; 4];
+            swap_rows(&mut words, swap);
+            convert_rows(layout, numbers, &words, wanted(dst), &mut values);
+            // Elements beyond the last read 0 in every component.
+            for row in &mut values {
+                (0..LANES).for_each(|lane| row[lane] &= inside[lane]);
+            }
+            self.write_chosen(wide, dst, &values, lanes);
+        }
+        true
+    }
+
+    /// LOCAL_DS_WRITE
+    #[inline(always)]
+    pub(super) fn share_write(
+        &mut self,
+        wave: &mut Wave,
+        fetching: &Fetching,
+        high: &MemDswDword1,
+        lanes: Mask,
+    ) -> bool {
+        let first_thread = if high.simd_wave_rel { wave.first_lane() } else { 0 };
+        let stride = usize::from(high.dst_stride);
+        let place = |lane: usize, step: usize| {
+            let thread = first_thread + lane;
+            (thread & 3, (thread >> 2) * stride + usize::from(high.dst_index) + 4 * step)
+        };
+        let highest = 63 - lanes.0.leading_zeros().min(63) as usize;
+        // A thread's dwords ascend with its number.
+        if place(highest, fetching.src.len() - 1).1 + 3 >= BANK_DWORDS {
+            return false;
+        }
+        let mut places = [[Place::FIRST; 4]; 16];
+        for (places, registers) in places.iter_mut().zip(&fetching.src) {
+            let Some(found) = self.places(wave, registers) else { return false };
+            *places = found;
+        }
+        let words = wave.simd.share.words_mut();
+        for (step, places) in places[..fetching.src.len()].iter().enumerate() {
+            let rows = places.map(|place| self.lanes.row(place));
+            // Areas may overlap: what comes last stays.
+            for (chan, row) in rows.into_iter().enumerate() {
+                for lane in members(lanes.0) {
+                    let (bank, dword) = place(lane, step);
+                    words[bank * BANK_DWORDS + dword + chan] = row[lane];
+                }
+            }
+        }
+        true
+    }
+
+    /// LOCAL_DS_READ
+    #[inline(always)]
+    pub(super) fn share_read<W: Wide>(
+        &mut self,
+        wide: W,
+        wave: &Wave,
+        fetching: &Fetching,
+        high: &MemDsrDword1,
+        lanes: Mask,
+    ) -> bool {
+        let (Some([bank, dword, ..]), Some(dst)) =
+            (self.places(wave, &fetching.src[0]), self.targets(wave, &fetching.dst[0]))
+        else {
+            return false;
+        };
+        let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
+        // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
+        let written = if high.broadcast { Mask::first(wave.count) } else { lanes };
+        if let (true, Some(first)) = (high.broadcast, lanes.lowest()) {
+            (bank, dword) = ([bank[first.index()]; LANES], [dword[first.index()]; LANES]);
+        }
+        let permutes = high.mux_cntl == DsrMux::FFT_PERMUTE;
+        let aligned = if high.mux_cntl == DsrMux::WORD_SELECT { u32::MAX } else { !3 };
+        // A permutation reads at the addresses of the whole quad.
+        let reached = if permutes { wave.whole_quads(written) } else { written };
+        let reached = wide.spread::<LANES>(reached.0);
+        let mut starts = [0; LANES];
+        let mut outside = 0;
+        for lane in 0..LANES {
+            // Entries are four dwords long and begin at multiples of four, so that the first shows for all.
+            let beyond = (bank[lane] >= 4) | (dword[lane] >= BANK_DWORDS as u32);
+            outside |= if beyond { reached[lane] } else { 0 };
+            let start = (bank[lane] & 3) * BANK_DWORDS as u32 + (dword[lane] & aligned) % BANK_DWORDS as u32;
+            starts[lane] = start & reached[lane];
+        }
+        if outside != 0 {
+            return false;
+        }
+        let mut values = [[0; LANES]; 4];
+        if let Some(words) = wave.simd.share.words() {
+            let word = |place: u32| words[place as usize % words.len()];
+            match high.mux_cntl {
+                DsrMux::NONE => {
+                    for lane in 0..LANES {
+                        (0..4).for_each(|chan| values[chan][lane] = word(starts[lane] + chan as u32));
+                    }
+                }
+                DsrMux::FFT_PERMUTE => {
+                    for lane in 0..LANES {
+                        let component = lane as u32 & 3;
+                        (0..4).for_each(|chan| {
+                            values[chan][lane] = word(starts[lane & !3 | chan] + component);
+                        });
+                    }
+                }
+                DsrMux::WORD_SELECT => {
+                    for lane in 0..LANES {
+                        values[0][lane] = word(starts[lane]);
+                    }
+                    let [first, others @ ..] = &mut values;
+                    others.fill(*first);
+                }
+            }
+        }
+        self.write_chosen(wide, &dst, &values, written);
+        true
+    }
+
+    // Exports. They give `false` where the reference interpreter is to run them.
+
+    /// EXPORT, EXPORT_DONE.
+    #[inline(always)]
+    pub(super) fn export<W: Wide>(&mut self, wide: W, wave: &mut Wave, exports: &Exports) -> bool {
+        let Ok(lanes) = wave.flow.test(&exports.control) else { return false };
+        let lanes = lanes & wave.flow.valid();
+        if lanes.is_empty() {
+            return true;
+        }
+        let all = || exports.steps.iter().flatten().flatten();
+        let there = |exported: &Exported| match exported {
+            Exported::Row(register) => register.place(wave, &self.lowered().layout).is_some(),
+            Exported::Word(_) => true,
+        };
+        if !all().all(there) {
+            return false;
+        }
+        for (step, exported) in (0u16..).zip(&exports.steps) {
+            let mut rows: [Option<Lanes>; 4] = [None; 4];
+            for (row, exported) in rows.iter_mut().zip(exported) {
+                *row = match exported {
+                    None => None,
+                    Some(Exported::Word(word)) => Some([*word; LANES]),
+                    Some(Exported::Row(register)) => {
+                        let place = register.place(wave, &self.lowered().layout);
+                        place.map(|place| *self.lanes.row(place))
+                    }
+                };
+            }
+            let target = wave.exports.entry((exports.kind, exports.base.wrapping_add(step))).or_default();
+            for (chan, row) in rows.iter().enumerate() {
+                if let Some(row) = row {
+                    target.written[chan] |= lanes;
+                    merge(wide, &mut target.values[chan], row, lanes);
+                }
+            }
+        }
+        true
+    }
+
+    /// MEM_*: [`None`] where the reference interpreter is to run it, else whether some lane did.
+    #[inline(always)]
+    pub(super) fn store<W: Wide>(&mut self, wide: W, wave: &mut Wave, stores: &Stores) -> Option<bool> {
+        let mut lanes = wave.flow.test(&stores.control).ok()?;
+        if stores.space != crate::memory::Space::Scratch {
+            lanes &= wave.flow.valid();
+        }
+        if lanes.is_empty() {
+            return Some(false);
+        }
+        let index = stores.index.map_or([0; LANES], |place| *self.lanes.row(place));
+        let members_of = wide.spread::<LANES>(lanes.0);
+        let most = (0..LANES).fold(0, |most, lane| most.max(index[lane] & members_of[lane]));
+        let steps = stores.steps.len() as u64;
+        let limit = match wave.spaces.private(stores.space) {
+            Some(private) => private.limit(),
+            None => wave.simd.scatter.len(),
+        } as u64;
+        let highest = u64::from(most) + steps - 1;
+        let components = stores.steps[0].iter().rposition(Option::is_some).map_or(0, |chan| chan as u64 + 1);
+        let end = (stores.base + highest) * stores.elem_dwords as u64 + components;
+        if highest > stores.last || end > limit {
+            return None;
+        }
+        let mut places = [[None; 4]; 16];
+        for (places, registers) in places.iter_mut().zip(&stores.steps) {
+            for (place, register) in places.iter_mut().zip(registers) {
+                if let Some(register) = register {
+                    *place = Some(register.place(wave, &self.lowered().layout)?);
+                }
+            }
+        }
+        let same = same(wide, &index, lanes);
+        for (step, places) in (0u64..).zip(&places[..stores.steps.len()]) {
+            for (chan, place) in places.iter().enumerate() {
+                let Some(place) = place else { continue };
+                let row = self.lanes.row(*place);
+                let dword =
+                    |index: u32| (stores.base + u64::from(index) + step) as usize * stores.elem_dwords + chan;
+                match (wave.spaces.private_mut(stores.space), same) {
+                    (Some(private), Some(index)) => {
+                        if let Some(to) = private.row_mut(dword(index)) {
+                            merge(wide, to, row, lanes);
+                        }
+                    }
+                    (Some(private), None) => {
+                        for lane in members(lanes.0) {
+                            if let Some(to) = private.row_mut(dword(index[lane])) {
+                                to[lane] = row[lane];
+                            }
+                        }
+                    }
+                    (None, _) => {
+                        for lane in members(lanes.0) {
+                            wave.simd.scatter[dword(index[lane])] = row[lane];
+                        }
+                    }
+                }
+            }
+        }
+        if stores.ack {
+            wave.acknowledges += 1;
+        }
+        Some(true)
+    }
+}
+
+/// Replaces the words of some lanes.
+#[inline(always)]
+fn merge<W: Wide>(wide: W, to: &mut Lanes, from: &Lanes, lanes: Mask) {
+    *to = match lanes.0 {
+        Set::<LANES>::ALL => *from,
+        bits => wide.blend(from, to, &wide.spread(bits)),
+    };
+}
+
+/// The word that all of these lanes have, if it is one.
+#[inline(always)]
+fn same<W: Wide>(wide: W, row: &Lanes, lanes: Mask) -> Option<u32> {
+    let first = row[lanes.lowest()?.index()];
+    let members_of = wide.spread::<LANES>(lanes.0);
+    let differing = (0..LANES).fold(0, |differing, lane| differing | (row[lane] ^ first) & members_of[lane]);
+    (differing == 0).then_some(first)
+}
+
+/// The components that some destination gets.
+#[inline(always)]
+fn wanted(dst: &Targets) -> [bool; 4] {
+    let mut wanted = [false; 4];
+    for (_, chosen) in dst.iter().flatten() {
+        if let Chosen::Component(component) = chosen {
+            wanted[*component] = true;
+        }
+    }
+    wanted
+}
+
+/// The elements of a vertex buffer with these indices.
+#[inline(always)]
+fn fetch_rows<W: Wide>(
+    wide: W,
+    vertex: &Vertex,
+    buffer: &VertexBuffer,
+    index: &Lanes,
+    lanes: u64,
+    wanted: [bool; 4],
+    values: &mut Values,
+) {
+    let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
+    let members_of = wide.spread::<LANES>(lanes);
+    // Lanes that do not fetch take element 0: where the highest element is inside, that is, too.
+    let mut elements = [0; LANES];
+    let mut most = 0;
+    for lane in 0..LANES {
+        elements[lane] = index[lane].wrapping_add(base) & members_of[lane];
+        most = most.max(elements[lane]);
+    }
+    let size = layout.bytes as usize;
+    if most as usize * stride + offset + size > buffer.bytes.len() || !swaps_all(layout.bytes, swap) {
+        for lane in members(lanes) {
+            let at = (elements[lane] as usize * stride + offset) as u64;
+            let element = element(buffer, at, layout, numbers, swap);
+            (0..4).for_each(|chan| values[chan][lane] = element[chan]);
+        }
+        return;
+    }
+    let bytes = &buffer.bytes[offset..];
+    let mut words = [[0; LANES]; 4];
+    let first = elements[0];
+    let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
+    match size {
+        1 => gather::<1>(bytes, &elements, stride, &mut words),
+        2 => gather::<2>(bytes, &elements, stride, &mut words),
+        3 => gather::<3>(bytes, &elements, stride, &mut words),
+        4 if stride == 4 && in_row == 0 => {
+            let run = &bytes[first as usize * 4..][..4 * LANES];
+            for (word, bytes) in words[0].iter_mut().zip(run.as_chunks().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+        }
+        4 => gather::<4>(bytes, &elements, stride, &mut words),
+        6 => gather::<6>(bytes, &elements, stride, &mut words),
+        8 => gather::<8>(bytes, &elements, stride, &mut words),
+        12 => gather::<12>(bytes, &elements, stride, &mut words),
+        _ => gather::<16>(bytes, &elements, stride, &mut words),
+    }
+    swap_rows(&mut words, swap);
+    convert_rows(layout, numbers, &words, wanted, values);
+}
+
+/// The words of `SIZE` bytes of each lane's element.
+#[inline(always)]
+fn gather<const SIZE: usize>(bytes: &[u8], elements: &Lanes, stride: usize, words: &mut Values) {
+    for lane in 0..LANES {
+        let at = elements[lane] as usize * stride;
+        let mut element = [0; 16];
+        element[..SIZE].copy_from_slice(&bytes[at..at + SIZE]);
+        for word in 0..SIZE.div_ceil(4) {
+            words[word][lane] = u32::from_le_bytes(element.as_chunks().0[word]);
+        }
+    }
+}
