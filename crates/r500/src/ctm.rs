@@ -238,7 +238,7 @@ pub fn run(
 ) -> Result<DispatchOutcome, DispatchError> {
     let (plan, mut memory) = Plan::new(dispatch)?;
     let mut totals = Totals::default();
-    let mut groups = Groups::new(setup, &plan.launch(&[]), options, plan.dispatch.uncached);
+    let mut groups = Groups::new(setup, &plan.launch(&[]), options, &plan.bound(Vec::new()));
     for number in 0..plan.groups() {
         let Some(start) = plan.start(number, &memory)? else { continue };
         let (bound, first_lane) = (plan.bound(memory), number * plan.width());
@@ -374,8 +374,8 @@ struct Groups<'a> {
 
 impl<'a> Groups<'a> {
     /// The launch is one of the dispatch's, without lanes.
-    fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, uncached: bool) -> Self {
-        let fast = Fast::with(setup, launch, options, uncached);
+    fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
+        let fast = Fast::with(setup, launch, options, Some(bound));
         let mut group = launch.group(setup, options, 0, Mask::NONE);
         fast.prepare(&mut group);
         let runs = vec![0; fast.blocks()];

@@ -242,9 +242,9 @@ pub struct Flow {
     ended: bool,
     /// Lanes that take part in the next instruction.
     active: Mask,
-    /// Lanes that a branch switched off; their counters are in `counter`.
+    /// Lanes that a branch switched off; only their counters count.
     branch: Mask,
-    counter: [u8; 64],
+    counters: Counters,
     /// Lanes inside the primitive or domain, and not killed.
     covered: Mask,
     loops: Vec<Frame>,
@@ -290,7 +290,7 @@ impl Flow {
             ended: false,
             active: lanes,
             branch: Mask::NONE,
-            counter: [0; 64],
+            counters: Counters::default(),
             covered: covered & lanes,
             loops: Vec::new(),
             calls: Vec::new(),
@@ -305,7 +305,7 @@ impl Flow {
     pub fn restart(&mut self, start: u16, lanes: Mask, covered: Mask) {
         (self.pc, self.ended) = (start, false);
         (self.active, self.covered) = (lanes, covered & lanes);
-        (self.branch, self.counter) = (Mask::NONE, [0; 64]);
+        (self.branch, self.counters) = (Mask::NONE, Counters::default());
         self.loops.clear();
         self.calls.clear();
     }
@@ -507,11 +507,9 @@ impl Flow {
 
     /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places. Gives the lanes that went off.
     fn swap_else(&mut self) -> Mask {
-        let waking = Mask::from_fn(64, |lane| self.branch.has(lane) && self.counter[lane.index()] == 0);
+        let waking = self.branch & self.counters.zero();
         let sleeping = self.active;
-        for lane in sleeping.lanes() {
-            self.counter[lane.index()] = 0;
-        }
+        self.counters.clear(sleeping);
         self.active = waking;
         self.branch = (self.branch - waking) | sleeping;
         sleeping
@@ -615,16 +613,9 @@ impl Flow {
 
     /// DECR: every branch-inactive lane subtracts B_POP_CNT; those below zero become active.
     fn decr(&mut self, b_pop_cnt: u8) {
-        for lane in self.branch.lanes() {
-            let counter = &mut self.counter[lane.index()];
-            match counter.checked_sub(b_pop_cnt) {
-                Some(left) => *counter = left,
-                None => {
-                    self.branch.set(lane, false);
-                    self.active.set(lane, true);
-                }
-            }
-        }
+        let waking = self.counters.decrease(self.branch, b_pop_cnt);
+        self.branch = self.branch - waking;
+        self.active |= waking;
     }
 
     /// INCR: every branch-inactive lane adds one; every active lane whose wish differs from the decision goes to
@@ -634,17 +625,13 @@ impl Flow {
             Mode::Strict => self.limits.branch_counter,
             Mode::Lenient => u8::MAX,
         };
-        let over = Mask::from_fn(64, |lane| self.branch.has(lane) && self.counter[lane.index()] >= limit);
+        let over = self.branch - self.counters.below(limit);
         if over.any() {
             return Err(Undefined::BranchCounterOverflow { lanes: over, limit });
         }
-        for lane in self.branch.lanes() {
-            self.counter[lane.index()] += 1;
-        }
+        self.counters.increase(self.branch);
         let disagree = if jump { self.active - want } else { self.active & want };
-        for lane in disagree.lanes() {
-            self.counter[lane.index()] = 0;
-        }
+        self.counters.clear(disagree);
         self.branch |= disagree;
         self.active = self.active - disagree;
         Ok(())
@@ -722,7 +709,7 @@ impl FlowView for Flow {
         if self.ended {
             Why::Exited
         } else if self.branch.has(lane) {
-            Why::Branch { depth: u32::from(self.counter[lane.index()]) }
+            Why::Branch { depth: u32::from(self.counters.of(lane)) }
         } else if self.loops.iter().any(|frame| frame.broken.has(lane)) {
             Why::Break
         } else if self.loops.iter().any(|frame| frame.continued.has(lane)) {
@@ -752,7 +739,7 @@ impl FlowView for Flow {
 
     /// A lane that a branch has switched off counts from 0, so the constructs that it is nested in are one more.
     fn depths(&self) -> Vec<Depth> {
-        let nested = self.branch.lanes().map(|lane| u32::from(self.counter[lane.index()]) + 1).max();
+        let nested = self.branch.lanes().map(|lane| u32::from(self.counters.of(lane)) + 1).max();
         let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };
         vec![
             depth("branch counter", nested.unwrap_or(0), usize::from(self.limits.branch_counter) + 1),
@@ -761,6 +748,9 @@ impl FlowView for Flow {
         ]
     }
 }
+
+mod counters;
+use counters::Counters;
 
 mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};

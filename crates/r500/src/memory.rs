@@ -24,6 +24,28 @@ impl Format {
             Format::UINT8_4 | Format::FLOAT32_4 => 4,
         }
     }
+
+    /// Bits of the four channels of an element, zero where it has none.
+    #[inline(always)]
+    pub(crate) fn decode(self, element: &[u8]) -> [u32; 4] {
+        let mut value = [0u32; 4];
+        match self {
+            Format::UINT16_1 => {
+                value[0] = (f32::from(u16::from_le_bytes([element[0], element[1]])) / 65535.0).to_bits();
+            }
+            Format::UINT8_4 => {
+                for (channel, byte) in value.iter_mut().zip(element) {
+                    *channel = (f32::from(*byte) / 255.0).to_bits();
+                }
+            }
+            Format::FLOAT32_1 | Format::FLOAT32_2 | Format::FLOAT32_4 => {
+                for (channel, word) in value.iter_mut().zip(element.as_chunks::<4>().0) {
+                    *channel = u32::from_le_bytes(*word);
+                }
+            }
+        }
+        value
+    }
 }
 
 impl CondTest {
@@ -105,23 +127,7 @@ impl Surface {
             .ok()
             .and_then(|start| memory.get(start..start.checked_add(bytes)?))
             .ok_or(AccessError::OutsideMemory { address, size: memory.len() })?;
-        let mut value = [0u32; 4];
-        match self.format {
-            Format::UINT16_1 => {
-                value[0] = (f32::from(u16::from_le_bytes([element[0], element[1]])) / 65535.0).to_bits();
-            }
-            Format::UINT8_4 => {
-                for (channel, byte) in value.iter_mut().zip(element) {
-                    *channel = (f32::from(*byte) / 255.0).to_bits();
-                }
-            }
-            Format::FLOAT32_1 | Format::FLOAT32_2 | Format::FLOAT32_4 => {
-                for (channel, word) in value.iter_mut().zip(element.as_chunks::<4>().0) {
-                    *channel = u32::from_le_bytes(*word);
-                }
-            }
-        }
-        Ok(value)
+        Ok(self.format.decode(element))
     }
 
     /// Writes the channels that the format has. Integer formats clamp to 0..1 and round to nearest.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::{Body, Inst, decode};
 use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
@@ -14,7 +15,7 @@ use reconverge_r500::run::{run, run_in_pieces, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::texture::Texture;
-use reconverge_r500::words::{InstType, TexOp, layout};
+use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::texture::Shape;
 use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
 use reconverge_testkit::{Random, everywhere, textures};
@@ -302,17 +303,13 @@ fn random_programs_run_the_same() {
     assert!(ended > 500 && trapped > 500, "the mix must reach both: {ended} ended, {trapped} trapped");
 }
 
-/// Coverage: each operation by itself has a fast way, with every modifier but relative addresses.
+/// Coverage: each operation by itself has a fast way, with every modifier and relative addresses.
 #[test]
 fn every_operation_has_a_fast_way() {
     let mut random = Random::new(7);
     for _ in 0..5_000 {
         let (words, inst) = record(&mut random, InstType::ALU);
         let Body::Alu(alu) = inst.body else { continue };
-        let relative = |word: u32| word & (1 << 9 | 1 << 19 | 1 << 29) != 0;
-        if relative(words[1]) || relative(words[2]) || alu.rgb.addrd_rel || alu.alpha.addrd_rel {
-            continue;
-        }
         let setup = Setup::new(&Program {
             words: words.into_iter().chain([5, 0, 0, 0, 0, 0]).collect(),
             ..Program::default()
@@ -334,14 +331,9 @@ fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
         let mut words = Vec::new();
         for _ in 0..3 {
             let (mut record, inst) = record(&mut random, InstType::TEX);
-            // Units 0 to 7; seldom relative; no channel of the ALU.
+            // Units 0 to 7; no channel of the ALU.
             record[1] &= !(8 << 16);
-            if !random.once_in(16) {
-                record[2] &= !(1 << 23 | 1 << 7);
-                record[3] &= !(1 << 23 | 1 << 7);
-            }
-            let Body::Tex(tex) = inst.body else { continue };
-            if tex.inst.inst != TexOp::TEXKILL {
+            if matches!(inst.body, Body::Tex(_)) {
                 words.extend(record);
             }
         }
@@ -356,6 +348,148 @@ fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
         let _ = same_everywhere(&setup, &launch, &options, &format!("round {round}"));
     }
     assert!(fast > 300, "{fast} programs without the reference interpreter");
+}
+
+/// A loop over instructions of all kinds, most addresses relative to aL, which goes up or down or stays; TEXKILL among them.
+#[test]
+fn relative_addresses_are_the_same_bit_for_bit_and_have_a_fast_way() {
+    let seed = 0x5eed_0520;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let lines = "loop int[0]\nendloop int[0]\nOUT nop\n";
+    let frame = assemble(lines).expect("it assembles").program.words;
+    let [begin, end, out] = [0, 1, 2].map(|slot: usize| frame[slot * 6..slot * 6 + 6].to_vec());
+    let (mut fast, mut ended, mut trapped) = (0, 0, 0);
+    for round in 0..1_500 {
+        let mut words = begin.clone();
+        for _ in 0..1 + random.below(6) {
+            let kind = [InstType::ALU, InstType::ALU, InstType::OUT, InstType::TEX][random.below(4) as usize];
+            let mut record = record(&mut random, kind).0;
+            let bits = random.next() | random.next();
+            match kind {
+                InstType::TEX => {
+                    record[1] &= !(8 << 16);
+                    record[2] |= bits & (1 << 23 | 1 << 7);
+                }
+                _ => {
+                    for word in &mut record[1..3] {
+                        *word |= bits & (1 << 9 | 1 << 19 | 1 << 29);
+                    }
+                    record[4] |= bits & 1 << 11;
+                    record[5] |= bits & 1 << 11;
+                }
+            }
+            if decode(&record).is_ok() {
+                words.extend(record);
+            }
+        }
+        // Back to the instruction behind the LOOP, and from there to that behind the ENDLOOP.
+        let slots = (words.len() / 6) as u32;
+        words[3] = words[3] & 0xffff | (slots + 1) << 16;
+        words.extend(&end);
+        let last = words.len() - 6;
+        words[last + 3] = words[last + 3] & 0xffff | 1 << 16;
+        words.extend(&out);
+        let steps = [0, 1, 1, 3, 0xff, 0x80, random.next() & 0xff];
+        let constant = (1 + random.below(6)) | random.below(10) << 8 | steps[random.below(7) as usize] << 16;
+        let mode = if random.once_in(3) { Mode::Strict } else { Mode::Lenient };
+        let state = vec![
+            ("US_CONFIG".to_owned(), random.next() & 2),
+            ("US_PIXSIZE".to_owned(), 0x7f),
+            ("US_FC_INT_CONST_0".to_owned(), constant),
+        ];
+        let program = Program { words, state, ..Program::default() };
+        let setup = Arc::new(Setup::new(&program).expect("a program"));
+        let lanes = 1 + random.below(130) as usize;
+        let (launch, options) = (launch(&mut random, lanes), short(mode));
+        fast += usize::from(Fast::new(&setup, &launch, &options).by_reference().is_empty());
+        match same_everywhere(&setup, &launch, &options, &format!("round {round}")) {
+            Ok(_) => ended += 1,
+            Err(_) => trapped += 1,
+        }
+    }
+    println!("{fast} without the reference interpreter, {ended} ended, {trapped} trapped");
+    assert!(fast > 500 && ended > 500 && trapped > 50, "{fast} {ended} {trapped}");
+}
+
+/// Scattered outputs and fetches from surfaces of every format, now and then outside: memory, counts and traps.
+#[test]
+fn surfaces_are_the_same_on_every_engine() {
+    let seed = 0x5eed_0521;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let (mut ended, mut trapped) = (0, 0);
+    for round in 0..1_500 {
+        // Coordinates from the pair and what was fetched; seldom beyond the surface.
+        let far = if random.once_in(4) { "1.5" } else { "0.75" };
+        let at = ["src0.rgb", "src0.grb", "src0.rrg", "src0.ggr"][random.below(4) as usize];
+        let [unit, other] = [0, 1].map(|_| random.below(4));
+        let kill = if random.once_in(4) { "TEX TEXKILL tex[0], temp[1].rgba\n" } else { "" };
+        let target = ["A", "C", "C", "C", "D"][random.below(5) as usize];
+        let alpha = if random.once_in(12) { "src0.1" } else { "src0.0" };
+        let source = format!(
+            ".const 0 {far} 0.25 -0.125 4\n.state US_PIXSIZE 8\n\
+             ALU temp[1].rgb = MAD src0.rgb, src1.rrr, src1.ggg : src0=temp[0] src1=const[0]\n\
+             TEX temp[2].rgba = LD tex[{unit}], temp[1].rgba UNSCALED\n\
+             TEX temp[3].rgba = LD tex[{other}], temp[1].grba UNSCALED IGNORE_UNCOVERED\n\
+             {kill}\
+             ALU temp[4].rgb = MAD {at}, src1.111, src1.000 : src0=temp[1] src1=const[0]\n\
+             ALU temp[4].r = MAX src0.rrr, src0.rrr : src0=temp[2]\n\
+             OUT temp[4].r, out[{target}].rgb = MAD src0.rgb, src1.111, src0.r00 : src0=temp[4] src1=const[0]\n  \
+             + out[A].a = MAX {alpha}, {alpha}\n\
+             ALU temp[5].r = MAD src0.rrr, src0.111, src1.ggg : src0=temp[3] src1=const[0]\n\
+             OUT out[{target}].rgb = MAD src0.ggb, src1.111, src2.r00 : src0=temp[4] src1=const[0] src2=temp[3]\n  \
+             + out[A].a = MAX src0.0, src0.0\n"
+        );
+        let assembled = assemble(&source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
+        let setup = Arc::new(Setup::new(&assembled.program).expect("a program"));
+        let surface = |random: &mut Random, number: u32| Surface {
+            base: 4096 * number + 2 * random.below(3),
+            pitch: 8 + random.below(8),
+            height: 6 + random.below(10),
+            format: [
+                Format::UINT16_1,
+                Format::UINT8_4,
+                Format::FLOAT32_1,
+                Format::FLOAT32_2,
+                Format::FLOAT32_4,
+            ][random.below(5) as usize],
+            tiling: if random.once_in(4) { Tiling::LINEAR_INP_2X2 } else { Tiling::LINEAR },
+        };
+        let formats = [Format::FLOAT32_1, Format::UINT8_4];
+        let format = formats[random.below(2) as usize];
+        let output =
+            Surface { pitch: 16, height: 16, format, tiling: Tiling::LINEAR, ..surface(&mut random, 4) };
+        let mut memory: Vec<u8> = Vec::new();
+        let size = if random.once_in(16) { 3 * 1024 } else { 6 * 1024 };
+        memory.extend((0..size).flat_map(|_| textures::coordinate(&mut random).to_le_bytes()));
+        let dispatch = Dispatch {
+            memory,
+            inputs: (0..4).map(|number| (number as u8, surface(&mut random, number))).collect(),
+            outputs: [Some(output), None, None, None],
+            uncached: !random.once_in(8),
+            conditional: None,
+            constants: Vec::new(),
+            domain: Domain { i: 0, j: 0, width: 1 + random.below(10), height: 1 + random.below(10) },
+            hardware: Hardware { group_width: [16, 48, 64][random.below(3) as usize], ..Hardware::default() },
+        };
+        let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
+        let on = |engine, level| {
+            let options = Options { engine, level, ..short(mode) };
+            ctm::run(&setup, dispatch.clone(), &options)
+        };
+        let expected = on(Engine::Reference, None);
+        for level in Level::available() {
+            assert_eq!(on(Engine::Fast, Some(level)), expected, "round {round}, {}: {source}", level.name());
+        }
+        assert_eq!(on(Engine::Lockstep, None), expected, "round {round}: {source}");
+        match expected {
+            Ok(_) => ended += 1,
+            Err(_) => trapped += 1,
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended > 200 && trapped > 200, "{ended} ended, {trapped} trapped");
 }
 
 #[test]

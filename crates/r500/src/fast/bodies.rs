@@ -152,3 +152,64 @@ impl Body for OfQuad {
         }
     }
 }
+
+/// Temporary `number[0]` + aL, channel `number[1]`.
+pub(super) struct TempByAl;
+
+impl Body for TempByAl {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let [base, channel] = operation.number;
+        let from = lanes.temp_by_al(base, channel);
+        for chunk in lanes.chunks() {
+            lanes.write(operation.channels[0].dst, chunk, lanes.read(from, chunk));
+        }
+    }
+}
+
+/// Constant `number[0]` + aL, channel `number[1]`, in every lane.
+pub(super) struct ConstantByAl;
+
+impl Body for ConstantByAl {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let [base, channel] = operation.number;
+        let bits = lanes.constant_by_al(base, channel);
+        for chunk in lanes.chunks() {
+            lanes.write(operation.channels[0].dst, chunk, [bits; CHUNK]);
+        }
+    }
+}
+
+/// The first source to temporary `number[0]` + aL, channel `number[1]`, for the operation's lanes.
+pub(super) struct ToTempByAl;
+
+impl Body for ToTempByAl {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let [base, channel] = operation.number;
+        let to = lanes.temp_by_al(base, channel);
+        for chunk in lanes.chunks() {
+            let words = lanes.read(operation.channels[0].src[0], chunk);
+            lanes.blend(wide, to, chunk, operation.set, words);
+        }
+    }
+}
+
+/// TEXKILL by one channel: removes those of the operation's lanes in which the first source has its sign bit set.
+/// ([`crate::lane::texkill`])
+pub(super) struct Killed;
+
+impl Body for Killed {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let mut negative = 0;
+        for chunk in lanes.chunks() {
+            let words = lanes.read(operation.channels[0].src[0], chunk);
+            negative |= wide.signs(&words) << (chunk * CHUNK);
+        }
+        let killed = lanes.set(operation.set) & Mask(negative);
+        *lanes.killed |= killed;
+        lanes.covered = lanes.covered - killed;
+    }
+}

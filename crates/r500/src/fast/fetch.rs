@@ -14,7 +14,8 @@ pub(super) struct Fetched;
 impl Body for Fetched {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let fetch = &lanes.fetches[usize::from(u16::from_le_bytes(operation.number))];
+        let fetches = lanes.state.fetches;
+        let fetch = &fetches[usize::from(u16::from_le_bytes(operation.number))];
         let covered = if fetch.ignore_uncovered { lanes.covered.0 } else { u64::MAX };
         let fetching = lanes.set(operation.set).0 & covered;
         if fetching == 0 {
@@ -72,15 +73,29 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     let at = Positions { coordinates, layer: &[0; N], offset: [0; 3], lod: &lods };
     let mut values = [[0; N]; 4];
     fetch.plan.read(wide, &fetch.image, Read::Floats, &at, fetching, &mut values);
-    for Written { place, component, predicate } in fetch.dst.into_iter().flatten() {
-        let holding = match predicate {
-            None => u64::MAX,
-            Some((bit, inverted)) => lanes.predicate[bit & 3].0 ^ if inverted { u64::MAX } else { 0 },
-        };
-        let members = wide.spread::<N>(fetching & holding);
-        let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
-        *row = wide.blend(&values[component], row, &members);
+    for written in fetch.dst.iter().flatten() {
+        put(wide, lanes, written, fetching, &values[written.component]);
     }
+}
+
+/// Writes a channel of what was fetched.
+#[inline(always)]
+pub(super) fn put<W: Wide, const N: usize>(
+    wide: W,
+    lanes: &mut Lanes<'_>,
+    written: &Written,
+    fetching: u64,
+    values: &[u32; N],
+) {
+    let Written { place, by_al, predicate, .. } = *written;
+    let holding = match predicate {
+        None => u64::MAX,
+        Some((bit, inverted)) => lanes.predicate[bit & 3].0 ^ if inverted { u64::MAX } else { 0 },
+    };
+    let members = wide.spread::<N>(fetching & holding);
+    let place = by_al.map_or(place, |[base, channel]| lanes.temp_by_al(base, channel));
+    let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
+    *row = wide.blend(values, row, &members);
 }
 
 /// The differences to what the coordinates are one step on, as the reference interpreter rounds them.

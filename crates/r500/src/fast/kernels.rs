@@ -73,7 +73,7 @@ pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: us
 
 /// [`reconverge_simt::float::flush`]
 #[inline(always)]
-fn flushed(x: u32) -> u32 {
+pub(super) fn flushed(x: u32) -> u32 {
     if x & EXPONENT == 0 { x & SIGN } else { x }
 }
 
@@ -83,10 +83,22 @@ fn normalised(x: f32) -> u32 {
     if x.is_nan() { NAN.to_bits() } else { flushed(x.to_bits()) }
 }
 
-/// [`lane::scaled`], with OMOD as a factor.
+/// [`lane::scaled`] for a chunk, with OMOD as a factor: one question for all lanes, so that the loops become vector code.
 #[inline(always)]
-fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
-    if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
+pub(super) fn scale(words: &mut Words, omod: Omod, factor: f32) {
+    if omod == Omod::DISABLED {
+        return;
+    }
+    if factor == 1.0 {
+        for lane in 0..CHUNK {
+            let x = words[lane];
+            words[lane] = if x & !SIGN > EXPONENT { NAN.to_bits() } else { flushed(x) };
+        }
+    } else {
+        for lane in 0..CHUNK {
+            words[lane] = normalised(f32::from_bits(flushed(words[lane])) * factor);
+        }
+    }
 }
 
 /// [`lane::clamp`]
@@ -98,7 +110,7 @@ fn clamped(x: u32) -> u32 {
 }
 
 #[inline(always)]
-fn clamp(words: &mut Words) {
+pub(super) fn clamp(words: &mut Words) {
     for lane in 0..CHUNK {
         words[lane] = clamped(words[lane]);
     }
@@ -230,7 +242,10 @@ pub(super) const fn factor(omod: Omod) -> f32 {
 }
 
 macro_rules! lanewise {
-    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal) with OMOD, |$src:ident| $result:expr) => {
+        lanewise! { $(#[$doc])* $Kernel($sources), |_operation, $src| $result; then scale }
+    };
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr $(; then $then:ident)?) => {
         $(#[$doc])*
         pub(super) struct $Kernel;
 
@@ -244,43 +259,44 @@ macro_rules! lanewise {
                     let $src = [src[0][lane], src[1][lane], src[2][lane]];
                     result[lane] = $result;
                 }
+                $($then(&mut result, $operation.omod, $operation.scale);)?
                 result
             }
         }
     };
 }
 
-lanewise! {
+macro_rules! choices {
+    ($($(#[$doc:meta])* $Kernel:ident($sources:literal), |$src:ident| $first:expr;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $Kernel;
+
+        impl Kernel for $Kernel {
+            const SOURCES: usize = $sources;
+
+            #[inline(always)]
+            fn chunk<W: Wide>(_: W, operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
+                let mut result = [0; CHUNK];
+                for lane in 0..CHUNK {
+                    let $src = [flushed(src[0][lane]), flushed(src[1][lane]), src[2][lane]];
+                    result[lane] = if $first { src[0][lane] } else { src[1][lane] };
+                }
+                scale(&mut result, operation.omod, operation.scale);
+                result
+            }
+        }
+    )*};
+}
+
+choices! {
     /// [`lane::min`]
-    Min(2), |operation, src| {
-        let less = f32::from_bits(flushed(src[0])) < f32::from_bits(flushed(src[1]));
-        scaled(if less { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
-}
-
-lanewise! {
+    Min(2), |src| f32::from_bits(src[0]) < f32::from_bits(src[1]);
     /// [`lane::max`]
-    Max(2), |operation, src| {
-        let (x, y) = (f32::from_bits(flushed(src[0])), f32::from_bits(flushed(src[1])));
-        let first = (x >= y) & !((x == 0.0) & (y == 0.0));
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
-}
-
-lanewise! {
+    Max(2), |src| (f32::from_bits(src[0]) >= f32::from_bits(src[1])) & ((src[0] | src[1]) & !SIGN != 0);
     /// [`lane::cnd`]
-    Cnd(3), |operation, src| {
-        let first = f32::from_bits(src[2]) > 0.5;
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
-}
-
-lanewise! {
+    Cnd(3), |src| f32::from_bits(src[2]) > 0.5;
     /// [`lane::cmp`]: what is above the largest negative number that is not a denormal counts as zero or more.
-    Cmp(3), |operation, src| {
-        let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
+    Cmp(3), |src| f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
 }
 
 lanewise! {
@@ -294,7 +310,7 @@ lanewise! {
 
 lanewise! {
     /// The source, with OMOD.
-    Pass(1), |operation, src| scaled(src[0], operation.omod, operation.scale)
+    Pass(1) with OMOD, |src| src[0]
 }
 
 lanewise! {
@@ -304,19 +320,18 @@ lanewise! {
 
 lanewise! {
     /// [`lane::rcp`], with OMOD.
-    Rcp(1), |operation, src| {
+    Rcp(1) with OMOD, |src| {
         let value = 1.0 / f64::from(f32::from_bits(flushed(src[0])));
-        scaled(normalised(value as f32), operation.omod, operation.scale)
+        normalised(value as f32)
     }
 }
 
 lanewise! {
     /// [`lane::rsq`], with OMOD. A square root is rounded correctly on every processor.
-    Rsq(1), |operation, src| {
+    Rsq(1) with OMOD, |src| {
         let a = flushed(src[0]);
         let value = normalised((1.0 / f64::from(f32::from_bits(a)).sqrt()) as f32);
-        let value = if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value };
-        scaled(value, operation.omod, operation.scale)
+        if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value }
     }
 }
 
@@ -348,26 +363,13 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                     }
                 }
             }
-            let mut result = [0; CHUNK];
-            let mut exceptions = 0;
-            for lane in 0..CHUNK {
-                let mut terms = [0.0; TERMS];
-                for term in 0..TERMS {
-                    let [a, b] = [src[term][0][lane], src[term][1][lane]];
-                    terms[term] = match kind::<ADDEND>(term) {
-                        Kind::Product => {
-                            let (x, y) = factors::<ZERO_WINS, true>(a, b);
-                            f64::from(x) * f64::from(y)
-                        }
-                        Kind::Addend => f64::from(f32::from_bits(flushed(a))),
-                    };
+            let scale = f64::from(operation.scale);
+            let (mut result, refused) = plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale);
+            if refused {
+                let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
+                if exceptions != 0 {
+                    dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, exceptions, &mut result);
                 }
-                let (value, exception) = sum(&terms);
-                result[lane] = normalised((value * f64::from(operation.scale)) as f32);
-                exceptions |= u32::from(exception);
-            }
-            if exceptions != 0 {
-                dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, &mut result);
             }
             if operation.clamp {
                 clamp(&mut result);
@@ -380,6 +382,71 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
 #[inline(always)]
 const fn kind<const ADDEND: bool>(term: usize) -> Kind {
     if ADDEND && term == 2 { Kind::Addend } else { Kind::Product }
+}
+
+/// The terms of a lane.
+#[inline(always)]
+fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    lane: usize,
+) -> [f64; TERMS] {
+    let mut terms = [0.0; TERMS];
+    for term in 0..TERMS {
+        let [a, b] = [src[term][0][lane], src[term][1][lane]];
+        terms[term] = match kind::<ADDEND>(term) {
+            Kind::Product => {
+                let (x, y) = factors::<ZERO_WINS, true>(a, b);
+                f64::from(x) * f64::from(y)
+            }
+            Kind::Addend => f64::from(f32::from_bits(flushed(a))),
+        };
+    }
+    terms
+}
+
+/// Sums in double precision, and whether some may be wrong.
+///
+/// Such a sum is off by less than 2^-50 of the sum of its terms' magnitudes. It is right if both ends of that interval round
+/// to the same single. The documented deviation of dot products can apply only where the sum is at most 2^-24 of that.
+#[inline(always)]
+fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    scale: f64,
+) -> (Words, bool) {
+    let mut result = [0; CHUNK];
+    let (mut unlike, mut cancelled) = (0, 0);
+    for lane in 0..CHUNK {
+        let terms = terms::<TERMS, ADDEND, ZERO_WINS>(src, lane);
+        let (mut sum, mut size) = (terms[0], terms[0].abs());
+        for term in &terms[1..] {
+            sum += term;
+            size += term.abs();
+        }
+        let slack = size * (1.0 / (1u64 << 50) as f64);
+        let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
+        // No number is like none.
+        unlike |= u32::from(!(low == high));
+        cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
+        result[lane] = flushed(((sum * scale) as f32).to_bits());
+    }
+    (result, (unlike != 0) | (cancelled != 0))
+}
+
+/// The sums in more than double precision. Gives the lanes for which they may be wrong.
+#[cold]
+#[inline(never)]
+fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    src: &[[Words; 2]; TERMS],
+    scale: f64,
+    result: &mut Words,
+) -> u32 {
+    let mut exceptions = 0;
+    for lane in 0..CHUNK {
+        let (value, exception) = sum(&terms::<TERMS, ADDEND, ZERO_WINS>(src, lane));
+        result[lane] = normalised((value * scale) as f32);
+        exceptions |= u32::from(exception) << lane;
+    }
+    exceptions
 }
 
 /// The sum rounded to odd, and whether that may be wrong or the documented deviation of dot products may apply: when two
@@ -410,9 +477,10 @@ fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
 fn dot_exactly<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
     omod: Omod,
+    exceptions: u32,
     result: &mut Words,
 ) {
-    for lane in 0..CHUNK {
+    for lane in (0..CHUNK).filter(|lane| exceptions >> lane & 1 != 0) {
         let mut terms = [Term::value(0.0); TERMS];
         for (term, [a, b]) in src.iter().enumerate() {
             let (a, b) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
@@ -422,55 +490,5 @@ fn dot_exactly<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
             };
         }
         result[lane] = lane::dot(&terms, omod).to_bits();
-    }
-}
-
-/// A function of one lane.
-pub(super) trait Function {
-    fn of(x: f32) -> f32;
-}
-
-macro_rules! functions {
-    ($($Name:ident $lane:ident),* $(,)?) => {$(
-        #[doc = concat!("[`lane::", stringify!($lane), "`]")]
-        pub(super) struct $Name;
-
-        impl Function for $Name {
-            #[inline(always)]
-            fn of(x: f32) -> f32 {
-                lane::$lane(x)
-            }
-        }
-    )*};
-}
-
-functions! { Ex2 ex2, Ln2 ln2, Sin sin, Cos cos }
-
-/// A function with OMOD, for the operation's lanes one after another.
-pub(super) struct Each<F, const BLEND: bool>(PhantomData<F>);
-
-impl<F: Function, const BLEND: bool> Body for Each<F, BLEND> {
-    #[inline(always)]
-    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let channel = &operation.channels[0];
-        let members = lanes.set(operation.set).0;
-        for chunk in lanes.chunks() {
-            let src = lanes.read(channel.src[0], chunk);
-            let mut result = [0; CHUNK];
-            for lane in 0..CHUNK {
-                if members >> (chunk * CHUNK + lane) & 1 != 0 {
-                    let value = F::of(f32::from_bits(src[lane] ^ channel.flip[0])).to_bits();
-                    result[lane] = scaled(value, operation.omod, operation.scale);
-                }
-            }
-            if operation.clamp {
-                clamp(&mut result);
-            }
-            if BLEND {
-                lanes.blend(wide, channel.dst, chunk, operation.set, result);
-            } else {
-                lanes.write(channel.dst, chunk, result);
-            }
-        }
     }
 }

@@ -6,7 +6,7 @@
 //! sets, intermediate results and constants, so that a handler does not ask where an operand comes from.
 
 use std::hint::assert_unchecked;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::place::{self, Frame, Layout};
@@ -15,7 +15,10 @@ use reconverge_simt::wide::Wide;
 use reconverge_simt::{Mask, handlers};
 
 use super::lower::Fetch;
+use super::memory::{Load, Scatter};
 use crate::group::{ROWS, WIDEST, Written};
+use crate::inst::{CONSTANTS, TEMPORARIES};
+use crate::memory::Bound;
 use crate::words::Omod;
 
 /// Lanes of a body's loops: a group of R520, and a vector of AVX-512.
@@ -53,14 +56,49 @@ pub(super) struct Lanes<'a> {
     /// Chunks that have lanes of the group.
     chunks: usize,
     sets: [u64; Set::COUNT],
+    /// aL, as far as the operations of the block at hand ask for it.
+    pub(super) al: i32,
+    /// An operation has left its instruction to the reference interpreter, before anything was written.
+    pub(super) refused: bool,
+    pub(super) state: State<'a>,
+}
+
+/// What operations work on besides rows: parts of a group, and the program's.
+pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
     pub(super) alu_result_valid: &'a mut Mask,
     pub(super) written: &'a mut Written,
-    /// The texture fetches of the program.
-    pub(super) fetches: &'a [Fetch],
+    /// Lanes that TEXKILL removed.
+    pub(super) killed: &'a mut Mask,
     /// Lanes whose results count.
     pub(super) covered: Mask,
+    /// The float constants.
+    pub(super) constants: &'a [[u32; 4]],
+    /// The texture fetches of the program.
+    pub(super) fetches: &'a [Fetch],
+    /// Its scattered outputs.
+    pub(super) scatters: &'a [Scatter],
+    /// Its fetches from surfaces.
+    pub(super) loads: &'a [Load],
+    /// The surfaces of the CTM model.
+    pub(super) memory: Option<&'a mut Bound>,
+}
+
+impl<'a> Deref for Lanes<'a> {
+    type Target = State<'a>;
+
+    #[inline(always)]
+    fn deref(&self) -> &State<'a> {
+        &self.state
+    }
+}
+
+impl DerefMut for Lanes<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.state
+    }
 }
 
 impl<'a> Lanes<'a> {
@@ -71,25 +109,18 @@ impl<'a> Lanes<'a> {
     ///
     /// # Safety
     /// The operations that run were lowered with this layout.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a group")]
     pub(super) unsafe fn new(
         rows: &'a mut [Row<WIDEST>],
         layout: &Layout<WIDEST>,
         lanes: usize,
-        predicate: &'a mut [Mask; 4],
-        alu_result: &'a mut Mask,
-        alu_result_valid: &'a mut Mask,
-        written: &'a mut Written,
-        fetches: &'a [Fetch],
-        covered: Mask,
+        state: State<'a>,
     ) -> Self {
         assert!(lanes <= WIDEST, "a row has room for the lanes");
         // SAFETY: the places of operations are those of the layout, as the caller promises.
         let rows = unsafe { Frame::new(rows, layout) };
         let chunks = lanes.div_ceil(CHUNK);
         let sets = [0; Set::COUNT];
-        let mut lanes =
-            Lanes { rows, chunks, sets, predicate, alu_result, alu_result_valid, written, fetches, covered };
+        let mut lanes = Lanes { rows, chunks, sets, al: 0, refused: false, state };
         for chunk in 0..chunks {
             lanes.write(Set::ACTIVE.place(), chunk, [0; CHUNK]);
         }
@@ -102,6 +133,21 @@ impl<'a> Lanes<'a> {
         // SAFETY: `new` has seen that the lanes have room in a row. Without the bound, each access would ask for it.
         unsafe { assert_unchecked(self.chunks <= WIDEST / CHUNK) };
         0..self.chunks
+    }
+
+    /// The row of a channel of a temporary relative to aL. (r500.md Q6)
+    #[inline(always)]
+    pub(super) fn temp_by_al(&self, base: u8, channel: u8) -> Place {
+        const LAYOUT: Layout<WIDEST> = Layout::new(ROWS);
+        let temp = (i32::from(base) + self.al).rem_euclid(TEMPORARIES as i32) as usize;
+        LAYOUT.place(temp * 4 + usize::from(channel & 3))
+    }
+
+    /// A channel of a constant relative to aL.
+    #[inline(always)]
+    pub(super) fn constant_by_al(&self, base: u8, channel: u8) -> u32 {
+        let number = (i32::from(base) + self.al).rem_euclid(CONSTANTS as i32) as usize;
+        self.constants[number][usize::from(channel & 3)]
     }
 
     /// A whole row.

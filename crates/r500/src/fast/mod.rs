@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
-//! | `kernels`, `bodies`, `fetch` | the operations |
+//! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
@@ -18,10 +18,12 @@
 
 mod bodies;
 mod fetch;
+mod functions;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;
 mod lower;
+mod memory;
 pub(crate) mod parallel;
 mod run;
 
@@ -29,6 +31,7 @@ use reconverge_simt::{Level, Options};
 
 use crate::group::{Group, OUTPUTS, output_row};
 use crate::launch::Launch;
+use crate::memory::Bound;
 use crate::setup::Setup;
 use lower::Lowered;
 
@@ -42,13 +45,13 @@ pub struct Fast {
 impl Fast {
     /// Lowers a program for a launch with this setup.
     pub fn new(setup: &Setup, launch: &Launch, options: &Options) -> Fast {
-        Fast::with(setup, launch, options, false)
+        Fast::with(setup, launch, options, None)
     }
 
-    /// `uncached`: outputs are scattered as in the CTM model.
-    pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, uncached: bool) -> Fast {
+    /// `bound`: the surfaces of the CTM model, whatever is in memory.
+    pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
         let level = options.level();
-        Fast { lowered: lower::lower(setup, launch, options.mode, uncached, level), level }
+        Fast { lowered: lower::lower(setup, launch, options.mode, bound, level), level }
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-use super::lanes::{Lanes, Operation, Set, choose};
+use super::lanes::{Lanes, Operation, Set, State, choose};
 use super::lower::{Flow, Last, NONE};
 use crate::cause::Cause;
 use crate::flow::{self, LoopStep};
@@ -81,6 +81,9 @@ impl Fast {
             alu_result,
             alu_result_valid,
             written,
+            killed,
+            constants,
+            memory,
             issued,
             statistics,
             ..
@@ -96,13 +99,19 @@ impl Fast {
                 rows,
                 &lowered.layout,
                 width,
-                predicate,
-                alu_result,
-                alu_result_valid,
-                written,
-                &lowered.fetches,
-                // Changes by the reference interpreter's instructions only, behind which this runs again.
-                flow.covered(),
+                State {
+                    predicate,
+                    alu_result,
+                    alu_result_valid,
+                    written,
+                    killed,
+                    covered: flow.covered(),
+                    constants,
+                    fetches: &lowered.fetches,
+                    scatters: &lowered.scatters,
+                    loads: &lowered.loads,
+                    memory: memory.as_deref_mut(),
+                },
             )
         };
         choose(self.level, &mut lanes, Set::ALL, all);
@@ -131,11 +140,33 @@ impl Fast {
                 }
             }
             let block = &lowered.blocks[number as usize];
+            let runs_operations = active.any() || block.inactive;
+            if let Some(al) = &block.al
+                && runs_operations
+            {
+                lanes.al = flow.al();
+                if strict && !flow.has_al() || !al.contains(&lanes.al) {
+                    break Stop::Reference;
+                }
+            }
             if inside == 0 && u64::from(block.size) <= budget {
-                if active.any() || block.inactive {
-                    let operations = &lowered.operations[block.start as usize..block.end as usize];
+                let mut start = block.start;
+                if runs_operations && let Some(split) = block.split {
+                    let operations = &lowered.operations[start as usize..split as usize];
+                    // SAFETY: as below.
+                    unsafe { execute(&mut lanes, operations, full) };
+                    if lanes.refused {
+                        break Stop::Reference;
+                    }
+                    start = split;
+                }
+                if runs_operations {
+                    let operations = &lowered.operations[start as usize..block.end as usize];
                     // SAFETY: the operations were made for the level of self, which this processor has.
                     unsafe { execute(&mut lanes, operations, full) };
+                }
+                if block.kills {
+                    flow.kill(*lanes.killed);
                 }
                 let mut done = |observer: &mut O| {
                     let path = match block.size {
@@ -213,10 +244,13 @@ impl Fast {
                 0 => block.start,
                 _ => lowered.ends[usize::from(pc) - 1],
             };
-            if active.any() || block.inactive {
+            if runs_operations {
                 let operations = &lowered.operations[start as usize..lowered.ends[usize::from(pc)] as usize];
                 // SAFETY: as above.
                 unsafe { execute(&mut lanes, operations, full) };
+            }
+            if block.kills {
+                flow.kill(*lanes.killed);
             }
             let flows = match block.last {
                 Last::Flow(place) if last => Some(&lowered.flows[place as usize]),

@@ -1,11 +1,11 @@
 //! Blocks: runs of arithmetic instructions and texture fetches that cannot trap, and one instruction after them that may change the flow.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::Lowering;
 use super::schedule::Instruction;
 use crate::flow::{InLoop, LoopConstant, reads_alu_result};
-use crate::inst::{Alu, Body, Fc, Inst, SLOTS, Source};
+use crate::inst::{Alu, Body, CONSTANTS, Fc, Inst, SLOTS, Source, TEMPORARIES};
 use crate::operations::used_sources;
 use crate::setup::Setup;
 use crate::words::{CmnInst, InstType, TexOp};
@@ -22,7 +22,7 @@ pub(in crate::fast) enum Last {
 }
 
 /// Instructions that run together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
     /// Its operations.
     pub(in crate::fast) start: u32,
@@ -31,6 +31,13 @@ pub(in crate::fast) struct Block {
     pub(in crate::fast) first: u16,
     /// Instructions, a flow instruction at the end included.
     pub(in crate::fast) size: u16,
+    /// The values of aL for which no address traps; `None` where no address is relative.
+    pub(in crate::fast) al: Option<RangeInclusive<i32>>,
+    /// Where it has one instruction, which operations up to here may refuse: then nothing has been done, and the reference
+    /// interpreter executes it.
+    pub(in crate::fast) split: Option<u32>,
+    /// It has a TEXKILL.
+    pub(in crate::fast) kills: bool,
     /// Some lanes that are not active are written too.
     pub(in crate::fast) inactive: bool,
     /// Its last instruction is the program's.
@@ -81,7 +88,9 @@ impl<'a> Lowering<'a> {
         let starts = self.starts();
         let mut open: Option<Block> = None;
         for slot in 0..SLOTS as u16 {
-            if starts[usize::from(slot)] {
+            let executable = self.executable(slot);
+            let alone = executable.is_some_and(|inst| self.may_refuse(inst));
+            if starts[usize::from(slot)] || alone {
                 self.close(&mut open, Last::Next);
             }
             if self.setup.slot(slot).is_none() {
@@ -94,6 +103,9 @@ impl<'a> Lowering<'a> {
                 end: at,
                 first: slot,
                 size: 0,
+                al: None,
+                split: None,
+                kills: false,
                 inactive: false,
                 ends: false,
                 last: Last::Next,
@@ -103,13 +115,17 @@ impl<'a> Lowering<'a> {
             let entry = Entry { block: self.lowered.blocks.len() as u32, inside: block.size };
             self.lowered.entries[usize::from(slot)] = entry;
             let ends = slot == self.setup.end;
-            let executable = self.executable(slot);
+            (self.scratch, self.al, self.split) = (0, None, None);
             let last = match executable.map(|inst| (inst, &inst.body)) {
                 Some((inst, Body::Fc(fc))) => {
                     self.lowered.flows.push(flow(self.setup, inst, fc));
                     Some(Last::Flow(self.lowered.flows.len() as u32 - 1))
                 }
                 Some((_, Body::Tex(tex))) if tex.inst.inst == TexOp::NOP => None,
+                Some((inst, Body::Tex(tex))) if tex.inst.inst == TexOp::TEXKILL && self.kill(inst, tex) => {
+                    block.kills = true;
+                    None
+                }
                 Some((inst, Body::Alu(alu))) if self.alu(slot, inst, alu) => {
                     block.inactive |= inst.common.write_inactive;
                     None
@@ -125,12 +141,14 @@ impl<'a> Lowering<'a> {
             };
             self.lowered.ends[usize::from(slot)] = self.lowered.operations.len() as u32;
             if !matches!(last, Some(Last::Reference)) {
+                block.al = meet(block.al.take(), self.al.take());
+                block.split = self.split;
                 block.size += 1;
                 block.ends = ends;
             }
             if let Some(last) = last {
                 self.close(&mut open, last);
-            } else if ends {
+            } else if ends || alone {
                 self.close(&mut open, Last::Next);
             }
         }
@@ -177,13 +195,29 @@ impl<'a> Lowering<'a> {
         (!self.strict || inside && slot.violations.is_empty() && ends_well).then_some(inst)
     }
 
+    /// Whether an instruction writes to memory.
+    pub(super) fn scatters(&self, common: &CmnInst) -> bool {
+        let masked = (0..4).any(|channel| common.writes_output(channel));
+        common.r#type == InstType::OUT && self.uncached() && masked
+    }
+
+    /// Whether an instruction may be left to the reference interpreter when it comes to it.
+    fn may_refuse(&self, inst: &Inst) -> bool {
+        let surface = |unit| self.bound.is_some_and(|bound| bound.has_input(unit));
+        match &inst.body {
+            Body::Alu(_) => self.scatters(&inst.common),
+            Body::Tex(tex) => surface(tex.inst.tex_id),
+            Body::Fc(_) => false,
+        }
+    }
+
     /// Lowers an arithmetic instruction; `false` when the reference interpreter has to execute it.
     fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
         let start = self.lowered.operations.len();
-        self.scratch = 0;
-        let scatters = inst.common.r#type == InstType::OUT && self.uncached;
-        let masked = (0..4).any(|channel| inst.common.writes_output(channel));
-        if scatters && masked || !self.addresses_are_known(&inst.common, alu) {
+        let partial = !(0..4).all(|channel| inst.common.writes_output(channel));
+        if self.scatters(&inst.common) && partial && self.strict
+            || !self.addresses_are_known(&inst.common, alu)
+        {
             return false;
         }
         if Instruction::new(self, &inst.common, alu, slot).lower().is_none() {
@@ -193,19 +227,40 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Whether no address is relative, and none traps.
-    fn addresses_are_known(&self, common: &CmnInst, alu: &Alu) -> bool {
-        let allocated = |temp: u8| !self.strict || temp <= self.setup.pix_size;
+    /// Whether no address traps, for some value of aL at least.
+    fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
         let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));
-        let read = sources.filter(|(_, used)| *used).all(|(source, _)| match source {
-            Source::Temp { addr, rel } => !rel && allocated(*addr),
-            Source::Const { rel, .. } => !rel,
+        let read = sources.filter(|(_, used)| *used).all(|(source, _)| match *source {
+            Source::Temp { addr, rel } => self.reaches_temp(addr, rel),
+            Source::Const { addr, rel } => !rel || self.reaches(addr, CONSTANTS),
             Source::Inline { .. } => true,
         });
         let mut written =
             (0..4).filter(|channel| common.writes_temp(*channel)).map(|channel| alu.destination(channel));
-        read && written.all(|(temp, rel)| !rel && allocated(temp))
+        read && written.all(|(temp, rel)| self.reaches_temp(temp, rel))
+    }
+
+    /// Whether the address of a temporary does not trap, for some value of aL at least if it is relative.
+    pub(super) fn reaches_temp(&mut self, temp: u8, rel: bool) -> bool {
+        let allocated = if self.strict { usize::from(self.setup.pix_size) + 1 } else { TEMPORARIES };
+        if rel { self.reaches(temp, allocated.min(TEMPORARIES)) } else { usize::from(temp) < allocated }
+    }
+
+    /// Notes the values of aL for which an address relative to it is one of `size`: outside, it wraps in lenient mode.
+    fn reaches(&mut self, base: u8, size: usize) -> bool {
+        let (base, size) = (i32::from(base), size as i32);
+        let all = if self.strict { -base..=size - 1 - base } else { i32::MIN..=i32::MAX };
+        self.al = meet(self.al.take(), Some(all));
+        true
+    }
+}
+
+/// What is in both, where there are two.
+fn meet(a: Option<RangeInclusive<i32>>, b: Option<RangeInclusive<i32>>) -> Option<RangeInclusive<i32>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(*a.start().max(b.start())..=*a.end().min(b.end())),
+        (a, b) => a.or(b),
     }
 }
 

@@ -2,9 +2,8 @@
 
 use reconverge_simt::Level;
 
-use super::super::kernels::{
-    self, AnyMad, Channels, Cos, Dot as DotBody, Each, Ex2, Function, Kernel, Ln2, Mad, Sin,
-};
+use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
+use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, Kernel, Mad};
 use super::super::lanes::{Body, Handler, Set, handler};
 use crate::operations::{Dot, Operation, Value};
 use crate::words::AlphaOp;
@@ -68,10 +67,10 @@ impl Code {
             AlphaOp::FRC => Code::alone::<kernels::Frc>(id),
             AlphaOp::RCP => Code::alone::<kernels::Rcp>(id),
             AlphaOp::RSQ => Code::alone::<kernels::Rsq>(id),
-            AlphaOp::EX2 => Code::lane_by_lane::<Ex2>(id),
-            AlphaOp::LN2 => Code::lane_by_lane::<Ln2>(id),
-            AlphaOp::SIN => Code::lane_by_lane::<Sin>(id),
-            AlphaOp::COS => Code::lane_by_lane::<Cos>(id),
+            AlphaOp::EX2 => Code::function::<Ex2>(id),
+            AlphaOp::LN2 => Code::function::<Ln2>(id),
+            AlphaOp::SIN => Code::function::<Sin>(id),
+            AlphaOp::COS => Code::function::<Cos>(id),
             AlphaOp::MAD | AlphaOp::MDH | AlphaOp::MDV | AlphaOp::DP => return None,
         })
     }
@@ -87,8 +86,13 @@ impl Code {
     }
 
     /// A function of one lane.
-    const fn lane_by_lane<F: Function>(id: u8) -> Code {
-        Code { id, sources: 1, most: 1, handlers: |shape| pair::<Each<F, true>, Each<F, false>>(shape.level) }
+    const fn function<F: Function>(id: u8) -> Code {
+        Code {
+            id,
+            sources: 1,
+            most: 1,
+            handlers: |shape| pair::<OfRow<F, true>, OfRow<F, false>>(shape.level),
+        }
     }
 
     pub(super) fn handlers(self, shape: &Shape) -> Handlers {

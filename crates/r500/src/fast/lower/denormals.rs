@@ -1,5 +1,8 @@
 //! Rows in which no denormal can be, so that sums need not flush their sources.
 
+use std::ops::RangeInclusive;
+
+use crate::flow::Role;
 use crate::group::ROWS;
 use crate::inst::{Body, Inst, SLOTS, TEMPORARIES};
 use crate::setup::Setup;
@@ -27,13 +30,14 @@ enum Known {
 impl Normal {
     pub(super) fn new(setup: &Setup, inputs: &mut dyn Iterator<Item = usize>) -> Normal {
         let mut normal = Normal { rows: vec![Known::Yes; ROWS], start: setup.start };
+        let al = values_of_al(setup);
         inputs.for_each(|temp| normal.rows[temp * 4..temp * 4 + 4].fill(Known::Behind(u16::MAX)));
         for slot in setup.start..SLOTS as u16 {
             let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
             if matches!(inst.body, Body::Fc(_)) {
                 break;
             }
-            for (row, flushed, always) in written_by(inst) {
+            for (row, flushed, always) in written_by(inst, &al) {
                 if flushed && always && normal.rows[row] == Known::Behind(u16::MAX) {
                     normal.rows[row] = Known::Behind(slot);
                 }
@@ -43,7 +47,7 @@ impl Normal {
             }
         }
         for (_, slot) in setup.slots() {
-            let written = slot.inst.iter().flat_map(written_by);
+            let written = slot.inst.iter().flat_map(|inst| written_by(inst, &al));
             written.filter(|(_, flushed, _)| !flushed).for_each(|(row, ..)| normal.rows[row] = Known::No);
         }
         normal
@@ -59,9 +63,28 @@ impl Normal {
     }
 }
 
+/// Values between which aL always is: those of a LOOP, and the steps of as many iterations; 0 outside.
+pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
+    let constants = |of: fn(Role) -> bool| {
+        let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
+        instructions.filter_map(move |inst| match &inst.body {
+            Body::Fc(fc) if of(fc.inst.op.role()) => Some(setup.ints[usize::from(fc.addr.int_addr)]),
+            Body::Fc(_) | Body::Alu(_) | Body::Tex(_) => None,
+        })
+    };
+    let steps = constants(|role| matches!(role, Role::End { .. })).map(|constant| i32::from(constant.step));
+    let [down, up] = steps.fold([0, 0], |[down, up], step| [step.min(down), step.max(up)]);
+    let loops = constants(|role| matches!(role, Role::Begin { .. }));
+    let [least, most] = loops.fold([0, 0], |[least, most], constant| {
+        let (start, count) = (i32::from(constant.start), i32::from(constant.count));
+        [least.min(start + count * down), most.max(start + count * up)]
+    });
+    least..=most
+}
+
 /// Rows of temporaries that an instruction writes, whether denormals are flushed then, and whether all active lanes write
-/// them.
-pub(super) fn written_by(inst: &Inst) -> Vec<(usize, bool, bool)> {
+/// them. aL is one of the values.
+pub(super) fn written_by(inst: &Inst, al: &RangeInclusive<i32>) -> Vec<(usize, bool, bool)> {
     let mut rows = Vec::new();
     for channel in (0..4).filter(|channel| inst.common.writes_temp(*channel)) {
         let always = inst.common.predicate(channel).is_none();
@@ -74,7 +97,9 @@ pub(super) fn written_by(inst: &Inst) -> Vec<(usize, bool, bool)> {
             Body::Fc(_) => continue,
         };
         if rel {
-            rows.extend((0..TEMPORARIES).map(|temp| (temp * 4 + channel, flushed, false)));
+            let temps = al.clone().take(TEMPORARIES);
+            let temps = temps.map(|al| (i32::from(base) + al).rem_euclid(TEMPORARIES as i32) as usize);
+            rows.extend(temps.map(|temp| (temp * 4 + channel, flushed, false)));
         } else {
             rows.push((usize::from(base) * 4 + channel, flushed, always));
         }

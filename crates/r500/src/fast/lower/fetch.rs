@@ -1,18 +1,21 @@
 //! Texture fetches whose texture and registers are known before the launch: operations like those of arithmetic.
 //!
-//! Left to the reference interpreter: relative addresses, textures that are not bound or of a shape that the machine does
-//! not have, the surfaces of the CTM model, TEXKILL.
+//! Left to the reference interpreter: textures that are not bound or of a shape that the machine does not have, and what
+//! the surfaces of the CTM model do not do.
 
 use std::sync::Arc;
 
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Image, Sampler, Shape};
 
+use super::super::bodies::{Killed, Predicated, TempByAl};
 use super::super::fetch::Fetched;
-use super::super::lanes::{Operation, Place, Set};
+use super::super::lanes::{Body, Operation, Place, Set};
+use super::super::memory::{Load, Loaded};
 use super::Lowering;
 use crate::inst::{Inst, Tex};
-use crate::words::{TexOp, TexSwiz};
+use crate::memory::Surface;
+use crate::words::{TexAddr, TexOp, TexSwiz, Tiling};
 
 /// A fetch with all that does not change in a launch.
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ pub(in crate::fast) struct Fetch {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Written {
     pub(in crate::fast) place: Place,
+    /// The temporary and its channel, where it is relative to aL.
+    pub(in crate::fast) by_al: Option<[u8; 2]>,
     pub(in crate::fast) component: usize,
     /// The predicate bit, and whether it is inverted.
     pub(in crate::fast) predicate: Option<(usize, bool)>,
@@ -43,16 +48,60 @@ pub(in crate::fast) struct Written {
 impl Lowering<'_> {
     /// Lowers a texture fetch; `false` when the reference interpreter has to execute it.
     pub(super) fn fetch(&mut self, inst: &Inst, tex: &Tex) -> bool {
-        let Some(fetch) = self.fetch_of(inst, tex) else { return false };
-        let Ok(number) = u16::try_from(self.lowered.fetches.len()) else { return false };
-        self.lowered.fetches.push(fetch);
-        let set = if inst.common.write_inactive { Set::ALL } else { Set::ACTIVE };
-        let operation = self.plain::<Fetched>(set);
-        self.push(Operation { number: number.to_le_bytes(), ..operation });
+        let start = self.lowered.operations.len();
+        let operation = match self.bound.and_then(|bound| bound.inputs[usize::from(tex.inst.tex_id)]) {
+            Some(surface) => self.load_of(inst, tex, &surface),
+            None => self.fetch_of(inst, tex),
+        };
+        let Some(operation) = operation else {
+            self.lowered.operations.truncate(start);
+            return false;
+        };
+        self.push(operation);
+        if self.bound.is_some_and(|bound| bound.has_input(tex.inst.tex_id)) {
+            self.split = Some(self.lowered.operations.len() as u32);
+        }
         true
     }
 
-    fn fetch_of(&self, inst: &Inst, tex: &Tex) -> Option<Fetch> {
+    fn operation<B: Body>(&self, inst: &Inst, number: usize) -> Option<Operation> {
+        let set = if inst.common.write_inactive { Set::ALL } else { Set::ACTIVE };
+        let number = u16::try_from(number).ok()?.to_le_bytes();
+        Some(Operation { number, ..self.plain::<B>(set) })
+    }
+
+    /// A fetch from a surface.
+    fn load_of(&mut self, inst: &Inst, tex: &Tex, surface: &Surface) -> Option<Operation> {
+        let of_four = surface.tiling == Tiling::LINEAR_INP_2X2 && surface.format.channels() == 1;
+        let known = of_four || surface.tiling == Tiling::LINEAR;
+        if tex.inst.inst != TexOp::LD || !tex.inst.unscaled || !known {
+            return None;
+        }
+        let addr = &tex.addr;
+        let src = self.source_rows(addr.src_addr, addr.src_addr_rel, [addr.src_s_swiz, addr.src_t_swiz])?;
+        let dst = self.written(inst, addr)?;
+        let load = Load { unit: tex.inst.tex_id, src, dst, ignore_uncovered: tex.inst.ignore_uncovered };
+        self.lowered.loads.push(load);
+        self.operation::<Loaded>(inst, self.lowered.loads.len() - 1)
+    }
+
+    /// What a fetch writes.
+    fn written(&mut self, inst: &Inst, addr: &TexAddr) -> Option<[Option<Written>; 4]> {
+        let components = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
+        let reached = self.reaches_temp(addr.dst_addr, addr.dst_addr_rel);
+        reached.then(|| {
+            [0, 1, 2, 3].map(|channel| {
+                inst.common.writes_temp(channel).then(|| Written {
+                    place: self.row(usize::from(addr.dst_addr) * 4 + channel),
+                    by_al: addr.dst_addr_rel.then_some([addr.dst_addr, channel as u8]),
+                    component: components[channel] as usize,
+                    predicate: inst.common.predicate(channel),
+                })
+            })
+        })
+    }
+
+    fn fetch_of(&mut self, inst: &Inst, tex: &Tex) -> Option<Operation> {
         let op = tex.inst.inst;
         match op {
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
@@ -66,43 +115,82 @@ impl Lowering<'_> {
         if array || cube && op == TexOp::DXDY {
             return None;
         }
-        let allocated = |temp: u8, rel: bool| !rel && (!self.strict || temp <= self.setup.pix_size);
-        let row = |temp: u8, channel: TexSwiz| self.row(usize::from(temp) * 4 + channel as usize);
         let (addr, dxdy) = (&tex.addr, &tex.dxdy);
+        let dst = self.written(inst, addr)?;
+        let src = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
+        let src = self.source_rows(addr.src_addr, addr.src_addr_rel, src)?;
         let derivatives = match op {
             TexOp::DXDY => {
-                let known =
-                    allocated(dxdy.dx_addr, dxdy.dx_addr_rel) && allocated(dxdy.dy_addr, dxdy.dy_addr_rel);
-                known.then_some([
-                    [dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz].map(|swiz| row(dxdy.dx_addr, swiz)),
-                    [dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz].map(|swiz| row(dxdy.dy_addr, swiz)),
-                ])?
+                let dx = [dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz];
+                let dy = [dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz];
+                [
+                    self.source_rows(dxdy.dx_addr, dxdy.dx_addr_rel, dx)?,
+                    self.source_rows(dxdy.dy_addr, dxdy.dy_addr_rel, dy)?,
+                ]
             }
             _ => [[Place::FIRST; 3]; 2],
         };
-        if !allocated(addr.src_addr, addr.src_addr_rel) || !allocated(addr.dst_addr, addr.dst_addr_rel) {
-            return None;
-        }
-        let src = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
-        let components = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
-        let dst = [0, 1, 2, 3].map(|channel| {
-            inst.common.writes_temp(channel).then(|| Written {
-                place: self.row(usize::from(addr.dst_addr) * 4 + channel),
-                component: components[channel] as usize,
-                predicate: inst.common.predicate(channel),
-            })
-        });
         let unnormalised = tex.inst.unscaled || texture.sampler.unnormalised;
         let sampler = Sampler { unnormalised, ..texture.sampler };
-        Some(Fetch {
+        self.lowered.fetches.push(Fetch {
             op,
             image: texture.image.clone(),
             plan: Plan::new(&texture.image, &sampler),
             sampler,
-            src: src.map(|swiz| row(addr.src_addr, swiz)),
+            src,
             derivatives,
             dst,
             ignore_uncovered: tex.inst.ignore_uncovered,
-        })
+        });
+        self.operation::<Fetched>(inst, self.lowered.fetches.len() - 1)
+    }
+
+    /// Rows of a temporary's channels: copies of them where it is relative to aL. `None` where the address traps or there is
+    /// not enough room.
+    fn source_rows<const N: usize>(
+        &mut self,
+        temp: u8,
+        rel: bool,
+        swizzle: [TexSwiz; N],
+    ) -> Option<[Place; N]> {
+        if !self.reaches_temp(temp, rel) {
+            return None;
+        }
+        let mut rows = [Place::FIRST; N];
+        for (row, channel) in rows.iter_mut().zip(swizzle) {
+            *row = if rel {
+                let dst = self.scratch()?;
+                let mut operation = self.plain::<TempByAl>(Set::ACTIVE);
+                operation.number = [temp, channel as u8];
+                operation.channels[0].dst = dst;
+                self.push(operation);
+                dst
+            } else {
+                self.row(usize::from(temp) * 4 + channel as usize)
+            };
+        }
+        Some(rows)
+    }
+
+    /// Lowers a TEXKILL; `false` when the reference interpreter has to execute it.
+    pub(super) fn kill(&mut self, inst: &Inst, tex: &Tex) -> bool {
+        let addr = &tex.addr;
+        let swizzle = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
+        let Some(rows) = self.source_rows(addr.src_addr, addr.src_addr_rel, swizzle) else { return false };
+        for (channel, row) in rows.into_iter().enumerate() {
+            let set = match inst.common.predicate(channel) {
+                None => Set::ACTIVE,
+                Some((bit, inverted)) => {
+                    let set = Set(2 + channel as u8);
+                    let operation = self.plain::<Predicated>(set);
+                    self.push(Operation { number: [bit as u8, Set::ACTIVE.0], inverted, ..operation });
+                    set
+                }
+            };
+            let mut operation = self.plain::<Killed>(set);
+            operation.channels[0].src[0] = row;
+            self.push(operation);
+        }
+        true
     }
 }

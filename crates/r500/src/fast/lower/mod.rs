@@ -10,8 +10,7 @@
 //! | `denormals` | rows in which no denormal can be |
 //!
 //! Everything that is known before the program runs is settled here: constants, swizzles, modifiers, presubtract, which
-//! channels are read. An instruction that nothing here knows (surfaces, relative addresses, scattered outputs,
-//! whatever traps) is a block of its own for the reference interpreter, so that every program runs.
+//! channels are read. An instruction that nothing here knows (whatever traps, and what strict mode objects to) is a block of its own for the reference interpreter, so that every program runs.
 
 mod blocks;
 mod codes;
@@ -21,18 +20,21 @@ mod operands;
 mod schedule;
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
 pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
-use self::denormals::{Normal, written_by};
+use self::denormals::{Normal, values_of_al, written_by};
 pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
+use super::memory::{Load, Scatter};
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
 use crate::inst::{Body as InstBody, SLOTS};
 use crate::launch::Launch;
+use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
 use crate::words::Omod;
@@ -42,6 +44,8 @@ use crate::words::Omod;
 pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     pub(super) fetches: Vec<Fetch>,
+    pub(super) scatters: Vec<Scatter>,
+    pub(super) loads: Vec<Load>,
     pub(super) blocks: Vec<Block>,
     pub(super) flows: Vec<Flow>,
     /// By slot.
@@ -61,8 +65,14 @@ pub(super) struct Lowered {
 /// Intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
-/// Lowers the program of a launch. `uncached`: outputs are scattered.
-pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, level: Level) -> Lowered {
+/// Lowers the program of a launch. `bound`: the surfaces of the CTM model.
+pub(super) fn lower(
+    setup: &Setup,
+    launch: &Launch,
+    mode: Mode,
+    bound: Option<&Bound>,
+    level: Level,
+) -> Lowered {
     let constants = &launch.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
     let strict = mode == Mode::Strict;
@@ -73,13 +83,15 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
         constants,
         textures: &launch.textures,
         strict,
-        uncached,
+        bound,
         level,
         normal: Normal::new(setup, inputs),
         known: HashMap::new(),
         lowered: Lowered {
             operations: Vec::new(),
             fetches: Vec::new(),
+            scatters: Vec::new(),
+            loads: Vec::new(),
             blocks: Vec::new(),
             flows: Vec::new(),
             entries: vec![Entry { block: NONE, inside: 0 }; SLOTS],
@@ -90,6 +102,8 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
             written: written(setup),
         },
         scratch: 0,
+        al: None,
+        split: None,
     };
     lowering.program();
     lowering.lowered
@@ -98,8 +112,9 @@ pub(super) fn lower(setup: &Setup, launch: &Launch, mode: Mode, uncached: bool, 
 /// Rows that the program may write.
 fn written(setup: &Setup) -> Vec<usize> {
     let mut rows = vec![false; ROWS];
+    let al = values_of_al(setup);
     for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {
-        written_by(inst).iter().for_each(|(row, ..)| rows[*row] = true);
+        written_by(inst, &al).iter().for_each(|(row, ..)| rows[*row] = true);
         if let InstBody::Alu(alu) = &inst.body {
             for channel in (0..4).filter(|channel| inst.common.writes_output(*channel)) {
                 rows[color_row(alu.target(channel) as usize, channel)] = true;
@@ -115,7 +130,8 @@ struct Lowering<'a> {
     constants: &'a [[u32; 4]],
     textures: &'a [(u8, Texture)],
     strict: bool,
-    uncached: bool,
+    /// The surfaces of the CTM model.
+    bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
     /// Rows of constants, by bits.
@@ -123,9 +139,18 @@ struct Lowering<'a> {
     lowered: Lowered,
     /// Rows of [`SCRATCH`] that the instruction at hand uses.
     scratch: usize,
+    /// The values of aL for which no address of the instruction at hand traps.
+    al: Option<RangeInclusive<i32>>,
+    /// The end of those of its operations that may refuse it.
+    split: Option<u32>,
 }
 
 impl Lowering<'_> {
+    /// Whether outputs are scattered.
+    fn uncached(&self) -> bool {
+        self.bound.is_some_and(|bound| bound.uncached)
+    }
+
     /// The row of a constant.
     fn constant(&mut self, bits: u32) -> Place {
         let Lowered { room, layout, .. } = &mut self.lowered;

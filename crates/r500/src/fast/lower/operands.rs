@@ -1,10 +1,10 @@
 //! Operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
 
-use super::super::bodies::OfQuad;
+use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::lanes::{Place, Set};
 use super::codes::Code;
 use super::schedule::{Computed, Instruction};
-use crate::inst::{CONSTANTS, Source, inline_constant};
+use crate::inst::{CONSTANTS, Source, TEMPORARIES, inline_constant};
 use crate::lane;
 use crate::operations::used_sources;
 use crate::words::{Imod, Omod, Sel, SrcpOp, Swiz};
@@ -83,29 +83,61 @@ impl Instruction<'_, '_> {
     /// R, G and B come from the RGB address word, A from the alpha address word. (CTM guide p. 27)
     fn component(&mut self, sel: Sel, channel: usize) -> Option<Value> {
         match sel {
-            Sel::SRC0 => Some(self.fetched(0, channel)),
-            Sel::SRC1 => Some(self.fetched(1, channel)),
-            Sel::SRC2 => Some(self.fetched(2, channel)),
+            Sel::SRC0 => self.fetched(0, channel),
+            Sel::SRC1 => self.fetched(1, channel),
+            Sel::SRC2 => self.fetched(2, channel),
             Sel::SRCP => self.presubtract(channel),
         }
     }
 
-    fn fetched(&self, number: usize, channel: usize) -> Value {
+    fn fetched(&mut self, number: usize, channel: usize) -> Option<Value> {
         let [rgb, alpha] = used_sources(self.alu);
         let (sources, used) = match channel {
             3 => (&self.alu.alpha_sources, alpha),
             _ => (&self.alu.rgb_sources, rgb),
         };
         if !used[number] {
-            return Value::Bits(0);
+            return Some(Value::Bits(0));
         }
-        match sources.src[number] {
+        Some(match sources.src[number] {
+            source @ (Source::Temp { rel: true, .. } | Source::Const { rel: true, .. }) => {
+                Value::Row(self.by_al(source, channel)?)
+            }
             Source::Temp { addr, .. } => Value::Row(self.lowering.row(usize::from(addr) * 4 + channel)),
             Source::Const { addr, .. } => {
                 Value::Bits(self.lowering.constants[usize::from(addr) % CONSTANTS][channel])
             }
             Source::Inline { code } => Value::Bits(inline_constant(code).to_bits()),
+        })
+    }
+
+    /// Emits a copy of a channel of a source that is relative to aL, once for each, and gives its row.
+    fn by_al(&mut self, source: Source, channel: usize) -> Option<Place> {
+        if let Some((.., place)) =
+            self.copied.iter().find(|(known, of, _)| (*known, *of) == (source, channel))
+        {
+            return Some(*place);
         }
+        let dst = self.lowering.scratch()?;
+        let (addr, normal, mut operation) = match source {
+            Source::Const { addr, .. } => {
+                let normal = |value: &[u32; 4]| !f32::from_bits(value[channel]).is_subnormal();
+                let normal = self.lowering.constants.iter().all(normal);
+                (addr, normal, self.lowering.plain::<ConstantByAl>(Set::ACTIVE))
+            }
+            Source::Temp { addr, .. } => {
+                let normal =
+                    (0..TEMPORARIES).all(|temp| self.is_normal(self.lowering.row(temp * 4 + channel)));
+                (addr, normal, self.lowering.plain::<TempByAl>(Set::ACTIVE))
+            }
+            Source::Inline { .. } => return None,
+        };
+        operation.number = [addr, channel as u8];
+        operation.channels[0].dst = dst;
+        self.lowering.push(operation);
+        self.normal.extend(normal.then_some(dst));
+        self.copied.push((source, channel, dst));
+        Some(dst)
     }
 
     fn presubtract(&mut self, channel: usize) -> Option<Value> {
@@ -116,7 +148,7 @@ impl Instruction<'_, '_> {
             3 => self.alu.alpha_sources.srcp_op,
             _ => self.alu.rgb_sources.srcp_op,
         };
-        let value = match (self.fetched(0, channel), self.fetched(1, channel)) {
+        let value = match (self.fetched(0, channel)?, self.fetched(1, channel)?) {
             (Value::Bits(a), Value::Bits(b)) => {
                 Value::Bits(lane::presubtract(op, f32::from_bits(a), f32::from_bits(b)).to_bits())
             }

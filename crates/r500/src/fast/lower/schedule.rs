@@ -3,14 +3,17 @@
 
 use super::super::bodies::{
     AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
+    ToTempByAl,
 };
 use super::super::kernels::{self, AnyMad, Mad};
 use super::super::lanes::{Channel, Operation, Place, Set};
+use super::super::memory::{Scatter, Scattered};
 use super::Lowering;
 use super::codes::{self, Code, Shape};
 use super::operands::{Operand, Value};
 use crate::group::{DEPTH_ROW, ROWS, color_row};
-use crate::inst::Alu;
+use crate::inst::{Alu, Source};
+use crate::memory;
 use crate::operations::{self, Dot};
 use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
 
@@ -40,6 +43,8 @@ pub(super) struct Instruction<'a, 'l> {
     pub(super) alu: &'a Alu,
     /// Presubtracted channels, by channel.
     pub(super) presubtracted: Vec<(usize, Value)>,
+    /// Copies of sources that are relative to aL, by source and channel.
+    pub(super) copied: Vec<(Source, usize, Place)>,
     slot: u16,
     /// Rows of scratch in which no denormal can be.
     pub(super) normal: Vec<Place>,
@@ -49,26 +54,42 @@ pub(super) struct Instruction<'a, 'l> {
 
 impl<'a, 'l> Instruction<'a, 'l> {
     pub(super) fn new(lowering: &'a mut Lowering<'l>, common: &'a CmnInst, alu: &'a Alu, slot: u16) -> Self {
-        let (normal, presubtracted, sets) = (Vec::new(), Vec::new(), Vec::new());
-        Instruction { lowering, common, alu, slot, presubtracted, normal, sets }
+        let (normal, presubtracted) = (Vec::new(), Vec::new());
+        let (copied, sets) = (Vec::new(), Vec::new());
+        Instruction { lowering, common, alu, slot, presubtracted, copied, normal, sets }
     }
 
     pub(super) fn lower(&mut self) -> Option<()> {
         let (common, alu) = (self.common, self.alu);
         let out = common.r#type == InstType::OUT;
-        // An uncached OUT that comes here writes nothing but temporaries.
-        let cached = out && !self.lowering.uncached;
+        let cached = out && !self.lowering.uncached();
+        let mut scatter = self.lowering.scatters(common).then(|| {
+            let same_index = memory::Scatter::from_target(alu.rgb.target).same_index;
+            Scatter {
+                src: [Place::FIRST; 4],
+                sets: [Set::ACTIVE; 4],
+                strict: self.lowering.strict,
+                same_index,
+            }
+        });
         let mut together: Vec<Together> = Vec::new();
         let mut after: Vec<Together> = Vec::new();
         let mut marks = Vec::new();
         let mut halves = [None; 2];
         for channel in 0..4 {
             let mut writes = Vec::new();
-            let mut flags = Vec::new();
+            // Writes that are relative to aL, and what is known of the result.
+            let (mut by_al, mut flags) = (Vec::new(), Vec::new());
             if common.writes_temp(channel) {
-                let (temp, _) = alu.destination(channel);
+                let (temp, rel) = alu.destination(channel);
                 let base = if common.write_inactive { Set::ALL } else { Set::ACTIVE };
-                writes.push((self.lowering.row(usize::from(temp) * 4 + channel), self.set(base, channel)));
+                let set = self.set(base, channel);
+                if rel {
+                    let operation = self.lowering.plain::<ToTempByAl>(set);
+                    by_al.push(Operation { number: [temp, channel as u8], ..operation });
+                } else {
+                    writes.push((self.lowering.row(usize::from(temp) * 4 + channel), set));
+                }
             }
             let active = |this: &mut Self| this.set(Set::ACTIVE, channel);
             if cached && common.writes_output(channel) {
@@ -104,15 +125,20 @@ impl<'a, 'l> Instruction<'a, 'l> {
                     AluResultOp::NE => self.lowering.plain::<AluResult<NE>>(set),
                 });
             }
-            if writes.is_empty() && flags.is_empty() {
+            if let Some(scatter) = &mut scatter {
+                scatter.sets[channel] = active(self);
+            }
+            if scatter.is_none() && writes.is_empty() && by_al.is_empty() && flags.is_empty() {
                 continue;
             }
             let computed = self.computed(channel, &mut halves)?;
-            if let ([(place, set)], []) = (writes.as_slice(), flags.as_slice()) {
+            if scatter.is_none()
+                && let ([(place, set)], [], []) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
+            {
                 add(&mut together, &computed, *place, Some(*set));
                 continue;
             }
-            if let ([], [flag]) = (writes.as_slice(), flags.as_slice())
+            if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.set)
             {
                 // Reads before anything is written, and what it writes nothing here reads.
@@ -120,15 +146,24 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 continue;
             }
             let scratch = self.lowering.scratch()?;
+            if let Some(scatter) = &mut scatter {
+                scatter.src[channel] = scratch;
+            }
             add(&mut together, &computed, scratch, None);
             let moved = Computed::moved(scratch);
             writes.iter().for_each(|(place, set)| add(&mut after, &moved, *place, Some(*set)));
-            for mut flag in flags {
+            for mut flag in by_al.into_iter().chain(flags) {
                 flag.channels[0].src[0] = scratch;
                 marks.push(flag);
             }
         }
         self.in_order(together, &mut after)?;
+        if let Some(scatter) = scatter {
+            let number = u16::try_from(self.lowering.lowered.scatters.len()).ok()?.to_le_bytes();
+            self.lowering.lowered.scatters.push(scatter);
+            self.lowering.push(Operation { number, ..self.lowering.plain::<Scattered>(Set::ACTIVE) });
+            self.lowering.split = Some(self.lowering.lowered.operations.len() as u32);
+        }
         after.iter().for_each(|moves| self.emit(moves));
         marks.into_iter().for_each(|mark| self.lowering.push(mark));
         Some(())
@@ -304,6 +339,11 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 }
                 _ => self.operand(channel, number)?,
             };
+        }
+        let same = src[0].place == src[1].place && src[0].flip == src[1].flip;
+        if same && matches!(operation.alpha, Some(AlphaOp::MIN | AlphaOp::MAX | AlphaOp::CND | AlphaOp::CMP))
+        {
+            return Some(Computed { code: Code::PASS, src: [src[0]; 3], omod, clamp });
         }
         if code == Code::SUM {
             // Of the signs of the factors only that of the product counts.

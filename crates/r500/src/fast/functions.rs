@@ -1,0 +1,290 @@
+//! EX2, LN2, SIN and COS on rows.
+//!
+//! The lane functions round to single what a function of doubles gives, which is less than 2^-52 of itself off. Here
+//! polynomials give the same to within [`SLACK`] of itself, without branches. Where both ends of that interval round to the
+//! same single, so does what lies between, which is what the lane functions round; any other lane goes through them.
+
+use std::f64::consts::{LN_2, TAU};
+use std::marker::PhantomData;
+
+use reconverge_simt::wide::Wide;
+
+use super::kernels::{clamp, flushed, scale};
+use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
+use crate::lane::{self, NAN};
+
+/// How far off a quick result is at most, as a part of it. The polynomials and their rounding make less than 2^-46.
+const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
+
+/// Added to a double below 2^51 and subtracted again, it leaves the nearest integer, even in the middle; in the lowest bits
+/// of the sum is that integer.
+const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
+
+/// A function of one lane.
+pub(super) trait Function {
+    /// What the lane function gives.
+    fn of(x: f32) -> f32;
+
+    /// Close to it, for a number that is no denormal; no number exactly where the lane function gives none.
+    fn near<W: Wide>(x: u32) -> f64;
+}
+
+/// a * b + c, rounded once or twice.
+#[inline(always)]
+fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
+    if W::FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// A polynomial, the coefficient of the highest power first.
+#[inline(always)]
+fn polynomial<W: Wide, const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
+    let mut value = coefficients[0];
+    for coefficient in &coefficients[1..] {
+        value = multiply_add::<W>(value, x, *coefficient);
+    }
+    value
+}
+
+/// ln(2)^n / n!, down to n = 0: the powers of two.
+const POWERS: [f64; 13] = {
+    let mut coefficients = [1.0; 13];
+    let (mut n, mut value) = (1, 1.0);
+    while n < 13 {
+        value *= LN_2 / n as f64;
+        coefficients[12 - n] = value;
+        n += 1;
+    }
+    coefficients
+};
+
+/// 2 / ((2 n + 1) ln 2), down to n = 0: the logarithm, by (m - 1) / (m + 1).
+const LOGARITHM: [f64; 10] = {
+    let mut coefficients = [0.0; 10];
+    let mut n = 0;
+    while n < 10 {
+        coefficients[9 - n] = 2.0 / ((2 * n + 1) as f64 * LN_2);
+        n += 1;
+    }
+    coefficients
+};
+
+/// (-1)^n / (2 n + odd)!, down to n = 0: the sine divided by its argument, and the cosine.
+const fn series<const N: usize>(odd: usize) -> [f64; N] {
+    let mut coefficients = [1.0; N];
+    let (mut n, mut value) = (1, 1.0);
+    while n < N {
+        value /= -(((2 * n + odd) * (2 * n + odd - 1)) as f64);
+        coefficients[N - 1 - n] = value;
+        n += 1;
+    }
+    coefficients
+}
+
+const SINE: [f64; 8] = series(1);
+const COSINE: [f64; 9] = series(0);
+
+/// [`lane::ex2`]
+pub(super) struct Ex2;
+
+impl Function for Ex2 {
+    fn of(x: f32) -> f32 {
+        lane::ex2(x)
+    }
+
+    #[inline(always)]
+    fn near<W: Wide>(x: u32) -> f64 {
+        // Beyond, every result is zero or infinite.
+        let x = f64::from(f32::from_bits(x));
+        let x = if x < -200.0 { -200.0 } else { x };
+        let x = if x > 200.0 { 200.0 } else { x };
+        let shifted = x + TO_INTEGER;
+        let value = polynomial::<W, 13>(&POWERS, x - (shifted - TO_INTEGER));
+        let scaled = f64::from_bits(value.to_bits().wrapping_add(shifted.to_bits() << 52));
+        if x.is_nan() { f64::NAN } else { scaled }
+    }
+}
+
+/// [`lane::ln2`]
+pub(super) struct Ln2;
+
+impl Function for Ln2 {
+    fn of(x: f32) -> f32 {
+        lane::ln2(x)
+    }
+
+    #[inline(always)]
+    fn near<W: Wide>(x: u32) -> f64 {
+        /// The bits of the square root of a half.
+        const LEAST: u32 = 0x3f35_04f3;
+        let exponent = (x.wrapping_sub(LEAST) as i32) >> 23;
+        let fraction = f64::from(f32::from_bits(x.wrapping_sub((exponent << 23) as u32)));
+        let s = (fraction - 1.0) / (fraction + 1.0);
+        let value = multiply_add::<W>(polynomial::<W, 10>(&LOGARITHM, s * s), s, f64::from(exponent));
+        let x = f32::from_bits(x);
+        let value = if x == f32::INFINITY { f64::INFINITY } else { value };
+        let value = if x > 0.0 { value } else { f64::NAN };
+        if x == 0.0 { f64::NEG_INFINITY } else { value }
+    }
+}
+
+/// sin(2 pi (x + quarters / 4)): turns, the nearest quarter and the angle are those of the lane function.
+#[inline(always)]
+fn sine_of_turns<W: Wide>(x: u32, quarters: u32) -> f64 {
+    let x = f64::from(f32::from_bits(x));
+    let turns = x - x.floor();
+    let shifted = turns * 4.0 + TO_INTEGER;
+    let angle = (turns - (shifted - TO_INTEGER) / 4.0) * TAU;
+    let square = angle * angle;
+    let sine = angle * polynomial::<W, 8>(&SINE, square);
+    let cosine = polynomial::<W, 9>(&COSINE, square);
+    let quarter = shifted.to_bits().wrapping_add(u64::from(quarters));
+    let value = if quarter & 1 != 0 { cosine } else { sine };
+    f64::from_bits(value.to_bits() ^ (quarter & 2) << 62) + 0.0
+}
+
+/// [`lane::sin`]
+pub(super) struct Sin;
+
+impl Function for Sin {
+    fn of(x: f32) -> f32 {
+        lane::sin(x)
+    }
+
+    #[inline(always)]
+    fn near<W: Wide>(x: u32) -> f64 {
+        sine_of_turns::<W>(x, 0)
+    }
+}
+
+/// [`lane::cos`]
+pub(super) struct Cos;
+
+impl Function for Cos {
+    fn of(x: f32) -> f32 {
+        lane::cos(x)
+    }
+
+    #[inline(always)]
+    fn near<W: Wide>(x: u32) -> f64 {
+        sine_of_turns::<W>(x, 1)
+    }
+}
+
+/// What the lane function gives for a chunk of lanes, of which those of `members` count.
+#[inline(always)]
+fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
+    let (mut result, mut refused) = ([0; CHUNK], [0; CHUNK]);
+    let mut any = 0;
+    for lane in 0..CHUNK {
+        let near = F::near::<W>(flushed(src[lane]));
+        let slack = near * SLACK;
+        // An infinity less an infinity is no number: those are right as they are.
+        let (low, high) = ((near - slack) as f32, (near + slack) as f32);
+        let value = near as f32;
+        refused[lane] = u32::from((low < high) | (low > high));
+        any |= refused[lane];
+        result[lane] = if value.is_nan() { NAN.to_bits() } else { flushed(value.to_bits()) };
+    }
+    if any != 0 {
+        one_by_one::<F>(src, members, &refused, &mut result);
+    }
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn one_by_one<F: Function>(src: &Words, members: u32, refused: &Words, result: &mut Words) {
+    for lane in 0..CHUNK {
+        if refused[lane] != 0 && members >> lane & 1 != 0 {
+            result[lane] = F::of(f32::from_bits(src[lane])).to_bits();
+        }
+    }
+}
+
+/// A function with OMOD.
+pub(super) struct OfRow<F, const BLEND: bool>(PhantomData<F>);
+
+impl<F: Function, const BLEND: bool> Body for OfRow<F, BLEND> {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let channel = &operation.channels[0];
+        let members = if BLEND { lanes.set(operation.set).0 } else { u64::MAX };
+        for number in lanes.chunks() {
+            let mut src = lanes.read(channel.src[0], number);
+            for lane in 0..CHUNK {
+                src[lane] ^= channel.flip[0];
+            }
+            let mut result = chunk::<W, F>(wide, &src, (members >> (number * CHUNK)) as u32);
+            scale(&mut result, operation.omod, operation.scale);
+            if operation.clamp {
+                clamp(&mut result);
+            }
+            if BLEND {
+                lanes.blend(wide, channel.dst, number, operation.set, result);
+            } else {
+                lanes.write(channel.dst, number, result);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::level::{Level, Task};
+
+    use super::*;
+
+    struct Chunk<'a, F>(&'a Words, PhantomData<F>);
+
+    impl<F: Function> Task for Chunk<'_, F> {
+        type Output = Words;
+
+        #[inline(always)]
+        fn run<W: Wide>(self, wide: W) -> Words {
+            chunk::<W, F>(wide, self.0, u32::MAX)
+        }
+    }
+
+    /// Every so many of all singles, all near one, zero and the ends, and the specials.
+    fn compare<F: Function>(name: &str, centres: &[u32]) {
+        let specials =
+            [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];
+        let near = centres.iter().flat_map(|centre| (0..4096).map(move |n| (centre - 2048).wrapping_add(n)));
+        let all = (0..u32::MAX / 4099).map(|n| n * 4099).chain(specials).chain(near);
+        let all: Vec<u32> = all.flat_map(|x| [x, x ^ 1 << 31]).collect();
+        for level in Level::available() {
+            for src in all.as_chunks::<CHUNK>().0 {
+                let found = level.run(Chunk::<F>(src, PhantomData));
+                for lane in 0..CHUNK {
+                    let expected = F::of(f32::from_bits(src[lane])).to_bits();
+                    let level = level.name();
+                    assert_eq!(found[lane], expected, "{name} {:#010x} on {level}", src[lane]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_function_gives_what_the_lane_function_gives() {
+        let near =
+            [1.0f32, 0.5, 0.25, 0.75, 0.125, 2.0, 8.0, 127.0, 128.0, 126.0, 149.0, 1e-20].map(f32::to_bits);
+        compare::<Ex2>("ex2", &near);
+        compare::<Ln2>("ln2", &near);
+        compare::<Sin>("sin", &near);
+        compare::<Cos>("cos", &near);
+    }
+
+    /// The quick way alone, so that a function that is slow without being wrong is seen too.
+    #[test]
+    fn few_lanes_are_refused() {
+        fn refused<F: Function>() -> usize {
+            let off = |x: u32| {
+                let near = F::near::<reconverge_simt::wide::Baseline>(x);
+                ((near * (1.0 - SLACK)) as f32) < ((near * (1.0 + SLACK)) as f32)
+            };
+            (0..100_000u32).filter(|n| off(0x3c00_0000 + n * 669)).count()
+        }
+        let counts = [refused::<Ex2>(), refused::<Ln2>(), refused::<Sin>(), refused::<Cos>()];
+        assert!(counts.iter().all(|count| *count < 10), "{counts:?}");
+    }
+}
