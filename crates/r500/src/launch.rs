@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use reconverge_simt::registers::to_rows;
 use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
 use thiserror::Error;
 
@@ -170,8 +171,13 @@ impl Launch {
     fn load(&self, group: &mut Group, first_lane: usize) {
         for input in &self.inputs {
             let values = &input.values[first_lane..];
-            let first_row = usize::from(input.temp) * 4;
-            let rows = &mut group.rows.rows_mut()[first_row..first_row + 4];
+            let rows = &mut group.rows.rows_mut()[usize::from(input.temp) * 4..];
+            let rows = rows.first_chunk_mut().expect("four channels a register");
+            let count = group.lanes.count() as usize;
+            if group.lanes == Mask::first(count) {
+                to_rows(&values[..count], rows);
+                continue;
+            }
             for lane in group.lanes.lanes() {
                 for (row, bits) in rows.iter_mut().zip(values[lane.index()]) {
                     row.0[lane.index()] = bits;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::registers::Row;
+use reconverge_simt::registers::{Row, to_rows};
 use reconverge_simt::{
     Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
     Statistics, Trap, Why,
@@ -247,9 +247,8 @@ impl Wave {
         for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
             let values = input.values.get(place..).unwrap_or_default();
             let values = &values[..values.len().min(lanes)];
-            for (chan, row) in registers[usize::from(input.gpr) * 4..][..4].iter_mut().enumerate() {
-                row.0.iter_mut().zip(values).for_each(|(lane, value)| *lane = value[chan]);
-            }
+            let rows = &mut registers[usize::from(input.gpr) * 4..];
+            to_rows(values, rows.first_chunk_mut().expect("four channels a register"));
         }
         **clause = ClauseState::default();
         spaces.clear();

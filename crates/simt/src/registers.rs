@@ -12,6 +12,31 @@ impl<const W: usize> Row<W> {
     pub const ZERO: Self = Row([0; W]);
 }
 
+/// Writes values of four components, which lanes from lane 0 on have, to a row a component; other lanes keep theirs.
+///
+/// In fours, which the compiler transposes in vector registers.
+pub fn to_rows<const W: usize>(values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
+    let values = &values[..values.len().min(W)];
+    let (fours, rest) = values.as_chunks::<4>();
+    for (place, four) in fours.iter().enumerate() {
+        for (component, row) in rows.iter_mut().enumerate() {
+            row.0[4 * place..][..4].copy_from_slice(&four.map(|value| value[component]));
+        }
+    }
+    for (lane, value) in (4 * fours.len()..).zip(rest) {
+        for (row, word) in rows.iter_mut().zip(value) {
+            row.0[lane] = *word;
+        }
+    }
+}
+
+/// The values of four components that lanes have in a row a component: [`to_rows`] the other way.
+pub fn from_rows<const W: usize>(rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
+    for (lane, value) in values.iter_mut().enumerate().take(W) {
+        *value = rows.map(|row| row[lane]);
+    }
+}
+
 /// The registers of a group of `W` lanes, followed by room for an engine's own rows.
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
@@ -106,6 +131,23 @@ mod tests {
         assert_eq!((file.count(), file.rows().len(), file.row(2)), (2, 2, None));
         assert_eq!(file.with_room_mut()[2], Row([5; 32]));
         assert_eq!(file, before);
+    }
+
+    #[test]
+    fn values_of_four_components_go_to_rows_and_back() {
+        for lanes in [0, 1, 3, 4, 7, 32, 40] {
+            let values: Vec<[u32; 4]> =
+                (0..lanes).map(|lane| [0, 1, 2, 3].map(|of| 10 * lane + of)).collect();
+            let mut rows = [Row([99; 32]); 4];
+            to_rows(&values, &mut rows);
+            for (lane, component) in (0..32).flat_map(|lane| (0..4).map(move |component| (lane, component))) {
+                let expected = values.get(lane).map_or(99, |value| value[component]);
+                assert_eq!(rows[component].0[lane], expected, "{lanes} lanes, lane {lane}, {component}");
+            }
+            let mut back = vec![[99; 4]; values.len().min(32)];
+            from_rows(rows.each_ref().map(|row| &row.0), &mut back);
+            assert_eq!(back, values[..back.len()]);
+        }
     }
 
     #[test]

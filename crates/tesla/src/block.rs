@@ -113,7 +113,12 @@ impl Block {
         let mut turn = Turn { context, common, warp, number: *current, global, observer };
         let Ran { tried, end } = executor.run(&mut turn, most);
         *slice += tried;
-        Ran { tried, end: end.and_then(|()| self.pass_turn(observer)) }
+        let end = match end {
+            Err(trap) => Err(trap),
+            Ok(()) if self.pass_turn() => Ok(Step::Running),
+            Ok(()) => self.end(observer),
+        };
+        Ran { tried, end }
     }
 
     /// Runs to the end.
@@ -163,13 +168,14 @@ impl Block {
         !self.warps[warp].flow.finished() && self.common.barriers.waits_for(warp).is_none()
     }
 
-    /// After instructions of the current warp: gives the turn on, if the warp cannot run or has had its slice.
-    fn pass_turn<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+    /// After instructions of the current warp: gives the turn on, if the warp cannot run or has had its slice; whether
+    /// some warp can run.
+    fn pass_turn(&mut self) -> bool {
         if self.warps[self.current].flow.finished() {
             self.common.barriers.finish(self.current);
         }
         let keeps_turn = self.can_run(self.current) && self.slice < SLICE;
-        if keeps_turn || self.choose() { Ok(Step::Running) } else { self.end(observer) }
+        keeps_turn || self.choose()
     }
 
     /// Gives the turn to the next warp that can run; whether there is one.
@@ -186,6 +192,7 @@ impl Block {
     }
 
     /// No warp can run: either all have ended, or the others wait for ever.
+    #[cold]
     fn end<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let waiting = || self.common.barriers.waiting();
         let Some((first, _)) = waiting().next() else { return Ok(Step::Done) };

@@ -260,6 +260,16 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Nothing yet, with room for the results of that many blocks.
+    pub(crate) fn with_room(grid: &Grid, blocks: usize) -> Self {
+        let mut totals = Totals::default();
+        if grid.launch.lanes() != 0 {
+            let declared = grid.launch.setup().registers as usize;
+            totals.lanes.reserve(blocks, grid.launch.kept().unwrap_or(declared).min(declared));
+        }
+        totals
+    }
+
     /// Adds a block that has ended.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         self.count(&block.common.statistics, &block.common.issued);

@@ -45,6 +45,14 @@ impl LaneResults {
         self.lanes += count;
     }
 
+    /// Makes room for that many more warps with `kept` registers each, where there is memory for it: rows that move when
+    /// there are too many of them cost more than a short program.
+    pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
+        // Where there is none, the rows find theirs one by one, or end the process as any others would.
+        let _ = self.warps.try_reserve_exact(warps);
+        let _ = self.registers.try_reserve_exact(warps.saturating_mul(kept));
+    }
+
     /// Adds the results of later warps.
     pub(crate) fn append(&mut self, mut other: LaneResults) {
         self.warps.append(&mut other.warps);

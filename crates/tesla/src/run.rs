@@ -70,7 +70,7 @@ fn on_threads<E: Executor>(
     mut memory: Memory,
     workers: usize,
 ) -> Result<Outcome, RunError> {
-    let mut totals = Totals::default();
+    let mut totals = Totals::with_room(grid, grid.blocks());
     if workers > 1 && grid.blocks() > 1 {
         parallel::run(executor, grid, &mut memory, &mut totals, workers)?;
     } else {
@@ -85,7 +85,7 @@ fn in_order<E: Executor, O: Observer>(
     mut memory: Memory,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let mut totals = Totals::default();
+    let mut totals = Totals::with_room(grid, grid.blocks());
     run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, observer)?;
     Ok(totals.outcome(grid.context(), memory))
 }
@@ -97,7 +97,7 @@ fn in_lockstep<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     let fast = Fast::of(grid, options.level());
-    let mut totals = Totals::default();
+    let mut totals = Totals::with_room(grid, grid.blocks());
     let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     for number in 0..grid.blocks() {
         let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, &mut shares)?;

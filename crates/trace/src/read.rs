@@ -2,7 +2,6 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-
 use crate::columns::Order;
 use crate::record::{End, Header, Kind, Line, Record, What};
 use crate::unpack::unpack;

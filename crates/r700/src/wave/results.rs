@@ -1,5 +1,6 @@
 //! From a wavefront that has ended to the outcome of the launch.
 
+use reconverge_simt::registers::from_rows;
 use reconverge_simt::{Lane, Mask};
 
 use super::Wave;
@@ -25,15 +26,15 @@ impl Target {
     /// The values of each lane of `kept` and, bit by bit, which components it has written; 0 for the other lanes.
     fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
-        for (chan, row) in self.values.iter().enumerate() {
-            let lanes = self.written[chan] & kept;
-            if lanes.is_empty() {
-                continue;
-            }
-            for lane in 0..LANES {
-                let wrote = lanes.0 >> lane & 1;
-                values[lane][chan] = row[lane] * wrote as u32;
-                written[lane] |= (wrote as u8) << chan;
+        let lanes = self.written.map(|lanes| lanes & kept);
+        if lanes == [Mask(u64::MAX); 4] {
+            from_rows(self.values.each_ref(), &mut values);
+            return (values, [0xf; LANES]);
+        }
+        for ((chan, row), lanes) in self.values.iter().enumerate().zip(lanes) {
+            for lane in lanes.lanes() {
+                values[lane.index()][chan] = row[lane.index()];
+                written[lane.index()] |= 1 << chan;
             }
         }
         (values, written)

@@ -71,7 +71,7 @@ impl<E: Executor> Ahead<'_, E> {
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;
         let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));
-        let mut totals = Totals::default();
+        let mut totals = Totals::with_room(grid, blocks.len());
         let mut end = Ok(Step::Done);
         for number in blocks.clone() {
             let mut block = grid.block(*executor, number, spare.block.take());
