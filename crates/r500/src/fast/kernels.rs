@@ -83,21 +83,17 @@ fn normalised(x: f32) -> u32 {
     if x.is_nan() { NAN.to_bits() } else { flushed(x.to_bits()) }
 }
 
-/// [`lane::scaled`] for a chunk, with OMOD as a factor: one question for all lanes, so that the loops become vector code.
+/// [`lane::scaled`], with OMOD as a factor. The compiler takes the question out of a loop over lanes.
+#[inline(always)]
+fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
+    if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
+}
+
+/// [`scaled`] for a chunk.
 #[inline(always)]
 pub(super) fn scale(words: &mut Words, omod: Omod, factor: f32) {
-    if omod == Omod::DISABLED {
-        return;
-    }
-    if factor == 1.0 {
-        for lane in 0..CHUNK {
-            let x = words[lane];
-            words[lane] = if x & !SIGN > EXPONENT { NAN.to_bits() } else { flushed(x) };
-        }
-    } else {
-        for lane in 0..CHUNK {
-            words[lane] = normalised(f32::from_bits(flushed(words[lane])) * factor);
-        }
+    for lane in 0..CHUNK {
+        words[lane] = scaled(words[lane], omod, factor);
     }
 }
 
@@ -242,10 +238,7 @@ pub(super) const fn factor(omod: Omod) -> f32 {
 }
 
 macro_rules! lanewise {
-    ($(#[$doc:meta])* $Kernel:ident($sources:literal) with OMOD, |$src:ident| $result:expr) => {
-        lanewise! { $(#[$doc])* $Kernel($sources), |_operation, $src| $result; then scale }
-    };
-    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr $(; then $then:ident)?) => {
+    ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
         $(#[$doc])*
         pub(super) struct $Kernel;
 
@@ -259,44 +252,43 @@ macro_rules! lanewise {
                     let $src = [src[0][lane], src[1][lane], src[2][lane]];
                     result[lane] = $result;
                 }
-                $($then(&mut result, $operation.omod, $operation.scale);)?
                 result
             }
         }
     };
 }
 
-macro_rules! choices {
-    ($($(#[$doc:meta])* $Kernel:ident($sources:literal), |$src:ident| $first:expr;)*) => {$(
-        $(#[$doc])*
-        pub(super) struct $Kernel;
-
-        impl Kernel for $Kernel {
-            const SOURCES: usize = $sources;
-
-            #[inline(always)]
-            fn chunk<W: Wide>(_: W, operation: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-                let mut result = [0; CHUNK];
-                for lane in 0..CHUNK {
-                    let $src = [flushed(src[0][lane]), flushed(src[1][lane]), src[2][lane]];
-                    result[lane] = if $first { src[0][lane] } else { src[1][lane] };
-                }
-                scale(&mut result, operation.omod, operation.scale);
-                result
-            }
-        }
-    )*};
+lanewise! {
+    /// [`lane::min`]
+    Min(2), |operation, src| {
+        let less = f32::from_bits(flushed(src[0])) < f32::from_bits(flushed(src[1]));
+        scaled(if less { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
 }
 
-choices! {
-    /// [`lane::min`]
-    Min(2), |src| f32::from_bits(src[0]) < f32::from_bits(src[1]);
+lanewise! {
     /// [`lane::max`]
-    Max(2), |src| (f32::from_bits(src[0]) >= f32::from_bits(src[1])) & ((src[0] | src[1]) & !SIGN != 0);
+    Max(2), |operation, src| {
+        let (x, y) = (f32::from_bits(flushed(src[0])), f32::from_bits(flushed(src[1])));
+        let first = (x >= y) & !((x == 0.0) & (y == 0.0));
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
     /// [`lane::cnd`]
-    Cnd(3), |src| f32::from_bits(src[2]) > 0.5;
+    Cnd(3), |operation, src| {
+        let first = f32::from_bits(src[2]) > 0.5;
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
+}
+
+lanewise! {
     /// [`lane::cmp`]: what is above the largest negative number that is not a denormal counts as zero or more.
-    Cmp(3), |src| f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
+    Cmp(3), |operation, src| {
+        let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
+        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+    }
 }
 
 lanewise! {
@@ -310,7 +302,7 @@ lanewise! {
 
 lanewise! {
     /// The source, with OMOD.
-    Pass(1) with OMOD, |src| src[0]
+    Pass(1), |operation, src| scaled(src[0], operation.omod, operation.scale)
 }
 
 lanewise! {
@@ -320,18 +312,19 @@ lanewise! {
 
 lanewise! {
     /// [`lane::rcp`], with OMOD.
-    Rcp(1) with OMOD, |src| {
+    Rcp(1), |operation, src| {
         let value = 1.0 / f64::from(f32::from_bits(flushed(src[0])));
-        normalised(value as f32)
+        scaled(normalised(value as f32), operation.omod, operation.scale)
     }
 }
 
 lanewise! {
     /// [`lane::rsq`], with OMOD. A square root is rounded correctly on every processor.
-    Rsq(1) with OMOD, |src| {
+    Rsq(1), |operation, src| {
         let a = flushed(src[0]);
         let value = normalised((1.0 / f64::from(f32::from_bits(a)).sqrt()) as f32);
-        if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value }
+        let value = if a & !SIGN == 0 { a | f32::INFINITY.to_bits() } else { value };
+        scaled(value, operation.omod, operation.scale)
     }
 }
 
