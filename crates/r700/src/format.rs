@@ -50,6 +50,17 @@ pub enum Number {
 }
 
 impl Number {
+    /// All of them.
+    pub const ALL: [Number; 7] = [
+        Number::UnsignedNorm,
+        Number::SignedNorm { no_zero: false },
+        Number::SignedNorm { no_zero: true },
+        Number::UnsignedInt,
+        Number::SignedInt,
+        Number::UnsignedScaled,
+        Number::SignedScaled,
+    ];
+
     /// The value of a component that a format does not have and a select reads as one: 1 in the number's own
     /// kind.
     pub fn one(self) -> u32 {
@@ -326,17 +337,8 @@ mod tests {
     #[test]
     fn rows_convert_and_swap_as_single_elements_do() {
         let mut random = reconverge_simt::random::Random::new(0x00f0_0d00);
-        let numbers = [
-            Number::UnsignedNorm,
-            Number::SignedNorm { no_zero: false },
-            Number::SignedNorm { no_zero: true },
-            Number::UnsignedInt,
-            Number::SignedInt,
-            Number::UnsignedScaled,
-            Number::SignedScaled,
-        ];
         let mut compared = 0;
-        for (format, how) in (0..64).flat_map(|format| numbers.map(|how| (format, how))) {
+        for (format, how) in (0..64).flat_map(|format| Number::ALL.map(|how| (format, how))) {
             let Some(layout) = layout(format) else { continue };
             for order in [Swap::None, Swap::In16, Swap::In32, Swap::In64] {
                 if !swaps_all(layout.bytes, order) {

@@ -9,7 +9,7 @@ use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
 use reconverge_simt::{Mode, Options};
-use reconverge_testkit::Random;
+use reconverge_testkit::{Campaign, Random};
 
 /// Registers of a launch.
 const REGISTERS: u32 = 9;
@@ -92,12 +92,9 @@ fn program(random: &mut Random) -> String {
 
 #[test]
 fn indexed_operands_and_results_are_the_same_on_every_engine() {
-    let seed = 0x01d3_7ed0_0a1a_5eed;
-    println!("seed {seed:#x}");
-    let mut random = Random::new(seed);
-    let rounds = 4000;
-    let (mut ended, mut assembled) = ([0; 2], 0);
-    for _ in 0..rounds {
+    let (programs, mut random) = Campaign::of_random(4000, 0x01d3_7ed0_0a1a_5eed);
+    let (mut ended, mut assembled) = ([0u64; 2], 0);
+    for _ in 0..programs {
         let source = program(&mut random);
         let words = match assemble(&source, Chip::RV770) {
             Ok(assembled) => assembled.words,
@@ -125,9 +122,9 @@ fn indexed_operands_and_results_are_the_same_on_every_engine() {
         }
         for (number, mode) in [Mode::Strict, Mode::Lenient].into_iter().enumerate() {
             let options = Options { mode, ..Options::default() };
-            ended[number] += usize::from(run(&Program::from_words(words.clone()), &launch, &options).is_ok());
+            ended[number] += u64::from(run(&Program::from_words(words.clone()), &launch, &options).is_ok());
         }
     }
     println!("{ended:?} of {assembled} ended");
-    assert!(ended[0] > rounds / 20 && ended[1] == rounds, "{ended:?}");
+    assert!(ended[0] >= programs / 20 && ended[1] == programs, "{ended:?}");
 }

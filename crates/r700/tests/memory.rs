@@ -12,7 +12,7 @@ use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::text::assemble;
 use reconverge_simt::{Mode, Options};
-use reconverge_testkit::Random;
+use reconverge_testkit::{Campaign, Random};
 
 /// A register of which aL may be part.
 fn register(random: &mut Random) -> String {
@@ -115,32 +115,21 @@ fn source(random: &mut Random) -> String {
 
 fn buffer(random: &mut Random) -> VertexBuffer {
     let length = random.one_of(&[0, 3, 64, 300, 2000, 5000]);
-    let numbers = [
-        Number::UnsignedNorm,
-        Number::SignedNorm { no_zero: false },
-        Number::SignedNorm { no_zero: true },
-        Number::UnsignedInt,
-        Number::SignedInt,
-        Number::UnsignedScaled,
-        Number::SignedScaled,
-    ];
     VertexBuffer {
         bytes: (0..length).map(|_| random.next() as u8).collect(),
         stride: random.one_of(&[0, 1, 4, 4, 8, 12, 16, 24]),
         nan_outside: random.once_in(2),
         format: 1 + random.below(48),
-        number: random.one_of(&numbers),
+        number: random.one_of(&Number::ALL),
         swap: random.one_of(&[Swap::None, Swap::None, Swap::In16, Swap::In32, Swap::In64]),
     }
 }
 
 #[test]
 fn what_reaches_memory_does_the_same_on_every_engine() {
-    let seed = 0x0700_3e30_0017_5eed;
-    println!("seed {seed:#x}");
-    let mut random = Random::new(seed);
-    let (mut ended, rounds) = (0, 3000);
-    for _ in 0..rounds {
+    let (programs, mut random) = Campaign::of_random(3000, 0x0700_3e30_0017_5eed);
+    let mut ended = 0u64;
+    for _ in 0..programs {
         let source = source(&mut random);
         let words =
             assemble(&source, Chip::RV770).unwrap_or_else(|error| panic!("{error:?}: {source}")).words;
@@ -176,8 +165,8 @@ fn what_reaches_memory_does_the_same_on_every_engine() {
         }
         let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
         let options = Options { mode, ..Options::default() };
-        ended += usize::from(run(&Program::from_words(words), &launch, &options).is_ok());
+        ended += u64::from(run(&Program::from_words(words), &launch, &options).is_ok());
     }
-    println!("{ended} of {rounds} ended");
-    assert!(ended > rounds / 2, "{ended} programs came to their end");
+    println!("{ended} of {programs} ended");
+    assert!(ended >= programs / 2, "{ended} programs came to their end");
 }

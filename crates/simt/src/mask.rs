@@ -80,13 +80,21 @@ impl Mask {
     /// The lanes of the set, lowest first.
     #[inline]
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
-        let mut left = self.0;
-        std::iter::from_fn(move || {
-            let lane = Mask(left).lowest()?;
-            left &= left - 1;
-            Some(lane)
-        })
+        members(self.0).map(|lane| Lane(lane as u8))
     }
+}
+
+/// The places of the bits that are set, lowest first.
+#[inline(always)]
+pub fn members(bits: u64) -> impl Iterator<Item = usize> {
+    let mut left = bits;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let place = left.trailing_zeros() as usize;
+            left &= left - 1;
+            place
+        })
+    })
 }
 
 impl BitAnd for Mask {

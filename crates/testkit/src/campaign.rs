@@ -3,6 +3,7 @@
 //! `RECONVERGE_PROGRAMS` says how many programs, `RECONVERGE_SEED` the seed of the first one; both are numbers, decimal
 //! or hexadecimal with `0x`. The seeds count up from there. `docs/testing.md` shows how to use them.
 
+use crate::Random;
 use crate::tree::Program;
 
 /// How many programs a test runs, and where their seeds start.
@@ -34,6 +35,18 @@ impl Campaign {
             Err(_) => otherwise,
         };
         Campaign { programs: number("RECONVERGE_PROGRAMS", programs), seed: number("RECONVERGE_SEED", 0) }
+    }
+
+    /// For tests that make programs of random numbers themselves: how many programs, and the numbers, from a seed of the
+    /// test's own and that of the campaign. Prints both seeds as one.
+    ///
+    /// # Panics
+    /// As [`Campaign::from_environment`].
+    pub fn of_random(programs: u64, seed: u64) -> (u64, Random) {
+        let campaign = Campaign::from_environment(programs);
+        let seed = seed ^ campaign.seed;
+        println!("{} programs, seed {seed:#x}", campaign.programs);
+        (campaign.programs, Random::new(seed))
     }
 
     /// A tenth of the programs, at least one: for tests that take long for each.

@@ -1,6 +1,7 @@
 //! Operations that are not one lane function over words: sets by predicate, sums over the four vector slots, and the
 //! general one that takes any instruction of one slot lane by lane.
 
+use reconverge_simt::mask::members;
 use reconverge_simt::wide::Wide;
 
 use super::kernels::{finish, legacy_product, product as usual_product};
@@ -168,17 +169,4 @@ impl Body for Max4 {
 #[inline(always)]
 fn modified(word: u32, source: Across) -> u32 {
     word & source.keep ^ source.flip
-}
-
-/// The numbers of the lanes of a set, lowest first.
-#[inline(always)]
-fn members(bits: u64) -> impl Iterator<Item = usize> {
-    let mut left = bits;
-    std::iter::from_fn(move || {
-        (left != 0).then(|| {
-            let lane = left.trailing_zeros() as usize;
-            left &= left - 1;
-            lane
-        })
-    })
 }

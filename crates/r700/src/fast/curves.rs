@@ -8,7 +8,7 @@
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;
 
-use reconverge_simt::texture::rows::members;
+use reconverge_simt::mask::members;
 use reconverge_simt::wide::Wide;
 
 use super::kernels::finish;

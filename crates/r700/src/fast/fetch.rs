@@ -1,8 +1,9 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
+use reconverge_simt::mask::members;
 use reconverge_simt::texture::Image;
-use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_of_gradients, members};
+use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
@@ -45,13 +46,7 @@ impl Runner<'_> {
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        issued.count(1, active);
-        if O::PATHS {
-            observer.path(Path::Block, 1);
-        }
-        if O::ENABLED {
-            observer.event(Event::Issue { pc, mask: active });
-        }
+        issued.alone(pc, active, observer);
         let before = Before::of::<O>(&wave.flow, Changes::Flow);
         let lanes =
             wave.flow.test(&clause.control).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;

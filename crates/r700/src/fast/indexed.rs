@@ -4,8 +4,8 @@
 //! That registers are there has been seen before the group ran ([`Check`]).
 //! An operation's `number` is that of the register's row at index 0, or of the [`Tables::constants`].
 
+use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
-use reconverge_simt::texture::rows::members;
 use reconverge_simt::wide::Wide;
 
 #[cfg(doc)]

@@ -3,7 +3,7 @@
 //! An instruction that reaches beyond what there is does nothing here: the reference interpreter runs it.
 
 use reconverge_simt::Mask;
-use reconverge_simt::texture::rows::members;
+use reconverge_simt::mask::members;
 use reconverge_simt::wide::{Set, Wide};
 
 use super::fetch::Targets;

@@ -45,6 +45,18 @@ impl Issued {
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
+    /// Counts an instruction that is a block of its own, and announces it.
+    #[inline(always)]
+    pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
+        self.count(1, lanes);
+        if O::PATHS {
+            observer.path(Path::Block, 1);
+        }
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: lanes });
+        }
+    }
+
     /// Adds the counts to the wavefront's.
     pub(super) fn settle(&mut self, wave: &mut Wave) {
         wave.statistics.instructions += self.instructions;
@@ -378,13 +390,7 @@ impl<'a> Runner<'a> {
         let executed = wide.call(Export { runner: &mut *self, wave: &mut *wave, work });
         let Some(executed) = executed else { return false };
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        issued.count(1, active);
-        if O::PATHS {
-            observer.path(Path::Block, 1);
-        }
-        if O::ENABLED {
-            observer.event(Event::Issue { pc, mask: active });
-        }
+        issued.alone(pc, active, observer);
         self.counts.nodes[number] |= executed;
         let before = Before::of::<O>(&wave.flow, Changes::Flow);
         wave.flow.nop();

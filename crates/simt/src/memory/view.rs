@@ -24,6 +24,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{Buffer, Memory, Picked, Store};
+use crate::mask::members;
 
 /// Bytes of a page.
 const PAGE: usize = 256;
@@ -111,15 +112,6 @@ fn has_all(set: &mut [u64], first: usize, last: usize) -> bool {
     let mut missing = 0;
     words_of(set, first, last, |word, bits| missing |= !*word & bits);
     missing == 0
-}
-
-/// The places of the bits that are set.
-fn members(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = bits.trailing_zeros() as usize;
-        bits &= bits.wrapping_sub(1);
-        (place < 64).then_some(place)
-    })
 }
 
 /// The bits that are set, in runs.

@@ -19,6 +19,7 @@ use super::{
     wrap_of_nearest,
 };
 use crate::level::Task;
+use crate::mask::members;
 use crate::wide::Wide;
 
 #[cfg(test)]
@@ -227,18 +228,6 @@ pub fn lods_of_gradients<const N: usize>(
         lods[lane] = lod;
     }
     lods
-}
-
-/// The numbers of the lanes of a set, lowest first.
-pub fn members(bits: u64) -> impl Iterator<Item = usize> {
-    let mut left = bits;
-    std::iter::from_fn(move || {
-        (left != 0).then(|| {
-            let lane = left.trailing_zeros() as usize;
-            left &= left - 1;
-            lane
-        })
-    })
 }
 
 /// `None` for levels that are not read by rows.

@@ -166,12 +166,5 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
 /// The numbers of the lanes of a set, lowest first.
 #[inline(always)]
 pub(super) fn members(bits: u32) -> impl Iterator<Item = usize> {
-    let mut left = bits;
-    std::iter::from_fn(move || {
-        (left != 0).then(|| {
-            let lane = left.trailing_zeros() as usize & 31;
-            left &= left - 1;
-            lane
-        })
-    })
+    reconverge_simt::mask::members(bits.into()).map(|lane| lane % WARP)
 }
