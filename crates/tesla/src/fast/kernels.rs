@@ -33,7 +33,7 @@ pub(super) struct Shape {
 macro_rules! kernels {
     ($(
         $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
-        $(, by_host $by_host:expr)?;
+        $(, by_host if $usually:expr, $by_host:path $(, $rarely:path)?)? $(, by_row $by_row:path)?;
     )*) => { $(
         struct $Name<$(const $parameter: $type),*>;
         impl<$(const $parameter: $type),*> Kernel for $Name<$($parameter),*> {
@@ -42,9 +42,26 @@ macro_rules! kernels {
                 $lane
             }
             $(
+                const BY_HOST: bool = $usually;
+
                 #[inline(always)]
                 fn by_host<W: Wide>(wide: W, src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
-                    ($by_host)(wide, src)
+                    $by_host(wide, src)
+                }
+                $(
+                    #[inline(always)]
+                    fn rarely<W: Wide>(wide: W, src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                        $rarely(wide, src)
+                    }
+                )?
+            )?
+            $(
+                const BY_HOST: bool = true;
+
+                #[inline(always)]
+                fn by_host<W: Wide>(wide: W, src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+                    // The special function unit writes no flags.
+                    Some(($by_row(wide, &src[0]), [0; WARP]))
                 }
             )?
         }
@@ -115,12 +132,6 @@ const fn integral(code: u8) -> Option<Rounding> {
     if code == AS_IT_IS { None } else { Some(rounding(code)) }
 }
 
-/// rsqrt of the first sources, which writes no flags.
-#[inline(always)]
-fn rsqrt_row<W: Wide>(_: W, sources: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
-    Some((sfu::rsqrt(&sources[0]), [0; WARP]))
-}
-
 const F32: FloatSize = FloatSize::F32;
 const PLAIN: Modifiers = Modifiers::NONE;
 
@@ -142,23 +153,23 @@ kernels! {
     Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
     FAdd<MODE: u8, SAT: bool>(a, b, _c, _carry) float::add(a, b, rounding(MODE), saturate(SAT)),
-        by_host if MODE == NEAREST && !SAT { host_float::add::<W> } else { host_float::none::<W> };
+        by_host if MODE == NEAREST && !SAT, host_float::add;
     FMul<MODE: u8, SAT: bool>(a, b, _c, _carry) float::mul(a, b, rounding(MODE), saturate(SAT), false),
-        by_host if MODE == NEAREST && !SAT { host_float::mul::<W> } else { host_float::none::<W> };
+        by_host if MODE == NEAREST && !SAT, host_float::mul, host_float::rare_mul;
     FMad<SAT: bool>(a, b, c, _carry) float::mad(a, b, c, false, saturate(SAT), false),
-        by_host if !SAT { host_float::mad::<W> } else { host_float::none::<W> };
+        by_host if !SAT, host_float::mad, host_float::rare_mad;
     FMin<>(a, b, _c, _carry) float::min(a, b);
     FMax<>(a, b, _c, _carry) float::max(a, b);
     FSet<CODE: u8>(a, b, _c, _carry) float::set(Compare::from_bits(CODE), a, b);
     Slct<>(a, b, c, _carry) float::slct(a, b, c);
-    Rcp<>(a, _b, _c, _carry) (sfu::rcp(a), Flags::NONE);
-    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_host rsqrt_row::<W>;
-    Lg2<>(a, _b, _c, _carry) (sfu::lg2(a), Flags::NONE);
+    Rcp<>(a, _b, _c, _carry) (special::rcp(a), Flags::NONE), by_row sfu::rcp;
+    Rsqrt<>(a, _b, _c, _carry) (special::rsqrt(a), Flags::NONE), by_row sfu::rsqrt;
+    Lg2<>(a, _b, _c, _carry) (special::lg2(a), Flags::NONE), by_row sfu::lg2;
     PreSin<>(a, _b, _c, _carry) (sfu::presin(a), Flags::NONE);
     PreEx2<>(a, _b, _c, _carry) (sfu::preex2(a), Flags::NONE);
-    Sin<>(a, _b, _c, _carry) (sfu::sin(a), Flags::NONE);
-    Cos<>(a, _b, _c, _carry) (sfu::cos(a), Flags::NONE);
-    Ex2<>(a, _b, _c, _carry) (sfu::ex2(a), Flags::NONE);
+    Sin<>(a, _b, _c, _carry) (special::sin(a), Flags::NONE), by_row sfu::sin;
+    Cos<>(a, _b, _c, _carry) (special::cos(a), Flags::NONE), by_row sfu::cos;
+    Ex2<>(a, _b, _c, _carry) (special::ex2(a, Saturate::No), Flags::NONE), by_row sfu::ex2;
     I2I<TO_SIGNED: bool, FROM: u8, SIGNED: bool>(a, _b, _c, _carry) convert::i2i(
         Integer { size: Size::B32, signed: TO_SIGNED },
         Width::B32,

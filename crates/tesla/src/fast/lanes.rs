@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 
 use reconverge_simt::handlers;
+use reconverge_simt::level::Task;
 use reconverge_simt::place::{self, Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
@@ -245,9 +246,18 @@ pub(super) trait Kernel {
     /// Result and flags of one lane; flags that are not used cost nothing.
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
 
+    /// Whether there is [`Kernel::by_host`].
+    const BY_HOST: bool = false;
+
     /// All lanes by the host's operation alone, if none of them is an exception to it.
     #[inline(always)]
     fn by_host<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+        None
+    }
+
+    /// After [`Kernel::by_host`]: with the exceptions that are not rare.
+    #[inline(always)]
+    fn rarely<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
         None
     }
 }
@@ -263,16 +273,22 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
 {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let sources = operands::<HALVES, MODIFIED>(lanes, operation);
-        if let Some((result, flags)) = K::by_host(wide, &sources) {
-            if DST {
-                lanes.write(operation.dst, operation.set_number, result);
-            }
-            if FLAGS {
-                lanes.write_c(operation.cdst, operation.set_number, flags);
-            }
-            return;
+        if !K::BY_HOST {
+            return Self::by_lane(lanes, operation, &operands::<HALVES, MODIFIED>(lanes, operation));
         }
+        match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
+            Some((result, flags)) => Self::write(lanes, operation, result, flags),
+            // In a function of its own, for which the usual rows need not keep their sources (a tenth of a `mad`).
+            None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
+        }
+    }
+}
+
+impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>
+    Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
+{
+    #[inline(always)]
+    fn by_lane(lanes: &mut Lanes<'_>, operation: &Operation, sources: &[[u32; WARP]; 3]) {
         let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut flags = [0; WARP];
@@ -285,11 +301,37 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         if HALVES {
             result = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_narrow);
         }
+        Self::write(lanes, operation, result, flags);
+    }
+
+    #[inline(always)]
+    fn write(lanes: &mut Lanes<'_>, operation: &Operation, result: [u32; WARP], flags: [u8; WARP]) {
         if DST {
             lanes.write(operation.dst, operation.set_number, result);
         }
         if FLAGS {
             lanes.write_c(operation.cdst, operation.set_number, flags);
+        }
+    }
+}
+
+/// What an operation does to a row with exceptions.
+struct Rarely<'a, 'b, B>(&'a mut Lanes<'b>, &'a Operation, PhantomData<B>);
+
+impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Task
+    for Rarely<'_, '_, Lanewise<K, DST, FLAGS, HALVES, MODIFIED>>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) {
+        let Rarely(lanes, operation, _) = self;
+        let sources = operands::<HALVES, MODIFIED>(lanes, operation);
+        match K::rarely(wide, &sources) {
+            Some((result, flags)) => {
+                Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::write(lanes, operation, result, flags);
+            }
+            None => Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::by_lane(lanes, operation, &sources),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! The special function unit on rows: [`crate::lane::special`] without branches, and with the squarer in tables.
+//! The special function unit on rows: [`crate::lane::special`] without branches.
 //!
 //! The lane functions sum seventeen partial products one after another and ask what a source is before they compute;
 //! here every lane computes as if it were an ordinary number, and the others are put right at the end. The results are
 //! equal for every source, as the tests below see for all sources of rcp, rsqrt and lg2 in two octaves, and for every
 //! sine and power of two.
 //!
-//! rsqrt goes over a row in steps, of which only the one that reads the tables goes lane by lane; the sums of the
-//! interpolation, which have less than 51 bits, are those of doubles there. Measured (AVX2): 90 ns a warp for 210; the
-//! others are no faster so.
+//! Only the reads of the tables go lane by lane. The sums of the interpolation have 40 bits, of which words hold
+//! the lower 32 exactly and an estimate gives the rest ([`Terms::sum`]). Measured (AVX2), multiples of a warp's
+//! `add b32`: rcp ??.
+
+use reconverge_simt::wide::Wide;
 
 use crate::flow::WARP;
 use crate::lane::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -19,62 +21,86 @@ const NAN: u32 = 0x7fff_ffff;
 const SPECIAL: u32 = 0x4000_0000;
 const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
-/// The squarer sums `x >> (18 - n)` over the set bits n of x, which has 17 bits. With H its upper six bits, L the six below
-/// bit 8 and down to bit 2, and the nine bits from 8 on:
-/// * bits 8 to 16 reach the upper nine bits, by [`UPPER`], and, from bit 11 on, L, by [`CROSS`];
-/// * bits 2 to 7 reach H, by [`CROSS`]; bits 0 and 1 reach nothing.
-static UPPER: [u16; 512] = {
-    let mut table = [0; 512];
-    let mut upper = 0;
-    while upper < 512 {
-        let (mut sum, mut bit) = (0, 8);
-        while bit < 17 {
-            if upper << 8 >> bit & 1 != 0 {
-                sum += (upper << 8) >> (18 - bit);
-            }
-            bit += 1;
-        }
-        table[upper] = sum as u16;
-        upper += 1;
-    }
-    table
-};
+type Row = [u32; WARP];
 
-/// By H * 64 + L: see [`UPPER`].
-static CROSS: [u8; 4096] = {
-    let mut table = [0; 4096];
-    let mut place = 0;
-    while place < 4096 {
-        let (high, low) = (place >> 6, place & 63);
-        let (mut sum, mut bit) = (0, 0);
-        while bit < 6 {
-            if low >> bit & 1 != 0 {
-                sum += high >> (5 - bit);
-            }
-            if high >> bit & 1 != 0 {
-                sum += low >> (5 - bit);
-            }
-            bit += 1;
-        }
-        table[place] = sum as u8;
-        place += 1;
-    }
-    table
-};
+/// The coefficients of an interval in two words: c0, and c1 above the lowest 15 bits, which are c2.
+type Packed = [u32; 2];
 
-/// What `lane::special`'s squarer gives for x of at most 17 bits.
-#[inline(always)]
-fn square(x: u32) -> i64 {
-    let upper = UPPER[(x >> 8 & 511) as usize];
-    let cross = CROSS[(x >> 11 & 63) as usize * 64 + (x >> 2 & 63) as usize];
-    i64::from((u32::from(upper) + u32::from(cross)) >> 1)
+const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
+    let mut rows = [[0; 2]; N];
+    let mut interval = 0;
+    while interval < N {
+        let [c0, c1, c2] = table[interval];
+        let words = [c0 as u32, (c1 << 15 | c2 & 0x7fff) as u32];
+        let [d0, d1, d2] = unpacked(words);
+        assert!(c0 == d0 && c1 == d1 && c2 == d2);
+        rows[interval] = words;
+        interval += 1;
+    }
+    rows
 }
 
 #[inline(always)]
-fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
-    let [c0, c1, c2] = *row;
-    (i64::from(c0) << scale0) + i64::from(c1) * i64::from(x) + ((i64::from(c2) * square(squared)) << scale2)
+const fn unpacked([first, second]: Packed) -> Coefficients {
+    [first as i32, second as i32 >> 15, (second as i32) << 17 >> 17]
 }
+
+static RCP_ROWS: [Packed; 128] = packed(&RCP);
+static RSQRT_ROWS: [Packed; 128] = packed(&RSQRT);
+static SIN_ROWS: [Packed; 64] = packed(&SIN);
+static EX2_ROWS: [Packed; 64] = packed(&EX2);
+static LG2_ROWS: [Packed; 64] = packed(&LG2);
+
+/// What `lane::special`'s squarer gives for numbers of 17 bits: it sums `x >> (18 - n)` over the set bits n of x, so that bits
+/// 0 and 1 reach nothing and are reached by nothing.
+#[inline(always)]
+fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
+    let mut quarters = [0; WARP];
+    for lane in 0..WARP {
+        quarters[lane] = numbers[lane] >> 2;
+    }
+    let mut squares = wide.cut_squares(&quarters);
+    for lane in 0..WARP {
+        squares[lane] >>= 1;
+    }
+    squares
+}
+
+/// What a row's interpolations sum.
+struct Terms {
+    coefficients: [Row; 2],
+    squares: Row,
+}
+
+impl Terms {
+    /// Of intervals of a table; `squared` goes into the squarer, with 17 bits.
+    #[inline(always)]
+    fn read<W: Wide, const N: usize>(wide: W, table: &[Packed; N], intervals: &Row, squared: &Row) -> Terms {
+        Terms { coefficients: wide.pairs(table, intervals), squares: squares(wide, squared) }
+    }
+
+    /// `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant: the sum of a lane without its lowest `cut`
+    /// bits, 8 to 16, and the sum's lowest 32 bits. x has 17 bits.
+    ///
+    /// Of which number the lowest bits are, the first two terms tell without their lowest bits: that sum is wrong by less
+    /// than 2^(31 - cut). c1 has 16 bits and a sign, and its product with 8 bits is left out; so is the third term, of 12
+    /// and 15 bits and at most 2 that are shifted in.
+    #[inline(always)]
+    fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
+        let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
+        let quadratic = c2.wrapping_mul(self.squares[lane] as i32);
+        let exact = (c0 << scale0)
+            .wrapping_add(c1.wrapping_mul(x as i32))
+            .wrapping_add(quadratic << scale2)
+            .wrapping_add(constant);
+        let about = (c0 >> (cut - scale0)).wrapping_add(c1.wrapping_mul((x >> 8) as i32) >> (cut - 8));
+        let beside = ((exact as u32 >> cut) as i32).wrapping_sub(about);
+        (about.wrapping_add(beside << cut >> cut), exact as u32)
+    }
+}
+
+// Whether an exponent is 0 or 255 is asked of the word: asked of the field, the compiler compares bytes, which it has to pack
+// and unpack.
 
 /// A float of an exponent field and a significand of 2^23 to 2^24, both included: zero below the range, infinity above.
 #[inline(always)]
@@ -85,56 +111,47 @@ fn pack(exponent: i32, significand: u32) -> u32 {
     bits.min(INFINITY)
 }
 
-/// A float of a fixed point number, cut; `exponent` is the field of bit 63.
+/// A float of a fixed point number that is not zero, cut: `low` are its lowest `bits`, `high` those above; `exponent` is the field of bit 0.
 #[inline(always)]
-fn normalised(magnitude: u64, exponent: u32) -> u32 {
-    let zeros = (magnitude | 1).leading_zeros();
-    let significand = ((magnitude << zeros) >> 40) as u32;
-    let bits = ((exponent - zeros - 1) << 23) + significand;
-    if magnitude == 0 { 0 } else { bits }
+fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
+    // A double has all of the number, and is cut by a shift.
+    let double = f64::from(high) * f64::from(1 << bits) + f64::from(low);
+    ((double.to_bits() >> 29) as u32).wrapping_sub((1023 - exponent) << 23)
 }
 
 #[inline(always)]
-pub(super) fn rcp(x: u32) -> u32 {
-    let (sign, exponent, fraction) = (x & SIGN, (x >> 23 & 0xff) as i32, x & FRACTION);
-    let rest = fraction & 0xffff;
-    let value = interpolate(&RCP[(fraction >> 16) as usize], 13, rest, rest << 1, 0) + 0x47e7;
-    let usual = pack(253 - exponent, (value >> 15) as u32);
-    let magnitude = if exponent == 0 { INFINITY } else { usual };
-    let magnitude = if exponent == 0xff { 0 } else { magnitude };
-    if x & !SIGN > INFINITY { NAN } else { sign | magnitude }
-}
-
-type Row = [u32; WARP];
-
-/// The sum of an integer of less than 51 bits and this number has the integer in its lowest bits.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
-
-/// rsqrt of a row.
-#[inline(always)]
-pub(super) fn rsqrt(sources: &Row) -> Row {
-    let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
-    let (mut uppers, mut crosses) = ([0; WARP], [0; WARP]);
+pub(super) fn rcp<W: Wide>(wide: W, sources: &Row) -> Row {
+    let (mut intervals, mut doubled) = ([0; WARP], [0; WARP]);
     for lane in 0..WARP {
-        let rest = sources[lane] & 0x1_ffff;
-        (intervals[lane], rests[lane]) = (halving(sources[lane]).1 >> 17 & 127, rest);
-        uppers[lane] = rest >> 8 & 511;
-        crosses[lane] = (rest >> 11 & 63) << 6 | rest >> 2 & 63;
+        intervals[lane] = (sources[lane] & FRACTION) >> 16;
+        doubled[lane] = (sources[lane] & 0xffff) << 1;
     }
-    let (mut first, mut second, mut third, mut squares) = ([0; WARP], [0; WARP], [0; WARP], [0; WARP]);
-    for lane in 0..WARP {
-        [first[lane], second[lane], third[lane]] = RSQRT[intervals[lane] as usize & 127];
-        let upper = i32::from(UPPER[uppers[lane] as usize & 511]);
-        squares[lane] = (upper + i32::from(CROSS[crosses[lane] as usize & 4095])) >> 1;
-    }
+    let terms = Terms::read(wide, &RCP_ROWS, &intervals, &doubled);
     let mut results = [0; WARP];
     for lane in 0..WARP {
-        // c0 * 2^14 + c1 * rest + c2 * square * 2^2, exactly.
-        let linear =
-            f64::from(first[lane]) * 16384.0 + f64::from(second[lane]) * f64::from(rests[lane] as i32);
-        let sum = linear + f64::from(third[lane]) * f64::from(squares[lane]) * 4.0;
-        let value = (sum + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i64;
-        results[lane] = rsqrt_of(sources[lane], value);
+        let x = sources[lane];
+        let (sign, exponent) = (x & SIGN, (x >> 23 & 0xff) as i32);
+        let (value, _) = terms.sum(lane, x & 0xffff, [13, 0, 15], 0x47e7);
+        let usual = pack(253 - exponent, value as u32);
+        let magnitude = if x & INFINITY == 0 { INFINITY } else { usual };
+        let magnitude = if x & INFINITY == INFINITY { 0 } else { magnitude };
+        results[lane] = if x & !SIGN > INFINITY { NAN } else { sign | magnitude };
+    }
+    results
+}
+
+#[inline(always)]
+pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
+    let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
+    for lane in 0..WARP {
+        intervals[lane] = halving(sources[lane]).1 >> 17;
+        rests[lane] = sources[lane] & 0x1_ffff;
+    }
+    let terms = Terms::read(wide, &RSQRT_ROWS, &intervals, &rests);
+    let mut results = [0; WARP];
+    for lane in 0..WARP {
+        let (value, _) = terms.sum(lane, rests[lane], [14, 2, 16], 0x7fff);
+        results[lane] = rsqrt_of(sources[lane], value as u32);
     }
     results
 }
@@ -146,34 +163,44 @@ fn halving(x: u32) -> (i32, u32) {
     (unbiased, x & FRACTION | (unbiased as u32 & 1) << 23)
 }
 
-/// rsqrt of a source for which the tables give this value.
+/// rsqrt of a source for which the tables give this significand.
 #[inline(always)]
-fn rsqrt_of(x: u32, value: i64) -> u32 {
-    let (exponent, magnitude) = (x >> 23 & 0xff, x & !SIGN);
+fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let (unbiased, fraction) = halving(x);
     let halved = 126i32.wrapping_sub(unbiased >> 1);
-    let value = value.wrapping_add(0x7fff);
     let exact = (halved.wrapping_add(1) as u32) << 23;
-    let usual = if fraction == 0 { exact } else { pack(halved, (value >> 16) as u32) };
+    let usual = if fraction == 0 { exact } else { pack(halved, significand) };
     let usual = if x == INFINITY { 0 } else { usual };
-    let usual = if (x & SIGN != 0) | (magnitude > INFINITY) { NAN } else { usual };
-    if exponent == 0 { x & SIGN | INFINITY } else { usual }
+    // What has a sign is a larger word.
+    let usual = if x > INFINITY { NAN } else { usual };
+    if x & INFINITY == 0 { x & SIGN | INFINITY } else { usual }
 }
 
 #[inline(always)]
-pub(super) fn lg2(x: u32) -> u32 {
-    let (exponent, fraction) = ((x >> 23 & 0xff) as i32, x & FRACTION);
-    let rest = fraction & 0x1_ffff;
-    let value = (interpolate(&LG2[(fraction >> 17) as usize], 12, rest, rest, 1) + 0x3345) >> 2;
-    let value = if x & !SIGN == 0x3f80_0000 { 0 } else { value };
-    let sum = value + (i64::from(exponent - 127) << 36);
-    let negative = sum >> 63;
-    let magnitude = (sum ^ negative) as u64;
-    let usual = normalised(magnitude, 154);
-    let usual = if magnitude == 0 { 0 } else { usual | negative as u32 & SIGN };
-    let usual = if x == INFINITY { INFINITY } else { usual };
-    let usual = if (x & SIGN != 0) | (x & !SIGN > INFINITY) { NAN } else { usual };
-    if exponent == 0 { SIGN | INFINITY } else { usual }
+pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
+    let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
+    for lane in 0..WARP {
+        intervals[lane] = (sources[lane] & FRACTION) >> 17;
+        rests[lane] = sources[lane] & 0x1_ffff;
+    }
+    let terms = Terms::read(wide, &LG2_ROWS, &intervals, &rests);
+    let mut results = [0; WARP];
+    for lane in 0..WARP {
+        let x = sources[lane];
+        let exponent = (x >> 23 & 0xff) as i32;
+        // 36 bits of fraction: 23 above, 13 below.
+        let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
+        let high = high.wrapping_add((exponent - 127) << 23);
+        let negative = high >> 31;
+        let (high, low) = (high ^ negative, ((exact >> 2) as i32 ^ negative) & 0x1fff);
+        let usual = normalised(high, low, 13, 127 - 36) | negative as u32 & SIGN;
+        let usual = if (high | low == 0) | (x == 0x3f80_0000) { 0 } else { usual };
+        let usual = if x == INFINITY { INFINITY } else { usual };
+        // What has a sign is a larger word.
+        let usual = if x > INFINITY { NAN } else { usual };
+        results[lane] = if x & INFINITY == 0 { SIGN | INFINITY } else { usual };
+    }
+    results
 }
 
 /// Shifted by an exponent, cut at both ends of 32 bits.
@@ -189,58 +216,108 @@ pub(super) fn presin(x: u32) -> u32 {
     let (exponent, fraction) = ((x >> 23 & 0xff) as i32, x & FRACTION);
     let turned = (u64::from(fraction | 1 << 23) * 0xa2_f983) >> 16;
     let usual = fixed(turned as u32, exponent - 127 - 8) & 0x01ff_ffff;
-    let usual = if exponent == 0 { 0 } else { usual };
+    let usual = if x & INFINITY == 0 { 0 } else { usual };
     let beyond = if fraction == 0 { SPECIAL_INFINITY } else { SPECIAL };
-    x & SIGN | if exponent == 0xff { beyond } else { usual }
+    x & SIGN | if x & INFINITY == INFINITY { beyond } else { usual }
 }
 
 #[inline(always)]
 pub(super) fn preex2(x: u32) -> u32 {
     let (exponent, fraction) = ((x >> 23 & 0xff) as i32, x & FRACTION);
     let usual = fixed(fraction | 1 << 23, exponent - 127);
-    let usual = if exponent == 0 { 0 } else { usual };
+    let usual = if x & INFINITY == 0 { 0 } else { usual };
     let usual = if exponent - 127 >= 7 { SPECIAL_INFINITY } else { usual };
     x & SIGN | if x & !SIGN > INFINITY { SPECIAL } else { usual }
 }
 
 #[inline(always)]
-pub(super) fn sin(x: u32) -> u32 {
-    if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
+pub(super) fn sin<W: Wide>(wide: W, sources: &Row) -> Row {
+    quadrant_sine(wide, sources, SIGN, 0)
 }
 
 #[inline(always)]
-pub(super) fn cos(x: u32) -> u32 {
-    if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
+pub(super) fn cos<W: Wide>(wide: W, sources: &Row) -> Row {
+    quadrant_sine(wide, sources, 0, 1)
 }
 
+/// The sine some quadrants further, with those bits of the source as its sign.
 #[inline(always)]
-fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
-    let fraction = if quadrant & 1 != 0 { !fraction & FRACTION } else { fraction };
-    let rest = fraction & 0x1_ffff;
-    let value = interpolate(&SIN[(fraction >> 17) as usize & 63], 11, rest, rest, 0);
-    sign ^ (quadrant >> 1 & 1) << 31 | normalised(value as u64, 153)
+fn quadrant_sine<W: Wide>(wide: W, sources: &Row, sign: u32, further: u32) -> Row {
+    let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
+    for lane in 0..WARP {
+        let back = (sources[lane] >> 23).wrapping_add(further) & 1;
+        let fraction = (sources[lane] ^ back.wrapping_neg()) & FRACTION;
+        (intervals[lane], rests[lane]) = (fraction >> 17, fraction & 0x1_ffff);
+    }
+    let terms = Terms::read(wide, &SIN_ROWS, &intervals, &rests);
+    let mut results = [0; WARP];
+    for lane in 0..WARP {
+        let x = sources[lane];
+        let (high, exact) = terms.sum(lane, rests[lane], [11, 0, 15], 0);
+        let quadrant = (x >> 23).wrapping_add(further);
+        let low = (exact & 0x7fff) as i32;
+        let sine = if high | low == 0 { 0 } else { normalised(high, low, 15, 127 - 37) };
+        let usual = (x & sign) ^ (quadrant >> 1 & 1) << 31 | sine;
+        results[lane] = if x & SPECIAL != 0 { NAN } else { usual };
+    }
+    results
 }
 
 /// Without saturation.
 #[inline(always)]
-pub(super) fn ex2(x: u32) -> u32 {
+pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
+    let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
+    for lane in 0..WARP {
+        let (_, fraction) = power(sources[lane]);
+        (intervals[lane], rests[lane]) = (fraction >> 17, fraction & 0x1_ffff);
+    }
+    let terms = Terms::read(wide, &EX2_ROWS, &intervals, &rests);
+    let mut results = [0; WARP];
+    for lane in 0..WARP {
+        let x = sources[lane];
+        let (value, _) = terms.sum(lane, rests[lane], [13, 0, 15], 0x77e2);
+        let usual = pack(127 + power(x).0, value as u32);
+        let infinite = if x & SIGN != 0 { 0 } else { INFINITY };
+        let usual = if x & SPECIAL_INFINITY == SPECIAL_INFINITY { infinite } else { usual };
+        results[lane] = if x & SPECIAL_INFINITY == SPECIAL { NAN } else { usual };
+    }
+    results
+}
+
+/// The integer below a power that [`preex2`] gives, and the fraction above it.
+#[inline(always)]
+fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);
     let (whole, below) = ((x >> 23 & 0x7f) as i32, i32::from(fraction != 0));
     let whole = if negative { -whole - below } else { whole };
-    let fraction = if negative & (fraction != 0) { !fraction & FRACTION } else { fraction };
-    let rest = fraction & 0x1_ffff;
-    let value = interpolate(&EX2[(fraction >> 17) as usize], 13, rest, rest, 0) + 0x77e2;
-    let usual = pack(127 + whole, (value >> 15) as u32);
-    let infinite = if negative { 0 } else { INFINITY };
-    let usual = if x & SPECIAL_INFINITY == SPECIAL_INFINITY { infinite } else { usual };
-    if x & SPECIAL_INFINITY == SPECIAL { NAN } else { usual }
+    (whole, if negative & (fraction != 0) { !fraction & FRACTION } else { fraction })
 }
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::level::{Level, Task};
+
     use super::*;
     use crate::lane::float::Saturate;
     use crate::lane::special;
+
+    /// A function of rows on a level.
+    macro_rules! on {
+        ($level:ident $name:ident) => {
+            |row: &Row| {
+                struct Work<'a>(&'a Row);
+                impl Task for Work<'_> {
+                    type Output = Row;
+
+                    #[inline(always)]
+                    fn run<W: Wide>(self, wide: W) -> Row {
+                        super::$name(wide, self.0)
+                    }
+                }
+                $level.run(Work(row))
+            }
+        };
+    }
 
     /// A function of a lane on rows.
     fn each(function: fn(u32) -> u32) -> impl Fn(&Row) -> Row {
@@ -273,20 +350,35 @@ mod tests {
     #[test]
     fn every_function_gives_what_the_lane_function_gives() {
         let octaves = 0x3f80_0000..0x4080_0000;
-        compare("rcp", each(rcp), special::rcp, octaves.clone());
-        compare("rsqrt", rsqrt, special::rsqrt, octaves);
-        compare("lg2", each(lg2), special::lg2, 0x3f00_0000..0x4080_0000);
+        for level in [Level::BASELINE, Level::best()] {
+            compare("rcp", on!(level rcp), special::rcp, octaves.clone());
+            compare("rsqrt", on!(level rsqrt), special::rsqrt, octaves.clone());
+            compare("lg2", on!(level lg2), special::lg2, 0x3f00_0000..0x4080_0000);
+            compare("sin", on!(level sin), special::sin, 0..0x0200_0000);
+            compare("cos", on!(level cos), special::cos, 0..0x0200_0000);
+            compare("ex2", on!(level ex2), |x| special::ex2(x, Saturate::No), 0..0x0100_0000);
+        }
         compare("presin", each(presin), special::presin, 0..0);
         compare("preex2", each(preex2), special::preex2, 0..0);
-        compare("sin", each(sin), special::sin, 0..0x0200_0000);
-        compare("cos", each(cos), special::cos, 0..0x0200_0000);
-        compare("ex2", each(ex2), |x| special::ex2(x, Saturate::No), 0..0x0100_0000);
     }
 
     #[test]
     fn the_squarer_is_that_of_the_lane_functions() {
-        for x in 0..1 << 17 {
-            assert_eq!(square(x), special::square(x), "{x:#x}");
+        struct Squares<'a>(&'a Row);
+        impl Task for Squares<'_> {
+            type Output = Row;
+
+            #[inline(always)]
+            fn run<W: Wide>(self, wide: W) -> Row {
+                squares(wide, self.0)
+            }
+        }
+        for level in [Level::BASELINE, Level::best()] {
+            for start in (0..1 << 17).step_by(WARP) {
+                let row = std::array::from_fn(|lane| start + lane as u32);
+                let expected = row.map(|x| special::square(x) as u32);
+                assert_eq!(level.run(Squares(&row)), expected, "{start:#x}");
+            }
         }
     }
 }
