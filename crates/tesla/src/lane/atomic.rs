@@ -31,6 +31,7 @@ pub enum Atomic {
 /// The new word. `src3` counts for [`Atomic::Cas`] only, `signed` for max, min, inc and dec.
 ///
 /// `before_g200`: signed inc and dec treat a negative source as signed; G200 and later treat it as u32.
+#[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;
     let next = old.wrapping_add(1);
