@@ -31,8 +31,9 @@ const PAGES: usize = 1 << 16;
 /// Blocks that share a view of the memory where there are many.
 const TOGETHER: usize = 16;
 
-/// Blocks a thread that run in order before the next batch is tried; twice as many each time.
-const IN_ORDER: usize = 16;
+/// Blocks a thread that run in order before the next batch is tried; four times as many each time, so that all tries
+/// together cost a few hundredths of a launch whose blocks build on each other.
+const IN_ORDER: usize = 32;
 
 /// A block that runs ahead is stopped where it has issued more instructions than this...
 const PATIENCE: u64 = 1 << 18;
@@ -134,7 +135,7 @@ pub(crate) fn run<E: Executor>(
                 let blocks = next..rest.end.min(next + in_order);
                 rest.start = blocks.end;
                 run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
-                (size, in_order) = (workers, 2 * in_order);
+                (size, in_order) = (workers, 4 * in_order);
             }
         }
     }
