@@ -297,7 +297,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
             let guard = random.one_of(&["", "(s $c0) ", "(e $c0) "]);
             let data = 8 + random.below(4);
             let narrow = random.one_of(&["u8", "s8", "u16", "s16"]);
-            text += &match random.below(18) {
+            text += &match random.below(19) {
                 8 => format!("{guard}red add u64 g14[$r1] $r8d\n"),
                 9 => format!("{guard}cas b64 $r10d g14[$r1] $r8d $r12d\n"),
                 10 => format!("{guard}ld lock $c1 $r{data} b32 s[$a1+0x40]\n"),
@@ -314,7 +314,25 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
                 3 => format!("{guard}st {} g14[$r1] $r{data}\n", random.one_of(&["u8", "u16"])),
                 4 => format!("{guard}ld b128 $r8q g14[$r1]\n"),
                 5 => format!("{guard}st b64 g14[$r1] $r8d\n"),
-                6 => format!("{guard}red add u32 g14[$r1] $r{data}\n"),
+                6 => {
+                    let operation = random.one_of(&[
+                        "red add u32",
+                        "red and b32",
+                        "red max s32",
+                        "red dec u32",
+                        "red xor b32",
+                    ]);
+                    format!("{guard}{operation} g14[$r1] $r{data}\n")
+                }
+                7 => match random.below(3) {
+                    0 => format!("{guard}cas b32 $r{data} g14[$r1] $r10 $r11\n"),
+                    1 => format!("{guard}exch b32 $r{data} g14[$r1] $r11\n"),
+                    _ => {
+                        let operation =
+                            random.one_of(&["add u32", "inc u32", "dec u32", "min s32", "or b32"]);
+                        format!("{guard}ld {operation} $r{data} g14[$r1] $r11\n")
+                    }
+                },
                 _ => format!("{guard}add b32 $r{data} $r0 $r1\n"),
             };
         }

@@ -204,6 +204,12 @@ proptest! {
                 active &= !first.0;
             }
             said.extend(coming);
+            // The mask of a side, which may be one that the trace has in mind now.
+            if change == 5 {
+                let mask = if act % 2 == 0 { first } else { Mask(active) - first };
+                recording.event(Event::Reconverge { mask });
+                said.push(Act::Event(group, Event::Reconverge { mask }));
+            }
             if let Some(Act::Event(_, event)) = acts.get(act as usize) {
                 recording.event(*event);
                 said.push(Act::Event(group, *event));
