@@ -309,11 +309,14 @@ pub(super) fn gather<const SIZE: usize>(
 ) -> Row {
     let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+    let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
-    for lane in 0..WARP {
-        // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
-        let element = unsafe { bytes.as_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().read() };
-        values[lane] = value(element);
+    for lane in (0..WARP).step_by(2) {
+        // Two offsets leave their vector at once.
+        let two = u64::from(offsets[lane]) | u64::from(offsets[lane + 1]) << 32;
+        values[lane] = value(element(two & 0xffff_ffff));
+        values[lane + 1] = value(element(two >> 32));
     }
     values
 }

@@ -39,15 +39,22 @@ pub(super) trait Reach {
 pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
 
 /// The code of a transfer.
-pub(super) fn mover(kind: Kind, space: Space, level: Level) -> Mover {
+pub(super) fn mover(kind: Kind, space: Space, access: Access, level: Level) -> Mover {
+    match access {
+        Access::B32 => mover_of::<true>(kind, space, level),
+        _ => mover_of::<false>(kind, space, level),
+    }
+}
+
+fn mover_of<const WORD: bool>(kind: Kind, space: Space, level: Level) -> Mover {
     match (kind, space) {
-        (Kind::Load { .. }, Space::Shared) => of::<Words<SHARED, false>>(level),
-        (Kind::Load { .. }, Space::Const(_)) => of::<Words<CONSTANT, false>>(level),
-        (Kind::Load { .. }, Space::Local) => of::<Words<LOCAL, false>>(level),
-        (Kind::Load { .. }, Space::Global(_)) => of::<Words<GLOBAL, false>>(level),
-        (Kind::Store { .. }, Space::Shared) => of::<Words<SHARED, true>>(level),
-        (Kind::Store { .. }, Space::Local) => of::<Words<LOCAL, true>>(level),
-        (Kind::Store { .. }, Space::Global(_)) => of::<Words<GLOBAL, true>>(level),
+        (Kind::Load { .. }, Space::Shared) => of::<Words<SHARED, false, WORD>>(level),
+        (Kind::Load { .. }, Space::Const(_)) => of::<Words<CONSTANT, false, WORD>>(level),
+        (Kind::Load { .. }, Space::Local) => of::<Words<LOCAL, false, WORD>>(level),
+        (Kind::Load { .. }, Space::Global(_)) => of::<Words<GLOBAL, false, WORD>>(level),
+        (Kind::Store { .. }, Space::Shared) => of::<Words<SHARED, true, WORD>>(level),
+        (Kind::Store { .. }, Space::Local) => of::<Words<LOCAL, true, WORD>>(level),
+        (Kind::Store { .. }, Space::Global(_)) => of::<Words<GLOBAL, true, WORD>>(level),
         _ => |lanes, memory, transfer| memory.transfer(lanes, transfer),
     }
 }
@@ -90,10 +97,10 @@ fn of<M: Moves>(level: Level) -> Mover {
     }
 }
 
-/// An element a lane, of a space; stored, or loaded.
-struct Words<const SPACE: u8, const STORE: bool>;
+/// An element a lane, of a space; stored, or loaded; a word, or of another size.
+struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 
-impl<const SPACE: u8, const STORE: bool> Moves for Words<SPACE, STORE> {
+impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
         let set = usize::from(transfer.set & 1);
@@ -107,12 +114,18 @@ impl<const SPACE: u8, const STORE: bool> Moves for Words<SPACE, STORE> {
     }
 }
 
-impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
+impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, WORD> {
+    /// Bytes of an element.
+    #[inline(always)]
+    fn size(transfer: &Transfer) -> u32 {
+        if WORD { 4 } else { transfer.mem.access.bytes() }
+    }
+
     #[inline(always)]
     fn quick(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
         let offset = transfer.mem.offset as u32;
         // Lower bits of an address count as zero. (13.18)
-        let keep = !(transfer.mem.access.bytes() - 1);
+        let keep = !(Self::size(transfer) - 1);
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
@@ -139,8 +152,8 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         let set = usize::from(transfer.set & 1);
         let bits = lanes.set(set).bits;
         let members = lanes.row(lanes.tables.sets[set]);
-        let size = transfer.mem.access.bytes();
-        if SPACE != LOCAL && size == 4 {
+        let size = Self::size(transfer);
+        if SPACE != LOCAL && WORD {
             let first = bits.trailing_zeros() as usize & 31;
             let at = address(first);
             let start = at.wrapping_sub(4 * first as u32);
@@ -179,25 +192,33 @@ impl<const SPACE: u8, const STORE: bool> Words<SPACE, STORE> {
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                let mut values = [[0; WARP]; 4];
+                // Written in its own arm, what was loaded needs no way through memory: half the time.
+                macro_rules! written {
+                    ($from:expr) => {{
+                        let values = gather(bytes, &offsets, $from);
+                        lanes.write(transfer.rows[0], transfer.set, values);
+                    }};
+                }
+                let word =
+                    |number: usize| Some(gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes));
                 match transfer.mem.access {
-                    Access::U8 => values[0] = gather(bytes, &offsets, |[byte]| byte.into()),
-                    Access::S8 => values[0] = gather(bytes, &offsets, |[byte]| byte as i8 as u32),
-                    Access::U16 => {
-                        values[0] = gather(bytes, &offsets, |half| u16::from_le_bytes(half).into())
+                    _ if WORD => written!(u32::from_le_bytes),
+                    Access::U8 => written!(|[byte]| byte.into()),
+                    Access::S8 => written!(|[byte]| byte as i8 as u32),
+                    Access::U16 => written!(|half| u16::from_le_bytes(half).into()),
+                    Access::S16 => written!(|half| i16::from_le_bytes(half) as u32),
+                    Access::B32 => written!(u32::from_le_bytes),
+                    Access::B64 => {
+                        let values = [word(0)?, word(1)?];
+                        lanes.write(transfer.rows[0], transfer.set, values[0]);
+                        lanes.write(transfer.rows[1], transfer.set, values[1]);
                     }
-                    Access::S16 => {
-                        values[0] = gather(bytes, &offsets, |half| i16::from_le_bytes(half) as u32)
-                    }
-                    Access::B32 => values[0] = gather(bytes, &offsets, u32::from_le_bytes),
-                    Access::B64 | Access::B128 => {
-                        for number in 0..(size as usize / 4).min(4) {
-                            values[number] = gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes);
+                    Access::B128 => {
+                        let values = [word(0)?, word(1)?, word(2)?, word(3)?];
+                        for (row, values) in transfer.rows.into_iter().zip(values) {
+                            lanes.write(row, transfer.set, values);
                         }
                     }
-                }
-                for number in 0..(size.div_ceil(4) as usize).min(4) {
-                    lanes.write(transfer.rows[number], transfer.set, values[number]);
                 }
             }
             true => {

@@ -156,7 +156,7 @@ impl Lower<'_> {
     /// Makes another kind of a load.
     pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
         transfer.kind = kind;
-        transfer.mover = mover(kind, transfer.mem.space, self.level);
+        transfer.mover = mover(kind, transfer.mem.space, transfer.mem.access, self.level);
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.
@@ -179,7 +179,7 @@ impl Lower<'_> {
             Base::A(_) => None,
         };
         let kind = Kind::Load { position: Position::Centre };
-        let mover = mover(kind, mem.space, self.level);
+        let mover = mover(kind, mem.space, mem.access, self.level);
         Some(Transfer { kind, mem: *mem, base, rows, upper: [self.sink(); 3], set: set as u8, mover })
     }
 }
