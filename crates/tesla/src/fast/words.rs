@@ -129,25 +129,29 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
+                let one =
+                    |lanes: &Lanes<'_>, lane: usize| lanes.rows.row(place)[lane].wrapping_add(offset) & keep;
+                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep, one)
             }
             (None, Base::A(register)) => {
                 let base = lanes.a(register);
-                Self::moved(lanes, memory, transfer, |lane| {
-                    u32::from(base[lane].wrapping_add(offset as u16)) & keep
-                })
+                let from = |base: u16| u32::from(base.wrapping_add(offset as u16)) & keep;
+                let one = |lanes: &Lanes<'_>, lane: usize| from(lanes.a(register)[lane]);
+                Self::moved(lanes, memory, transfer, |lane| from(base[lane]), one)
             }
             // Lowering gives the row of every `$r`.
             (None, Base::R(_)) => None,
         }
     }
 
+    /// `one` gives the address of any one lane: asked of all of them, those of all would go through memory.
     #[inline(always)]
     fn moved(
         lanes: &mut Lanes<'_>,
         memory: &mut dyn Reach,
         transfer: &Transfer,
         address: impl Fn(usize) -> u32,
+        one: impl Fn(&Lanes<'_>, usize) -> u32,
     ) -> Option<()> {
         let set = usize::from(transfer.set & 1);
         let bits = lanes.set(set).bits;
@@ -155,7 +159,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let size = Self::size(transfer);
         if SPACE != LOCAL && WORD {
             let first = bits.trailing_zeros() as usize & 31;
-            let at = address(first);
+            let at = one(lanes, first);
             let start = at.wrapping_sub(4 * first as u32);
             if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
                 // The window may reach beyond what there is where its lanes do not.
