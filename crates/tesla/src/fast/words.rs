@@ -4,7 +4,7 @@
 //! What is refused here goes lane by lane in [`super::memory`]: bytes in several buffers or beyond an end, or a view that
 //! wants to see each access.
 
-use reconverge_simt::level::{Kind as LevelKind, Level};
+use reconverge_simt::level::{Kind as LevelKind, Level, Task};
 use reconverge_simt::memory::Picked;
 use reconverge_simt::wide::{Baseline, Wide};
 
@@ -102,15 +102,18 @@ struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
         let set = usize::from(transfer.set & 1);
         if lanes.set(set).bits == 0 {
             return true;
         }
-        if Self::quick(lanes, memory, transfer).is_some() {
-            return true;
+        if SPACE == LOCAL || !WORD {
+            return Self::each(lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        memory.transfer(lanes, transfer)
+        // The other ways are a function of their own, for which the first need not keep what they have computed.
+        Self::together(lanes, memory, transfer).is_some()
+            || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
+            || memory.transfer(lanes, transfer)
     }
 }
 
@@ -121,55 +124,84 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         if WORD { 4 } else { transfer.mem.access.bytes() }
     }
 
+    /// Each lane its word in a row, or one word for all.
     #[inline(always)]
-    fn quick(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
+    fn together(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
         let offset = transfer.mem.offset as u32;
         // Lower bits of an address count as zero. (13.18)
         let keep = !(Self::size(transfer) - 1);
+        let first = lanes.set(usize::from(transfer.set & 1)).bits.trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                let one =
-                    |lanes: &Lanes<'_>, lane: usize| lanes.rows.row(place)[lane].wrapping_add(offset) & keep;
-                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep, one)
+                // From the row itself: asked of the copy, all of it would go through memory.
+                let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
+                let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
+                Self::at_once(lanes, memory, transfer, address, (first, at))
             }
             (None, Base::A(register)) => {
                 let base = lanes.a(register);
                 let from = |base: u16| u32::from(base.wrapping_add(offset as u16)) & keep;
-                let one = |lanes: &Lanes<'_>, lane: usize| from(lanes.a(register)[lane]);
-                Self::moved(lanes, memory, transfer, |lane| from(base[lane]), one)
+                let at = from(lanes.a(register)[first]);
+                Self::at_once(lanes, memory, transfer, |lane| from(base[lane]), (first, at))
             }
             // Lowering gives the row of every `$r`.
             (None, Base::R(_)) => None,
         }
     }
 
-    /// `one` gives the address of any one lane: asked of all of them, those of all would go through memory.
+    /// Of the addresses the first lane's is given apart.
+    #[inline(always)]
+    fn at_once(
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        address: impl Fn(usize) -> u32,
+        (first, at): (usize, u32),
+    ) -> Option<()> {
+        let members = lanes.row(lanes.tables.sets[usize::from(transfer.set & 1)]);
+        let start = at.wrapping_sub(4 * first as u32);
+        if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
+            // The window may reach beyond what there is where its lanes do not.
+            return Self::in_a_row(lanes, memory, transfer, start);
+        }
+        if all(&members, |lane| address(lane) ^ at) {
+            return Self::at_one(lanes, memory, transfer, at);
+        }
+        None
+    }
+
+    /// An element a lane, wherever it is.
+    #[inline(always)]
+    fn each(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
+        let offset = transfer.mem.offset as u32;
+        let keep = !(Self::size(transfer) - 1);
+        match (transfer.base, transfer.mem.base) {
+            (Some(place), _) => {
+                let base = lanes.row(place);
+                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
+            }
+            (None, Base::A(register)) => {
+                let base = lanes.a(register);
+                Self::moved(lanes, memory, transfer, |lane| {
+                    u32::from(base[lane].wrapping_add(offset as u16)) & keep
+                })
+            }
+            (None, Base::R(_)) => None,
+        }
+    }
+
     #[inline(always)]
     fn moved(
         lanes: &mut Lanes<'_>,
         memory: &mut dyn Reach,
         transfer: &Transfer,
         address: impl Fn(usize) -> u32,
-        one: impl Fn(&Lanes<'_>, usize) -> u32,
     ) -> Option<()> {
         let set = usize::from(transfer.set & 1);
         let bits = lanes.set(set).bits;
         let members = lanes.row(lanes.tables.sets[set]);
         let size = Self::size(transfer);
-        if SPACE != LOCAL && WORD {
-            let first = bits.trailing_zeros() as usize & 31;
-            let at = one(lanes, first);
-            let start = at.wrapping_sub(4 * first as u32);
-            if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-                // The window may reach beyond what there is where its lanes do not.
-                if Self::in_a_row(lanes, memory, transfer, start).is_some() {
-                    return Some(());
-                }
-            } else if all(&members, |lane| address(lane) ^ at) {
-                return Self::at_one(lanes, memory, transfer, at);
-            }
-        }
         let (mut lowest, mut highest) = (u32::MAX, 0);
         for lane in 0..WARP {
             lowest = lowest.min(address(lane) | !members[lane]);
@@ -331,6 +363,19 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             (GLOBAL, Space::Global(segment)) => memory.writing(segment, first, last, picked),
             _ => None,
         }
+    }
+}
+
+/// [`Words::each`] of words, as a task.
+struct Each<'a, 'b, const SPACE: u8, const STORE: bool>(&'a mut Lanes<'b>, &'a mut dyn Reach, &'a Transfer);
+
+impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> bool {
+        let Each(lanes, memory, transfer) = self;
+        Words::<SPACE, STORE, true>::each(lanes, memory, transfer).is_some()
     }
 }
 
