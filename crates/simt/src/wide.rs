@@ -615,14 +615,12 @@ impl Wide for Avx512 {
         table: &[[u32; 2]; M],
         places: &[u32; N],
     ) -> [[u32; N]; 2] {
-        // SAFETY: the processor has AVX2.
-        unsafe { pairs_by_eight(table, places) }
+        Avx2(()).pairs(table, places)
     }
 
     #[inline(always)]
     fn cut_squares<const N: usize>(self, numbers: &[u32; N]) -> [u32; N] {
-        // SAFETY: the processor has AVX2.
-        unsafe { cut_squares_by_sixteen(numbers) }
+        Avx2(()).cut_squares(numbers)
     }
 
     #[inline(always)]

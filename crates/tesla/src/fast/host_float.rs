@@ -77,8 +77,8 @@ pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8;
 }
 
 /// Sums of a product cut to 24 bits and an addend, if no source is zero, denormal or NaN, the product is from 2^-100 up
-/// and finite, and so is the sum; else [`rare_mad`]. Such a sum is no denormal: an addend below 2^-101 leaves it above that, and any other is
-/// a multiple of 2^-124, as the product is.
+/// and finite, and so is the sum; else [`rare_mad`]. Such a sum is no denormal: an addend below 2^-101 leaves it above that,
+/// and any other is a multiple of 2^-124, as the product is.
 ///
 /// The product is cut without doubles: what the multiply-add leaves of it shows whether rounding to nearest went away
 /// from zero, and then it is one unit too large. Where the product is at least 2^-100, that rest is exact.

@@ -255,7 +255,7 @@ pub(super) trait Kernel {
         None
     }
 
-    /// After [`Kernel::by_host`]: with the exceptions that are not rare.
+    /// All lanes of a row that [`Kernel::by_host`] refuses, if none of them is an exception to this way either.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
         None
@@ -315,7 +315,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     }
 }
 
-/// What an operation does to a row with exceptions.
+/// An operation on a row that [`Kernel::by_host`] refuses, as a task.
 struct Rarely<'a, 'b, B>(&'a mut Lanes<'b>, &'a Operation, PhantomData<B>);
 
 impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Task
