@@ -293,13 +293,21 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let last = start.checked_add(4 * WARP as u32 - 1)?;
         let row = transfer.rows[0];
         if STORE {
-            let members = lanes.row(lanes.tables.sets[set]);
-            let values = lanes.row(row);
-            let bytes = Self::writable(lanes.shared, memory, transfer, (start, last), picked)?;
+            let (members, all) = (lanes.tables.sets[set], lanes.set(set).bits == u32::MAX);
+            let Lanes { rows, shared, .. } = lanes;
+            let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
+            // Rows are read behind the call only: what is kept across it goes through the stack.
+            let mut values = *rows.row(row);
+            if !all {
+                let members = *rows.row(members);
+                for lane in 0..WARP {
+                    let kept = u32::from_le_bytes(window[lane]);
+                    values[lane] = values[lane] & members[lane] | kept & !members[lane];
+                }
+            }
             for lane in 0..WARP {
-                let kept = u32::from_le_bytes(window[lane]) & !members[lane];
-                window[lane] = (values[lane] & members[lane] | kept).to_le_bytes();
+                window[lane] = values[lane].to_le_bytes();
             }
         } else {
             let bytes = Self::readable(lanes.shared, memory, transfer, (start, last), picked)?;
