@@ -146,9 +146,9 @@ impl VectorCase {
     /// Executes the row, in lockstep on both engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
-            Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
+            Engine::Lockstep | Engine::LockstepCompiled => &[Engine::Reference, Engine::Fast][..],
             Engine::Reference => &[Engine::Reference],
-            Engine::Fast => &[Engine::Fast],
+            Engine::Fast | Engine::Compiled => &[Engine::Fast],
         };
         let on = |engine: &Engine| Options {
             engine: *engine,

@@ -391,7 +391,7 @@ impl<'a> Groups<'a> {
         first_lane: usize,
     ) -> Result<&mut Group, RunError> {
         let lanes = Mask::first(launch.lanes);
-        if self.options.engine == Engine::Fast {
+        if self.options.engine.not_compiled() == Engine::Fast {
             launch.restart(&mut self.group, 0, lanes, self.fast.written());
             self.group.bind_memory(bound, covered);
             let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, &mut Silent);
@@ -403,7 +403,7 @@ impl<'a> Groups<'a> {
             group.bind_memory(bound, covered);
             group
         };
-        if self.options.engine == Engine::Lockstep {
+        if self.options.engine.not_compiled() == Engine::Lockstep {
             let start = || start(bound.clone());
             self.group = lockstep::run(&self.fast, self.setup, first_lane, start, &mut Shares::default())?;
         } else {
@@ -416,7 +416,7 @@ impl<'a> Groups<'a> {
 
     /// What was executed by all groups.
     fn finish(mut self) -> Report {
-        if self.options.engine == Engine::Fast {
+        if self.options.engine.not_compiled() == Engine::Fast {
             self.fast.settle(&mut self.group, &mut self.runs);
             self.report.add(&self.group.report());
         }

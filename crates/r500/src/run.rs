@@ -18,10 +18,10 @@ use crate::setup::Setup;
 /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    match options.engine {
+    match options.engine.not_compiled() {
         Engine::Reference => run_observed(setup, launch, options, &mut Silent),
-        Engine::Fast => parallel::run(setup, launch, options),
         Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
+        _ => parallel::run(setup, launch, options),
     }
 }
 
@@ -104,12 +104,12 @@ pub fn run_observed<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    match options.engine {
+    match options.engine.not_compiled() {
         Engine::Fast if !O::DATA => return parallel::run_in_order(setup, launch, options, observer),
         Engine::Lockstep if !O::ENABLED => {
             return parallel::run_in_lockstep(setup, launch, options, observer);
         }
-        Engine::Reference | Engine::Fast | Engine::Lockstep => {}
+        _ => {}
     }
     let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
     let (mut totals, mut all) = (Totals::default(), outputs.all());

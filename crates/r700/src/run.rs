@@ -98,9 +98,9 @@ impl Running {
     fn new(program: &Program, mut launch: Launch, options: &Options) -> Running {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let origin = Origin::new(program, launch, options);
-        let fast = match options.engine {
+        let fast = match options.engine.not_compiled() {
             Engine::Reference => None,
-            Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
+            _ => Some(Fast::new(&origin)),
         };
         Running { origin, fast, simd: Simd { scatter, global, ..Simd::default() } }
     }
@@ -108,7 +108,7 @@ impl Running {
     /// Runs all wavefronts.
     fn all<O: Observer>(&mut self, program: &Program, observer: &mut O) -> Result<Outcome, RunError> {
         let Running { origin, fast, simd } = self;
-        match (origin.options.engine, fast) {
+        match (origin.options.engine.not_compiled(), fast) {
             (Engine::Fast, Some(fast)) if !O::DATA => return Ok(fast::run(origin, fast, simd, observer)?),
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 let mut shares = Shares::default();
@@ -116,7 +116,7 @@ impl Running {
                 shares.announce(observer);
                 return outcome;
             }
-            (Engine::Reference | Engine::Fast | Engine::Lockstep, _) => {}
+            _ => {}
         }
         let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
         for place in origin.places() {

@@ -14,25 +14,47 @@ pub enum Engine {
     Reference,
     /// Lowered once, whole rows at a time.
     Fast,
-    /// Both, compared while they run. ([`crate::lockstep`])
+    /// Code made for the program while it runs, where a machine and the processor have it; else as [`Engine::Fast`].
+    Compiled,
+    /// The reference interpreter and the fast engine, compared while they run. ([`crate::lockstep`])
     Lockstep,
+    /// The reference interpreter and the compiled engine, compared while they run.
+    LockstepCompiled,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Engine; 3] = [Engine::Reference, Engine::Fast, Engine::Lockstep];
+    pub const ALL: [Engine; 5] =
+        [Engine::Reference, Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Engine::Reference => "reference",
             Engine::Fast => "fast",
+            Engine::Compiled => "compiled",
             Engine::Lockstep => "lockstep",
+            Engine::LockstepCompiled => "lockstep=reference,compiled",
         }
     }
 
-    /// The engine of a name.
+    /// Whether two engines run and are compared.
+    pub const fn is_lockstep(self) -> bool {
+        matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
+    }
+
+    /// The engine on a machine that compiles nothing.
+    pub const fn not_compiled(self) -> Engine {
+        match self {
+            Engine::Compiled => Engine::Fast,
+            Engine::LockstepCompiled => Engine::Lockstep,
+            Engine::Reference | Engine::Fast | Engine::Lockstep => self,
+        }
+    }
+
+    /// The engine of a name. `lockstep=reference,fast` is `lockstep`.
     pub fn from_name(name: &str) -> Option<Engine> {
+        let name = if name == "lockstep=reference,fast" { "lockstep" } else { name };
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
     }
 }

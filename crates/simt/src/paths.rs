@@ -10,6 +10,8 @@ use crate::observe::{Event, Observer};
 /// How the fast engine ran an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
+    /// In code that was compiled for the program.
+    Compiled,
     /// In a chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
     Chain,
     /// In a conditional run as a whole: the branch, its sides and their join.
@@ -30,7 +32,8 @@ pub enum Path {
 
 impl Path {
     /// All of them.
-    pub const ALL: [Path; 8] = [
+    pub const ALL: [Path; 9] = [
+        Path::Compiled,
         Path::Chain,
         Path::Conditional,
         Path::Clause,
@@ -44,6 +47,7 @@ impl Path {
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
+            Path::Compiled => "compiled",
             Path::Chain => "chain",
             Path::Conditional => "conditional",
             Path::Clause => "clause",

@@ -144,6 +144,12 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
+    /// The first row, for code that finds the others by their distance.
+    #[inline(always)]
+    pub fn first(&mut self) -> *mut Row<N> {
+        self.rows.as_mut().as_mut_ptr()
+    }
+
     /// `C` lanes of a row, by value: those from lane `number * C` on, the number counted modulo the row's chunks.
     #[inline(always)]
     pub fn chunk<const C: usize>(&self, place: Place<N>, number: usize) -> [u32; C] {

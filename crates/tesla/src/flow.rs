@@ -294,6 +294,14 @@ impl Flow {
         true
     }
 
+    /// The effect of branches on which some lanes stayed active and others left: `broke` executed `break` and `returned`
+    /// `ret` while others stayed; all others that are no longer active wait at the join of the JOINAT entry on top.
+    pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
+        self.brk |= broke;
+        self.ret |= returned;
+        self.active = active & self.active;
+    }
+
     /// Whether control flow may push so many entries now. Where there are two, `joinat`, a `bra` and the joins of its
     /// sides leave the warp as it was, if no control flow lies between.
     #[inline]

@@ -36,7 +36,8 @@ pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outco
     match options.engine {
         Engine::Reference => on_threads(&Reference, &grid, memory, options.workers()),
         Engine::Fast => on_threads(&Fast::of(&grid, options.level()), &grid, memory, options.workers()),
-        Engine::Lockstep => in_lockstep(&grid, memory, options, &mut Silent),
+        Engine::Compiled => on_threads(&fast_of(&grid, options), &grid, memory, options.workers()),
+        Engine::Lockstep | Engine::LockstepCompiled => in_lockstep(&grid, memory, options, &mut Silent),
     }
 }
 
@@ -56,11 +57,19 @@ pub fn run_observed<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
     match options.engine {
-        Engine::Lockstep if !O::ENABLED => in_lockstep(&grid, memory, options, observer),
-        Engine::Fast | Engine::Lockstep if !O::DATA => {
-            in_order(&Fast::of(&grid, options.level()), &grid, memory, observer)
-        }
-        _ => in_order(&Reference, &grid, memory, observer),
+        Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => in_lockstep(&grid, memory, options, observer),
+        _ if O::DATA || options.engine == Engine::Reference => in_order(&Reference, &grid, memory, observer),
+        _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
+    }
+}
+
+/// The fast engine, or the compiled one, as the options say.
+fn fast_of(grid: &Grid, options: &Options) -> Fast {
+    let fast = Fast::of(grid, options.level());
+    match options.engine {
+        Engine::Compiled => fast.compiled(grid.context(), false),
+        Engine::LockstepCompiled => fast.compiled(grid.context(), true),
+        Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
     }
 }
 
@@ -96,7 +105,7 @@ fn in_lockstep<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let fast = Fast::of(grid, options.level());
+    let fast = fast_of(grid, options);
     let mut totals = Totals::with_room(grid, grid.blocks());
     let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     for number in 0..grid.blocks() {
@@ -135,7 +144,7 @@ impl Run {
         }
         let fast = match options.engine {
             Engine::Reference => None,
-            Engine::Fast | Engine::Lockstep => Some(Arc::new(Fast::of(&grid, options.level()))),
+            _ => Some(Arc::new(fast_of(&grid, options))),
         };
         let block = new_block(&grid, fast.as_deref(), 0);
         let (grid, finished) = (Arc::new(grid), Totals::default());

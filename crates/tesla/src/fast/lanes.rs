@@ -142,6 +142,26 @@ impl<'a> Lanes<'a> {
         }
     }
 
+    /// The active lanes become these, and their row, whatever it holds.
+    pub(super) fn choose_again(&mut self, bits: u32) {
+        let of = |lane: usize| 0u32.wrapping_sub(bits >> lane & 1);
+        let words: [u32; WARP] = std::array::from_fn(of);
+        self.row_mut(self.tables.sets[ACTIVE]).0 = words;
+        if self.sets[ACTIVE].bits != bits {
+            self.sets[ACTIVE] = Set { bits, bytes: words.map(|word| word as u8) };
+        }
+    }
+
+    /// `$a1` to `$a4`, for writing.
+    pub(super) fn a_mut(&mut self, register: u8) -> &mut [u16; WARP] {
+        &mut self.a[usize::from(register.wrapping_sub(1) & 3)]
+    }
+
+    /// The flags of a `$c`, for writing; only the low four bits of each may be set.
+    pub(super) fn c_mut(&mut self, register: u8) -> &mut [u8; WARP] {
+        &mut self.c[usize::from(register & 3)]
+    }
+
     /// The flags of a `$c`.
     #[inline(always)]
     pub(super) fn c(&self, register: u8) -> &[u8; WARP] {

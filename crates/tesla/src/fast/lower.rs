@@ -187,6 +187,8 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
+    /// Rows of registers.
+    pub(super) registers: usize,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WARP>>,
 }
@@ -336,6 +338,7 @@ pub(super) fn lower(
         starts,
         entries,
         tables,
+        registers,
         room,
     }
 }

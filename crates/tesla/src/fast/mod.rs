@@ -23,12 +23,17 @@
 
 mod announce;
 mod bodies;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+mod compiled;
 mod host_float;
 mod kernels;
 mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+#[path = "compiled/none.rs"]
+mod none;
 pub(crate) mod parallel;
 mod run;
 mod sfu;
@@ -40,15 +45,29 @@ use reconverge_simt::Level;
 
 use crate::grid::Grid;
 use lower::Lowered;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use compiled::Runner;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use none::Runner;
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
     lowered: Lowered,
     level: Level,
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
 impl Fast {
+    /// Passes of the program, and what they need to run; `None` where it is not compiled.
+    fn runner(&self) -> Option<Runner<'_>> {
+        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+        return self.compiled.as_deref().map(Runner::new);
+        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+        return None;
+    }
+
     /// Lowers the program of a launch.
     pub fn of(grid: &Grid, level: Level) -> Self {
         let launch = grid.launch();
@@ -56,6 +75,8 @@ impl Fast {
         Fast {
             lowered: lower::lower(grid.context(), registers, launch.shared_bytes(), launch.inputs(), level),
             level,
+            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+            compiled: None,
         }
     }
 

@@ -24,6 +24,10 @@ use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, Transfer, place};
 use super::words::Reach;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use super::compiled::{Passed, Runner, Work};
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use super::none::{Passed, Runner, Work};
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
@@ -41,7 +45,9 @@ impl Executor for Fast {
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
-        self.level.run(Run { lowered: &self.lowered, turn, most })
+        // What is announced comes from blocks.
+        let mut runner = if O::ENABLED { None } else { self.runner() };
+        self.level.run(Run { lowered: &self.lowered, runner: runner.as_mut(), turn, most })
     }
 
     fn settle(&self, common: &mut Common) {
@@ -55,21 +61,22 @@ impl Executor for Fast {
 }
 
 /// A warp that runs for at most `most` instructions, until it ends or waits at a barrier.
-struct Run<'a, 't, G, O> {
+struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
+    runner: Option<&'a mut Runner<'r>>,
     turn: &'a mut Turn<'t, G, O>,
     most: u32,
 }
 
-impl<G: Store, O: Observer> Task for Run<'_, '_, G, O> {
+impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
     type Output = Ran;
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Ran {
-        let Run { lowered, turn, most } = self;
+        let Run { lowered, mut runner, turn, most } = self;
         let mut tried = 0;
         loop {
-            let joined = match run_blocks(wide, lowered, turn, &mut tried, most) {
+            let joined = match run_blocks(wide, lowered, runner.as_deref_mut(), turn, &mut tried, most) {
                 Stop::Over => return Ran { tried, end: Ok(()) },
                 Stop::Trap(trap) => return Ran { tried, end: Err(trap) },
                 Stop::Reference { joined } => joined,
@@ -105,6 +112,7 @@ enum Stop {
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
     lowered: &Lowered,
+    runner: Option<&mut Runner<'_>>,
     turn: &mut Turn<'_, G, O>,
     tried: &mut u32,
     most: u32,
@@ -128,6 +136,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     let mut memory = Memory { wide, context, local: &mut local, global: &mut **global };
     let mut cursor = Cursor {
         lowered,
+        runner,
         base: context.code.base(),
         lanes: &mut lanes,
         memory: &mut memory,
@@ -202,8 +211,10 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 }
 
 /// Where a warp is in the lowered program, and what it runs against.
-struct Cursor<'a, 'w, O> {
+struct Cursor<'a, 'w, 'r, O> {
     lowered: &'a Lowered,
+    /// Passes, if there are any.
+    runner: Option<&'a mut Runner<'r>>,
     /// Byte address of the first word.
     base: u32,
     lanes: &'a mut Lanes<'w>,
@@ -231,9 +242,9 @@ struct Cursor<'a, 'w, O> {
 }
 
 /// Blocks one after another that need nothing but rows and flow: whole ones, of which the budget covers each.
-struct Chain<'a, 'c, 'w, O>(&'a mut Cursor<'c, 'w, O>);
+struct Chain<'a, 'c, 'w, 'r, O>(&'a mut Cursor<'c, 'w, 'r, O>);
 
-impl<O: Observer> Task for Chain<'_, '_, '_, O> {
+impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     type Output = Halt;
 
     #[inline(always)]
@@ -242,6 +253,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, O> {
         let Cursor { lowered, base, budget, counted, active, block, arrived, .. } = *self.0;
         let mut cursor = Cursor {
             lowered,
+            runner: self.0.runner.as_deref_mut(),
             base,
             lanes: &mut *self.0.lanes,
             memory: &mut *self.0.memory,
@@ -313,7 +325,7 @@ impl Step<'_> {
     }
 }
 
-impl<'a, O: Observer> Cursor<'a, '_, O> {
+impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     #[inline(always)]
     fn run_chain<W: Wide>(&mut self, wide: W) -> Halt {
         loop {
@@ -325,13 +337,27 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             self.counted = self.budget;
             let (block, diamond, taken) = loop {
                 // SAFETY: lowering numbers only blocks that it makes.
-                let block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
-                if block.chained > self.budget {
+                let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
+                if let Some(pass) = self.pass() {
+                    match self.run_pass(pass, block) {
+                        Passed::Before(next) => {
+                            self.block = next;
+                            continue;
+                        }
+                        Passed::Behind(number) => {
+                            self.block = number;
+                            // SAFETY: as above.
+                            block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
+                        }
+                        Passed::Refused(block) => {
+                            return Halt::At(Place { block, first: 0, joined: None, refused: true });
+                        }
+                    }
+                } else if block.chained > self.budget {
                     self.count_chain(block);
                     let joined = block.join.then_some(self.arrived);
                     return Halt::At(Place { block: self.block, first: 0, joined, refused: false });
-                }
-                if !self.run_block(self.block, block) {
+                } else if !self.run_block(self.block, block) {
                     self.count_chain(block);
                     let joined = block.join.then_some(self.arrived);
                     return Halt::At(Place { block: self.block, first: 0, joined, refused: true });
@@ -406,6 +432,38 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
             self.chained += 1;
         }
         true
+    }
+
+    /// The pass that runs in the place of the block, if there is one.
+    #[inline(always)]
+    fn pass(&self) -> Option<u32> {
+        match &self.runner {
+            Some(runner) if !O::ENABLED => runner.pass(self.block, self.budget, self.flow),
+            _ => None,
+        }
+    }
+
+    /// Runs a pass in the place of a block. What ran before is counted, and the pass itself too.
+    #[inline(always)]
+    fn run_pass(&mut self, pass: u32, block: &Block) -> Passed {
+        self.count_chain(block);
+        let work = Work {
+            lowered: self.lowered,
+            lanes: &mut *self.lanes,
+            memory: &mut *self.memory,
+            flow: &mut *self.flow,
+            statistics: &mut *self.statistics,
+            runs: &mut *self.runs,
+            budget: &mut self.budget,
+            active: &mut self.active,
+        };
+        let passed = match &mut self.runner {
+            Some(runner) => runner.run(pass, work),
+            None => Passed::Before(self.block),
+        };
+        self.counted = self.budget;
+        self.announce_path(Path::Compiled);
+        passed
     }
 
     /// What comes behind a block that has run.

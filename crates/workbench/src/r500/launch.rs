@@ -26,7 +26,7 @@ use reconverge_r500::words::TexOp;
 use reconverge_r500::{outputs, run};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -394,8 +394,8 @@ impl Ready for Pixels {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Pixels { setup, launch }) = (Shares::default(), *self);
         let outcome = match options.engine {
-            Engine::Lockstep => run::run_observed(&setup, &launch, options, &mut shares),
-            Engine::Reference | Engine::Fast => run::run(&setup, &launch, options),
+            engine if engine.is_lockstep() => run::run_observed(&setup, &launch, options, &mut shares),
+            _ => run::run(&setup, &launch, options),
         };
         Ok(Box::new(PixelsOutcome { outcome: outcome?, shares }))
     }

@@ -17,7 +17,7 @@ use reconverge_r700::texture::{Texture, TextureSampler};
 use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Engine, Event, FlowView, Lane, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -408,8 +408,8 @@ impl Ready for Waves {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Waves { program, launch, .. }) = (Shares::default(), &*self);
         let outcome = match options.engine {
-            Engine::Lockstep => run_observed(program, launch, options, &mut shares),
-            Engine::Reference | Engine::Fast => run(program, launch, options),
+            engine if engine.is_lockstep() => run_observed(program, launch, options, &mut shares),
+            _ => run(program, launch, options),
         };
         Ok(Box::new(WavesOutcome { shares, ..self.left(outcome?) }))
     }

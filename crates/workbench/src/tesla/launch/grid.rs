@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Engine, Event, FlowView, Lane, Machine, Options, Shares, Statistics, Step};
+use reconverge_simt::{Event, FlowView, Lane, Machine, Options, Shares, Statistics, Step};
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
@@ -67,8 +67,8 @@ impl Ready for Grid {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
         let outcome = match options.engine {
-            Engine::Lockstep => run_observed(launch, &program, options, &mut shares),
-            Engine::Reference | Engine::Fast => run(launch, &program, options),
+            engine if engine.is_lockstep() => run_observed(launch, &program, options, &mut shares),
+            _ => run(launch, &program, options),
         };
         Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
     }

@@ -1,0 +1,136 @@
+//! Instructions in order, with labels, and the bytes they become.
+
+use crate::CompileError;
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, IcedError, Instruction, InstructionBlock, MemoryOperand, OpKind,
+    Register,
+};
+
+/// A place in the code, which may come later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label(usize);
+
+/// What an instruction reads besides registers: a register or memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rm {
+    Register(Register),
+    Memory(MemoryOperand),
+}
+
+/// Memory at a register, a second one and a distance in bytes.
+pub(crate) fn at(base: Register, index: Register, displacement: i32) -> MemoryOperand {
+    let size = u32::from(displacement != 0);
+    MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement.into(), size)
+}
+
+/// Memory at a register and a distance in bytes.
+pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
+    at(base, Register::None, displacement)
+}
+
+/// Instructions so far. The first error is kept for the end.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    instructions: Vec<Instruction>,
+    /// By label, the number of the instruction that follows.
+    labels: Vec<Option<usize>>,
+    error: Option<IcedError>,
+}
+
+impl Assembler {
+    pub(crate) fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// The label's place is here.
+    pub(crate) fn bind(&mut self, label: Label) {
+        self.labels[label.0] = Some(self.instructions.len());
+    }
+
+    pub(crate) fn push(&mut self, instruction: Result<Instruction, IcedError>) {
+        match instruction {
+            Ok(instruction) => self.instructions.push(instruction),
+            Err(error) => self.error = self.error.take().or(Some(error)),
+        }
+    }
+
+    /// A jump or call to a label.
+    pub(crate) fn branch(&mut self, code: Code, label: Label) {
+        self.push(Instruction::with_branch(code, label.0 as u64));
+    }
+
+    /// An instruction without operands.
+    pub(crate) fn plain(&mut self, code: Code) {
+        self.instructions.push(Instruction::with(code));
+    }
+
+    /// A destination and one source.
+    pub(crate) fn two(&mut self, code: Code, to: Register, from: Rm) {
+        self.push(match from {
+            Rm::Register(from) => Instruction::with2(code, to, from),
+            Rm::Memory(from) => Instruction::with2(code, to, from),
+        });
+    }
+
+    /// A destination in memory and a source.
+    pub(crate) fn store(&mut self, code: Code, to: MemoryOperand, from: Register) {
+        self.push(Instruction::with2(code, to, from));
+    }
+
+    /// A register or memory, and a number.
+    pub(crate) fn number(&mut self, code: Code, to: Rm, number: i32) {
+        self.push(match to {
+            Rm::Register(to) => Instruction::with2(code, to, number),
+            Rm::Memory(to) => Instruction::with2(code, to, number),
+        });
+    }
+
+    /// A destination and two sources.
+    pub(crate) fn three(&mut self, code: Code, to: Register, a: Register, b: Rm) {
+        self.push(match b {
+            Rm::Register(b) => Instruction::with3(code, to, a, b),
+            Rm::Memory(b) => Instruction::with3(code, to, a, b),
+        });
+    }
+
+    /// A register that is read as well, and another.
+    pub(crate) fn three_of(&mut self, code: Code, to: Register, from: Register) {
+        self.push(Instruction::with2(code, to, from));
+    }
+
+    /// Puts instructions before all others.
+    pub(crate) fn before(&mut self, first: impl FnOnce(&mut Assembler)) {
+        let mut front = Assembler::default();
+        first(&mut front);
+        let moved = front.instructions.len();
+        self.labels.iter_mut().flatten().for_each(|place| *place += moved);
+        self.error = self.error.take().or(front.error);
+        front.instructions.append(&mut self.instructions);
+        self.instructions = front.instructions;
+    }
+
+    /// The bytes. They may lie anywhere.
+    ///
+    /// # Errors
+    /// An instruction cannot be encoded, or a label has no place.
+    pub(crate) fn bytes(mut self) -> Result<Vec<u8>, CompileError> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        // A label at the very end needs an instruction to stand before.
+        self.instructions.push(Instruction::with(Code::Nopd));
+        for number in 0..self.instructions.len() {
+            let instruction = &mut self.instructions[number];
+            instruction.set_ip(number as u64 + 1);
+            if instruction.op0_kind() == OpKind::NearBranch64 {
+                let label = instruction.near_branch64() as usize;
+                let to = self.labels.get(label).copied().flatten();
+                let to = to.ok_or(CompileError::Label(label))?;
+                instruction.set_near_branch64(to as u64 + 1);
+            }
+        }
+        let block = InstructionBlock::new(&self.instructions, 0);
+        Ok(BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?.code_buffer)
+    }
+}

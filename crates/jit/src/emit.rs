@@ -1,0 +1,472 @@
+//! From a slice to instructions: which value is in which register, and when.
+//!
+//! Values live in registers until their last use. Where none is free, the value that is needed last goes: rows and
+//! constants are read again, others are kept on the stack.
+
+use std::collections::{HashMap, HashSet};
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use crate::asm::{Assembler, Label, Rm, at, at_base};
+use crate::slice::{Effect, LANES, Function, Node, Row, Slice, Value};
+use crate::state::place;
+
+/// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, its number, and the constants.
+pub(crate) const STATE: Register = Register::RBX;
+pub(crate) const ROWS: Register = Register::R12;
+pub(crate) const PLACE: Register = Register::R13;
+pub(crate) const NUMBER: Register = Register::R14;
+pub(crate) const POOL: Register = Register::RBP;
+
+/// Bytes of a vector.
+const VECTOR: i32 = 4 * LANES as i32;
+
+/// Bytes of the frame: what a rescuer sees, the registers that are kept around it, one number, then values.
+pub(crate) const RESCUE: i32 = 0;
+pub(crate) const KEPT: i32 = 5 * VECTOR;
+pub(crate) const CALLER: i32 = KEPT + 16 * VECTOR;
+const SPILLED: i32 = CALLER + VECTOR;
+
+/// Words that are the same in all lanes, by value.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    places: HashMap<u32, i32>,
+    pub(crate) words: Vec<[u32; LANES]>,
+}
+
+impl Pool {
+    pub(crate) fn place(&mut self, word: u32) -> i32 {
+        *self.places.entry(word).or_insert_with(|| {
+            self.words.push([word; LANES]);
+            VECTOR * (self.words.len() as i32 - 1)
+        })
+    }
+
+    /// Words that are read one by one.
+    pub(crate) fn table(&mut self, words: [u32; 4]) -> i32 {
+        self.words.push([words[0], words[1], words[2], words[3], 0, 0, 0, 0]);
+        VECTOR * (self.words.len() as i32 - 1)
+    }
+}
+
+/// A call of a rescuer, behind the code that usually runs.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    enter: Label,
+    back: Label,
+    with: Function,
+    /// Sources and mask, where they are.
+    given: [Rm; 4],
+    /// Where the value is, before and after.
+    value: Register,
+}
+
+/// Where code goes on elsewhere.
+pub(crate) struct Exits<'a> {
+    /// Where the slice is given up.
+    pub(crate) doubt: Option<Label>,
+    pub(crate) cold: &'a mut Vec<Cold>,
+}
+
+struct Emitter<'a> {
+    asm: &'a mut Assembler,
+    pool: &'a mut Pool,
+    slice: &'a Slice,
+    /// Bytes of a row.
+    stride: u32,
+    /// By value, where it is used, last first.
+    uses: Vec<Vec<usize>>,
+    registers: [Option<Value>; 16],
+    held: Vec<Option<usize>>,
+    /// By value, the place on the stack.
+    kept: Vec<Option<i32>>,
+    frame: i32,
+    /// Values whose rows are about to change.
+    homeless: HashSet<Value>,
+}
+
+/// Emits a slice. Gives the bytes of the frame that it needs.
+pub(crate) fn emit(
+    asm: &mut Assembler,
+    pool: &mut Pool,
+    slice: &Slice,
+    stride: u32,
+    mask: Row,
+    exits: Exits<'_>,
+) -> i32 {
+    let count = slice.nodes.len();
+    let mut live = vec![false; count];
+    let mut uses = vec![Vec::new(); count];
+    // Behind the nodes come the check of the doubt, then the effects.
+    for (number, effect) in slice.effects.iter().enumerate().rev() {
+        let value = effect.value();
+        live[value.0 as usize] = true;
+        uses[value.0 as usize].push(count + 1 + number);
+    }
+    let doubt = slice.doubt.filter(|value| slice.is_constant(*value) != Some(0));
+    if let Some(value) = doubt {
+        live[value.0 as usize] = true;
+        uses[value.0 as usize].push(count);
+    }
+    for number in (0..count).rev() {
+        if live[number] {
+            for source in Slice::sources(&slice.nodes[number]) {
+                live[source.0 as usize] = true;
+                if uses[source.0 as usize].last() != Some(&number) {
+                    uses[source.0 as usize].push(number);
+                }
+            }
+        }
+    }
+    let mut emitter = Emitter {
+        asm,
+        pool,
+        slice,
+        stride,
+        uses,
+        registers: [None; 16],
+        held: vec![None; count],
+        kept: vec![None; count],
+        frame: SPILLED,
+        homeless: HashSet::new(),
+    };
+    for number in (0..count).filter(|number| live[*number]) {
+        emitter.node(number, exits.cold);
+    }
+    if let (Some(value), Some(label)) = (doubt, exits.doubt) {
+        let register = emitter.register(value, count, &[]);
+        let mask = emitter.home(mask);
+        emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, Rm::Memory(mask));
+        emitter.asm.branch(Code::Jne_rel32_64, label);
+        emitter.release(count);
+    }
+    emitter.effects(count);
+    emitter.frame
+}
+
+impl Emitter<'_> {
+    /// Where a row is.
+    fn home(&self, row: Row) -> MemoryOperand {
+        match row {
+            Row::Group(distance) => at(ROWS, PLACE, distance as i32),
+            Row::Own(number) => at(STATE, PLACE, place::OWN + (number * self.stride) as i32),
+        }
+    }
+
+    /// Where the value can be read from memory now.
+    fn memory(&mut self, value: Value) -> Option<MemoryOperand> {
+        if let Some(place) = self.kept[value.0 as usize] {
+            return Some(at_base(Register::RSP, place));
+        }
+        match self.slice.nodes[value.0 as usize] {
+            Node::Row(row) if !self.homeless.contains(&value) => Some(self.home(row)),
+            Node::Constant(word) => Some(at_base(POOL, self.pool.place(word))),
+            _ => None,
+        }
+    }
+
+    /// The next use behind a position.
+    fn next_use(&self, value: Value, position: usize) -> Option<usize> {
+        self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
+    }
+
+    /// The next use at a position or behind it.
+    fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
+        self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
+    }
+
+    /// A register for the value of a position. Those of the locked values stay.
+    fn allocate(&mut self, position: usize, locked: &[Value]) -> usize {
+        if let Some(free) = self.registers.iter().position(Option::is_none) {
+            return free;
+        }
+        let farthest = |number: &usize| {
+            let value = self.registers[*number].unwrap_or(Value(0));
+            if locked.contains(&value) {
+                return None;
+            }
+            // A value that memory has as well goes first among equals.
+            Some(self.next_use_from(value, position).unwrap_or(usize::MAX))
+        };
+        let number = (0..16).max_by_key(|number| farthest(number)).unwrap_or(0);
+        self.evict(number, position);
+        number
+    }
+
+    fn evict(&mut self, number: usize, position: usize) {
+        let Some(value) = self.registers[number].take() else { return };
+        self.held[value.0 as usize] = None;
+        if self.next_use_from(value, position).is_some() && self.memory(value).is_none() {
+            self.keep(value, ymm(number));
+        }
+    }
+
+    /// Keeps a value on the stack.
+    fn keep(&mut self, value: Value, register: Register) {
+        let place = self.frame;
+        self.frame += VECTOR;
+        self.kept[value.0 as usize] = Some(place);
+        self.asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, place), register);
+    }
+
+    fn hold(&mut self, value: Value, number: usize) {
+        self.registers[number] = Some(value);
+        self.held[value.0 as usize] = Some(number);
+    }
+
+    /// The register of a value, which is read from memory if it must be.
+    fn register(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
+        if let Some(number) = self.held[value.0 as usize] {
+            return ymm(number);
+        }
+        let number = self.allocate(position, locked);
+        if let Some(memory) = self.memory(value) {
+            self.asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(memory));
+        } else {
+            debug_assert!(false, "a value that is nowhere");
+        }
+        self.hold(value, number);
+        ymm(number)
+    }
+
+    /// The value where an instruction can read it: memory, if this is its last use or it is a constant.
+    fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
+        if let Some(number) = self.held[value.0 as usize] {
+            return Rm::Register(ymm(number));
+        }
+        let constant = matches!(self.slice.nodes[value.0 as usize], Node::Constant(_));
+        if (constant || self.next_use(value, position).is_none())
+            && let Some(memory) = self.memory(value)
+        {
+            return Rm::Memory(memory);
+        }
+        Rm::Register(self.register(value, position, locked))
+    }
+
+    /// Frees the registers of values that nothing behind the position uses.
+    fn release(&mut self, position: usize) {
+        for number in 0..16 {
+            if let Some(value) = self.registers[number]
+                && self.next_use(value, position).is_none()
+            {
+                self.registers[number] = None;
+                self.held[value.0 as usize] = None;
+            }
+        }
+    }
+
+    fn node(&mut self, position: usize, cold: &mut Vec<Cold>) {
+        let value = Value(position as u32);
+        let immediate = |number: u8| i32::from(number);
+        match self.slice.nodes[position] {
+            // Read where they are needed.
+            Node::Row(_) | Node::Constant(_) => {}
+            Node::Two(op, [a, b]) => {
+                let first = self.register(a, position, &[a, b]);
+                let second = self.operand(b, position, &[a, b]);
+                self.release(position);
+                let to = self.allocate(position, &[]);
+                let (code, number) = op.code();
+                match (number, second) {
+                    (None, _) => self.asm.three(code, ymm(to), first, second),
+                    (Some(number), Rm::Register(second)) => {
+                        self.asm.push(Instruction::with4(code, ymm(to), first, second, immediate(number)));
+                    }
+                    (Some(number), Rm::Memory(second)) => {
+                        self.asm.push(Instruction::with4(code, ymm(to), first, second, immediate(number)));
+                    }
+                }
+                self.hold(value, to);
+            }
+            Node::One(op, a) => {
+                let (code, number, reads_memory) = op.code();
+                let from = match reads_memory {
+                    true => self.operand(a, position, &[a]),
+                    false => Rm::Register(self.register(a, position, &[a])),
+                };
+                self.release(position);
+                let to = self.allocate(position, &[]);
+                match (number, from) {
+                    (None, _) => self.asm.two(code, ymm(to), from),
+                    (Some(number), Rm::Register(from)) => {
+                        self.asm.push(Instruction::with3(code, ymm(to), from, immediate(number)));
+                    }
+                    (Some(number), Rm::Memory(from)) => {
+                        self.asm.push(Instruction::with3(code, ymm(to), from, immediate(number)));
+                    }
+                }
+                self.hold(value, to);
+            }
+            Node::Select([condition, other, then]) => {
+                let locked = [condition, other, then];
+                let condition = self.register(condition, position, &locked);
+                let other = self.register(other, position, &locked);
+                let then = self.operand(then, position, &locked);
+                self.release(position);
+                let to = self.allocate(position, &[]);
+                let code = Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm;
+                self.asm.push(match then {
+                    Rm::Register(then) => Instruction::with4(code, ymm(to), other, then, condition),
+                    Rm::Memory(then) => Instruction::with4(code, ymm(to), other, then, condition),
+                });
+                self.hold(value, to);
+            }
+            Node::Fused { minus, of: [a, b, c] } => {
+                let locked = [a, b, c];
+                let second = self.register(b, position, &locked);
+                let third = self.operand(c, position, &locked);
+                let to = self.copy(a, position, &locked);
+                let code = match minus {
+                    true => Code::VEX_Vfmsub213ps_ymm_ymm_ymmm256,
+                    false => Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256,
+                };
+                self.asm.three(code, ymm(to), second, third);
+                self.release(position);
+                self.hold(value, to);
+            }
+            Node::Rescue { with, value: from, test, mask, sources: [a, b, c] } => {
+                let locked = [test, from, mask, a, b, c];
+                let test = self.register(test, position, &locked);
+                let to = self.copy(from, position, &locked);
+                // The copy stays where it is while the others are looked for.
+                self.hold(value, to);
+                let locked = [value, locked[0], mask, a, b, c];
+                let given = [a, b, c, mask].map(|value| self.anywhere(value, position, &locked));
+                self.asm.two(Code::VEX_Vtestps_ymm_ymmm256, test, given[3]);
+                let (enter, back) = (self.asm.label(), self.asm.label());
+                self.asm.branch(Code::Jne_rel32_64, enter);
+                self.asm.bind(back);
+                cold.push(Cold { enter, back, with, given, value: ymm(to) });
+            }
+        }
+        self.release(position);
+    }
+
+    /// A register of its own with the value, which may stay in another.
+    fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
+        if let (Some(number), None) = (self.held[value.0 as usize], self.next_use(value, position)) {
+            let twice = locked.iter().filter(|other| **other == value).count() > 1;
+            if !twice {
+                self.registers[number] = None;
+                self.held[value.0 as usize] = None;
+                return number;
+            }
+        }
+        let from = self.anywhere(value, position, locked);
+        let number = self.allocate(position, locked);
+        self.asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), from);
+        number
+    }
+
+    /// The value where it is: in a register or in memory.
+    fn anywhere(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
+        if let Some(number) = self.held[value.0 as usize] {
+            return Rm::Register(ymm(number));
+        }
+        match self.memory(value) {
+            Some(memory) => Rm::Memory(memory),
+            None => Rm::Register(self.register(value, position, locked)),
+        }
+    }
+
+    fn effects(&mut self, start: usize) {
+        let slice = self.slice;
+        let stored: HashSet<Row> = slice
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Store(row, _) => Some(*row),
+                Effect::Gather(..) | Effect::Leave(..) => None,
+            })
+            .collect();
+        // Rows that are to be written while their old words are still needed are read first.
+        for effect in &slice.effects {
+            let value = effect.value();
+            if let Node::Row(row) = slice.nodes[value.0 as usize]
+                && stored.contains(&row)
+            {
+                self.register(value, start + 1, &[]);
+                self.homeless.insert(value);
+            }
+        }
+        for (number, effect) in slice.effects.iter().enumerate() {
+            let position = start + 1 + number;
+            match *effect {
+                Effect::Store(row, value) => {
+                    let register = self.register(value, position, &[]);
+                    let home = self.home(row);
+                    self.asm.store(Code::VEX_Vmovaps_ymmm256_ymm, home, register);
+                }
+                Effect::Gather(word, value) | Effect::Leave(word, value) => {
+                    let register = self.register(value, position, &[]);
+                    self.asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, Rm::Register(register));
+                    let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
+                    self.asm.store(Code::Mov_rm8_r8, to, Register::AL);
+                    if let Effect::Leave(..) = effect {
+                        self.asm.store(Code::Or_rm32_r32, at_base(STATE, place::LEFT), Register::EAX);
+                    }
+                }
+            }
+            self.release(position);
+        }
+    }
+}
+
+/// Emits the calls of rescuers, and what they share.
+pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
+    if cold.is_empty() {
+        return;
+    }
+    let shared = asm.label();
+    for Cold { enter, back, with, given, value } in cold {
+        asm.bind(*enter);
+        let part = |number: i32| at_base(Register::RSP, RESCUE + VECTOR * number);
+        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(4), *value);
+        for (number, given) in given.iter().enumerate() {
+            let from = match given {
+                Rm::Register(register) => *register,
+                // The value is in the frame already: its register is free.
+                Rm::Memory(_) => {
+                    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, *value, *given);
+                    *value
+                }
+            };
+            asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(number as i32), from);
+        }
+        asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.0 as u64));
+        asm.branch(Code::Call_rel32_64, shared);
+        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, *value, Rm::Memory(part(4)));
+        asm.branch(Code::Jmp_rel32_64, *back);
+    }
+    asm.bind(shared);
+    // The return address lies below the frame.
+    let kept = |number: usize| at_base(Register::RSP, 8 + KEPT + VECTOR * number as i32);
+    for number in 0..16 {
+        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, kept(number), ymm(number));
+    }
+    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(at_base(Register::RSP, 8 + RESCUE)));
+    asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
+    leave_mode(asm);
+    asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
+    enter_mode(asm);
+    asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
+    for number in 0..16 {
+        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(kept(number)));
+    }
+    asm.plain(Code::Retnq);
+}
+
+/// The code's floating point modes.
+pub(crate) fn enter_mode(asm: &mut Assembler) {
+    asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::MODE)));
+}
+
+/// The host's, and no upper halves of registers in use.
+pub(crate) fn leave_mode(asm: &mut Assembler) {
+    asm.plain(Code::VEX_Vzeroupper);
+    asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
+}
+
+fn ymm(number: usize) -> Register {
+    Register::YMM0 + number as u32
+}

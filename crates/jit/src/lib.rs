@@ -1,0 +1,39 @@
+//! Host code for groups of lanes, made while a program runs: x86-64 with AVX2 and FMA.
+//!
+//! | read | for |
+//! |---|---|
+//! | `slice` | what happens to eight lanes, as values |
+//! | `emit` | which value is in which register |
+//! | `pass` | slice after slice, turn after turn; what is counted |
+//! | `state` | what code and engine share |
+//! | `asm`, `pages` | instructions, and memory that may be executed |
+//!
+//! A machine gives [`Plan`]s: [`Segment`]s of [`Slice`]s, and the [`Step`]s of its flow. [`Passes::compile`] makes code of
+//! them, and [`Passes::run`] runs it. The crate knows nothing of any machine.
+
+#![cfg(target_arch = "x86_64")]
+
+mod asm;
+mod emit;
+mod pages;
+mod pass;
+mod slice;
+mod state;
+
+pub use pass::{Back, Callee, Count, Ended, FLUSH, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step};
+pub use slice::{LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
+pub use state::{BRANCHES, MASK, OWN, State, WORDS};
+
+/// Why there is no code.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// An instruction that cannot be encoded.
+    #[error("no code for an instruction: {0}")]
+    Encoding(#[from] iced_x86::IcedError),
+    /// A label without a place.
+    #[error("no place for label {0}")]
+    Label(usize),
+    /// No memory that may be executed.
+    #[error("no memory for code: {0}")]
+    Memory(#[from] std::io::Error),
+}

@@ -1,0 +1,37 @@
+//! Memory that is written first and executed then, never both.
+
+// A page becomes code here: the only place that makes one executable.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use memmap2::{Mmap, MmapMut};
+
+/// Code that can run. It stays where it is for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Pages(Mmap);
+
+impl Pages {
+    /// Pages with these bytes, executable and no longer writable.
+    ///
+    /// # Errors
+    /// The system gives no memory, or none that may be executed.
+    pub(crate) fn new(code: &[u8]) -> io::Result<Pages> {
+        let mut pages = MmapMut::map_anon(code.len().max(1))?;
+        pages[..code.len()].copy_from_slice(code);
+        pages.make_exec().map(Pages)
+    }
+
+    /// The address of a byte of the code.
+    ///
+    /// # Panics
+    /// There is no such byte.
+    pub(crate) fn address(&self, offset: usize) -> *const u8 {
+        &raw const self.0[offset]
+    }
+
+    /// The code.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,634 @@
+//! A pass: what a group does between two places where its flow is asked, as often as it comes back to the first.
+//!
+//! ```text
+//! turn --> segment: slice after slice --> call --> segment ... --> the flow
+//!  ^                                                                 |
+//!  +----------------- all lanes come back, none has left ------------+
+//! ```
+//! A [`Segment`] is made twice. The quick way is for slices in which no lane leaves and no number needs care; it is given up
+//! before anything is stored where that turns out wrong, and the exact way does it all again. What the flow does in a
+//! turn is a list of [`Step`]s. Turns in which no lane left are counted by the code itself; of the others [`Pass::run`]
+//! counts the steps one by one.
+
+// Code is called here: the only place that does.
+#![allow(unsafe_code)]
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use crate::CompileError;
+use crate::asm::{Assembler, Label, Rm, at, at_base};
+use crate::emit::{self, CALLER, Cold, Exits, NUMBER, PLACE, POOL, Pool, ROWS, STATE};
+use crate::pages::Pages;
+use crate::slice::{LANES, Row, Slice};
+use crate::state::{BRANCHES, State, place};
+
+/// A function that a pass calls between segments: the state, a number, the lanes for which it is called. It gives 0 to go on.
+///
+/// # Safety
+/// The state is that of the pass, and its context what the function takes it for.
+pub type Callee = unsafe extern "sysv64" fn(*mut State, u32, u64) -> u32;
+
+/// Straight-line code for all slices of a group, then a call.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// For slices that no lane leaves and whose numbers need no care.
+    pub quick: Option<Slice>,
+    /// For all others.
+    pub exact: Slice,
+    /// What follows: the function, its number, and the word of the lanes for which it is called.
+    pub call: Option<(Callee, u32, u32)>,
+}
+
+/// What the flow does in a turn, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So many instructions, for the lanes that are active there.
+    Run(u32),
+    /// The lanes of a word take a branch, and run as far as its `Else`; they arrive there first.
+    If(u32),
+    /// The others run.
+    Else,
+    /// All of the branch run on together.
+    End,
+    /// The lanes of a word leave. `arrives`: by way of a join, which takes one instruction.
+    Leave {
+        /// Which lanes.
+        word: u32,
+        /// See above.
+        arrives: bool,
+    },
+    /// The call behind a segment.
+    Call,
+}
+
+/// Whether the flow comes back to where the pass begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// It does not.
+    Never,
+    /// It does, if some lane remains.
+    Always,
+    /// It does if all lanes that remain are in the word.
+    All(u32),
+}
+
+/// A pass, ready to be compiled.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its code.
+    pub segments: Vec<Segment>,
+    /// What the flow does meanwhile.
+    pub steps: Vec<Step>,
+    /// Where it goes then.
+    pub back: Back,
+    /// The row of the lanes that take part.
+    pub mask: Row,
+    /// In the quick way not all is stored in the last segment: the last turn before the budget ends is exact.
+    pub lazy: bool,
+}
+
+/// Where a count belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    All,
+    Taken(usize),
+    Not(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Branch {
+    word: u32,
+    parent: Side,
+    /// Instructions of those that take it and of the others.
+    sizes: [u32; 2],
+}
+
+/// A compiled pass.
+#[derive(Debug)]
+pub struct Pass {
+    start: usize,
+    steps: Vec<Step>,
+    /// By step; of those that run.
+    sides: Vec<Side>,
+    branches: Vec<Branch>,
+    back: Back,
+    /// Instructions that a turn tries at most.
+    pub most: u32,
+}
+
+/// Compiled passes.
+#[derive(Debug)]
+pub struct Passes {
+    pages: Pages,
+    pool: Vec<Constants>,
+    passes: Vec<Pass>,
+    mode: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+struct Constants([u32; LANES]);
+
+/// How a pass ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// At its beginning: the budget does not cover another turn.
+    Budget,
+    /// At its end.
+    Turn,
+    /// All lanes that remained left at this step. They count as active.
+    Left(usize),
+    /// At the call of this number, which is the call of this step.
+    Stopped(u32, usize),
+}
+
+/// Something that ran in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The step.
+    pub step: usize,
+    /// How often, for some lanes.
+    pub times: u64,
+    /// The lanes of all times, summed.
+    pub lanes: u64,
+}
+
+const BUDGET: u32 = 0;
+const DONE: u32 = 1;
+const TURN: u32 = 2;
+const STOPPED: u32 = 3;
+
+/// The floating point modes of code: nothing raised, to nearest; denormals are zeros, as operands and as results.
+pub const FLUSH: u32 = 0x9fc0;
+/// Nothing raised, to nearest.
+pub const KEEP_DENORMALS: u32 = 0x1f80;
+
+impl Plan {
+    /// The sides of the steps, and the branches.
+    fn branches(&self) -> (Vec<Side>, Vec<Branch>) {
+        let mut branches: Vec<Branch> = Vec::new();
+        let (mut sides, mut side, mut open) = (Vec::new(), Side::All, Vec::new());
+        for step in &self.steps {
+            match *step {
+                Step::If(word) => {
+                    branches.push(Branch { word, parent: side, sizes: [0; 2] });
+                    open.push(branches.len() - 1);
+                    side = Side::Taken(branches.len() - 1);
+                }
+                Step::Else => side = Side::Not(open.last().copied().unwrap_or(0)),
+                Step::End => side = open.pop().map_or(Side::All, |branch| branches[branch].parent),
+                Step::Run(size) => match side {
+                    Side::All => {}
+                    Side::Taken(branch) => branches[branch].sizes[0] += size,
+                    Side::Not(branch) => branches[branch].sizes[1] += size,
+                },
+                Step::Leave { .. } | Step::Call => {}
+            }
+            sides.push(side);
+        }
+        (sides, branches)
+    }
+
+    /// Whether it can be compiled: branches have their limit.
+    pub fn fits(&self) -> bool {
+        self.steps.iter().filter(|step| matches!(step, Step::If(_))).count() <= BRANCHES
+    }
+
+    /// Instructions that a turn tries at most: an arrival at a join is one as well.
+    pub fn most(&self) -> u32 {
+        let of = |step: &Step| match step {
+            Step::Run(size) => *size,
+            Step::If(_) | Step::Leave { arrives: true, .. } => 1,
+            _ => 0,
+        };
+        self.steps.iter().map(of).sum()
+    }
+}
+
+impl Passes {
+    /// Compiles passes for groups of so many lanes, a multiple of [`LANES`] and 64 at most.
+    ///
+    /// # Errors
+    /// There is no memory for code, or no code for a pass.
+    pub fn compile(plans: &[Plan], lanes: usize, mode: u32) -> Result<Passes, CompileError> {
+        let (mut pool, mut bytes, mut passes) = (Pool::default(), Vec::new(), Vec::new());
+        for plan in plans {
+            bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
+            let (sides, branches) = plan.branches();
+            let start = bytes.len();
+            let compiler = Compiler {
+                asm: Assembler::default(),
+                pool: &mut pool,
+                cold: Vec::new(),
+                plan,
+                branches: &branches,
+                lanes: lanes as i32,
+                frame: 0,
+            };
+            bytes.extend(compiler.pass()?);
+            let (steps, back, most) = (plan.steps.clone(), plan.back, plan.most());
+            passes.push(Pass { start, steps, sides, branches, back, most });
+        }
+        let pool = pool.words.into_iter().map(Constants).collect();
+        Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode })
+    }
+
+    /// A pass by its number.
+    pub fn get(&self, number: usize) -> &Pass {
+        &self.passes[number]
+    }
+
+    /// Bytes of code.
+    pub fn size(&self) -> usize {
+        self.pages.bytes().len()
+    }
+
+    /// The code of a pass, up to the next one's.
+    pub fn bytes(&self, number: usize) -> &[u8] {
+        let end = self.passes.get(number + 1).map_or(self.size(), |pass| pass.start);
+        &self.pages.bytes()[self.passes[number].start..end]
+    }
+
+    /// Runs a pass for lanes of a group, until it ends, and says what was counted. The budget covers a turn. The lanes that
+    /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `gone` is told with which
+    /// step which lanes left while others stayed.
+    ///
+    /// # Safety
+    /// The processor has AVX2 and FMA. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
+    /// of the mask has the lanes. The state's context is what the functions of the pass take it for.
+    #[inline]
+    pub unsafe fn run(
+        &self,
+        number: usize,
+        state: &mut State,
+        rows: *mut u8,
+        lanes: u64,
+        mut count: impl FnMut(Count),
+        mut gone: impl FnMut(usize, u64),
+    ) -> Ended {
+        let pass = &self.passes[number];
+        state.rows = rows;
+        state.pool = self.pool.as_ptr().cast();
+        (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
+        (state.active, state.population) = (lanes, lanes.count_ones().into());
+        // SAFETY: the code of a pass takes a state and gives a number.
+        let code: unsafe extern "sysv64" fn(*mut State) -> u32 =
+            unsafe { std::mem::transmute(self.pages.address(pass.start)) };
+        let ended = loop {
+            // SAFETY: as the caller says.
+            match unsafe { code(state) } {
+                BUDGET => break Ended::Budget,
+                DONE => break Ended::Turn,
+                TURN => match pass.turn(state, &mut count, &mut gone) {
+                    None if state.budget < pass.most as i32 => break Ended::Budget,
+                    None => {}
+                    Some(ended) => break ended,
+                },
+                _ => match pass.turn(state, &mut count, &mut gone) {
+                    Some(ended) => break ended,
+                    None => break Ended::Budget,
+                },
+            }
+        };
+        pass.settle(state, &mut count);
+        ended
+    }
+}
+
+impl Pass {
+    /// Counts a turn in which lanes left, or whose lanes do not all come back, or that a call has stopped. `None`: the next
+    /// one may begin.
+    #[inline(never)]
+    fn turn(
+        &self,
+        state: &mut State,
+        count: &mut impl FnMut(Count),
+        gone: &mut impl FnMut(usize, u64),
+    ) -> Option<Ended> {
+        let mut tried = 0;
+        let mut active = state.active;
+        // Of the open branches: the lanes that take the other side, and those that have come to the end.
+        let mut open: Vec<(u64, u64, bool)> = Vec::new();
+        let mut calls = 0;
+        let mut ended = None;
+        for (number, step) in self.steps.iter().enumerate() {
+            match *step {
+                Step::Run(size) => {
+                    if active != 0 {
+                        tried += size;
+                        count(Count { step: number, times: 1, lanes: active.count_ones().into() });
+                    }
+                }
+                Step::If(word) => {
+                    let taken = state.words[word as usize] & active;
+                    let not = active & !taken;
+                    let divides = taken != 0 && not != 0;
+                    state.divergent += u64::from(divides);
+                    open.push((not, 0, divides));
+                    active = taken;
+                }
+                Step::Else => {
+                    if let Some((not, arrived, divides)) = open.last_mut() {
+                        tried += u32::from(*divides && active != 0);
+                        *arrived = active;
+                        active = *not;
+                    }
+                }
+                Step::End => active |= open.pop().map_or(0, |(_, arrived, _)| arrived),
+                Step::Leave { word, arrives } => {
+                    let leaving = state.words[word as usize] & active;
+                    let staying = active & !leaving;
+                    let elsewhere =
+                        open.iter().fold(0, |all, (not, arrived, _)| all | not | arrived) & !active;
+                    if leaving != 0 && staying == 0 && elsewhere == 0 {
+                        ended = Some(Ended::Left(number));
+                        break;
+                    }
+                    let divides = leaving != 0 && staying != 0;
+                    state.divergent += u64::from(divides);
+                    tried += u32::from(arrives && divides);
+                    gone(number, leaving);
+                    active = staying;
+                }
+                Step::Call => {
+                    // Nothing is called for no lanes.
+                    if active != 0 && state.stopped != 0 && calls == state.stopped - 1 {
+                        ended = Some(Ended::Stopped(calls, number));
+                        break;
+                    }
+                    calls += 1;
+                }
+            }
+        }
+        for word in self.steps.iter().filter_map(|step| match step {
+            Step::Leave { word, .. } => Some(*word),
+            _ => None,
+        }) {
+            state.words[word as usize] = 0;
+        }
+        state.budget -= tried as i32;
+        state.left = 0;
+        state.stopped = 0;
+        (state.active, state.population) = (active, active.count_ones().into());
+        ended.or_else(|| match self.back {
+            Back::Never => Some(Ended::Turn),
+            Back::Always => None,
+            Back::All(word) => (state.words[word as usize] & active != active).then_some(Ended::Turn),
+        })
+    }
+
+    /// Gives what the code itself has counted.
+    fn settle(&self, state: &mut State, count: &mut impl FnMut(Count)) {
+        if state.turns == 0 {
+            return;
+        }
+        let mut lanes = vec![[0; 2]; self.branches.len()];
+        let mut times = vec![[0; 2]; self.branches.len()];
+        let of = |lanes: &[[u64; 2]], all: u64, side: Side| match side {
+            Side::All => all,
+            Side::Taken(branch) => lanes[branch][0],
+            Side::Not(branch) => lanes[branch][1],
+        };
+        for (number, branch) in self.branches.iter().enumerate() {
+            let [took, _, both, not] = std::mem::take(&mut state.outcomes[number]);
+            let taken = std::mem::take(&mut state.taken[number]);
+            lanes[number] = [taken, of(&lanes, state.lanes, branch.parent) - taken];
+            times[number] = [took + both, both + not];
+            state.divergent += both;
+        }
+        for (step, side) in self.sides.iter().enumerate() {
+            if let Step::Run(_) = self.steps[step] {
+                let times = of(&times, state.turns, *side);
+                if times > 0 {
+                    count(Count { step, times, lanes: of(&lanes, state.lanes, *side) });
+                }
+            }
+        }
+        (state.turns, state.lanes) = (0, 0);
+    }
+}
+
+struct Compiler<'a> {
+    asm: Assembler,
+    pool: &'a mut Pool,
+    cold: Vec<Cold>,
+    plan: &'a Plan,
+    branches: &'a [Branch],
+    lanes: i32,
+    frame: i32,
+}
+
+/// Registers that a function gives back as it found them.
+const SAVED: [Register; 6] =
+    [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+
+/// Not 0: slices take the exact way.
+const EXACT: Register = Register::R15D;
+
+impl Compiler<'_> {
+    fn pass(mut self) -> Result<Vec<u8>, CompileError> {
+        // The size of the frame is known at the end: the segments come first here, and their prologue is made then.
+        let (turn, leave) = (self.asm.label(), self.asm.label());
+        self.asm.bind(turn);
+        let most = self.plan.most() as i32;
+        let budget = at_base(STATE, place::BUDGET);
+        self.asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(budget));
+        self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), most);
+        self.returns_if(Code::Jl_rel32_64, BUDGET, leave);
+        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
+        if self.plan.lazy {
+            self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), 2 * most);
+            self.asm.push(Instruction::with1(Code::Setl_rm8, Register::R15L));
+        }
+        for number in 0..self.plan.segments.len() {
+            self.segment(number, leave);
+        }
+        self.flow(turn, leave);
+        let mut asm = Assembler::default();
+        std::mem::swap(&mut asm, &mut self.asm);
+        emit::emit_cold(&mut asm, &self.cold);
+        let (frame, end) = (self.frame, leave);
+        asm.bind(end);
+        epilogue(&mut asm);
+        asm.before(|asm| prologue(asm, frame));
+        asm.bytes()
+    }
+
+    /// Returns a number where the condition holds.
+    fn returns_if(&mut self, condition: Code, number: u32, leave: Label) {
+        // Behind a mov, which changes no flags.
+        self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, number));
+        self.asm.branch(condition, leave);
+    }
+
+    fn segment(&mut self, number: usize, leave: Label) {
+        let plan = self.plan;
+        let segment = &plan.segments[number];
+        let is_empty = |slice: &Slice| slice.effects.is_empty();
+        if !is_empty(&segment.exact) || segment.quick.as_ref().is_some_and(|quick| !is_empty(quick)) {
+            let asm = &mut self.asm;
+            let [slice, next, exact, done] = [(); 4].map(|()| asm.label());
+            asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+            asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
+            asm.bind(slice);
+            asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
+            asm.branch(Code::Je_rel32_64, next);
+            if let Some(quick) = &segment.quick {
+                if plan.lazy {
+                    asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
+                    asm.branch(Code::Jne_rel32_64, exact);
+                }
+                self.slice(quick, Some(exact));
+                self.end_of_slice(slice, next, done);
+                self.asm.bind(exact);
+                self.slice(&segment.exact, None);
+                self.asm.branch(Code::Jmp_rel32_64, next);
+            } else {
+                self.asm.bind(exact);
+                self.slice(&segment.exact, None);
+                self.end_of_slice(slice, next, done);
+            }
+            self.asm.bind(done);
+        }
+        let Some((callee, argument, word)) = segment.call else { return };
+        let asm = &mut self.asm;
+        let skip = asm.label();
+        let lanes = at_base(STATE, place::WORDS + 8 * word as i32);
+        asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(lanes));
+        // Slices without lanes have left what was there.
+        asm.two(Code::And_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        asm.branch(Code::Je_rel32_64, skip);
+        asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
+        asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ESI, argument));
+        asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, callee as usize as u64));
+        emit::leave_mode(asm);
+        asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
+        emit::enter_mode(asm);
+        let calls = plan.segments[..number].iter().filter(|segment| segment.call.is_some()).count();
+        asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), calls as i32 + 1);
+        asm.push(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
+        self.returns_if(Code::Jne_rel32_64, STOPPED, leave);
+        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), 0);
+        self.asm.bind(skip);
+    }
+
+    fn slice(&mut self, slice: &Slice, doubt: Option<Label>) {
+        let exits = Exits { doubt, cold: &mut self.cold };
+        let stride = 4 * self.lanes as u32;
+        let frame = emit::emit(&mut self.asm, self.pool, slice, stride, self.plan.mask, exits);
+        self.frame = self.frame.max(frame);
+    }
+
+    /// The next slice, if there is one.
+    fn end_of_slice(&mut self, slice: Label, next: Label, done: Label) {
+        let asm = &mut self.asm;
+        asm.bind(next);
+        asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), 4 * LANES as i32);
+        asm.number(Code::Add_rm32_imm8, Rm::Register(Register::R14D), 1);
+        asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::R13D), 4 * self.lanes);
+        asm.branch(Code::Jb_rel32_64, slice);
+        asm.branch(Code::Jmp_rel32_64, done);
+    }
+
+    /// What the flow does behind the last segment.
+    fn flow(&mut self, turn: Label, leave: Label) {
+        if self.plan.steps.iter().any(|step| matches!(step, Step::Leave { .. })) {
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+            self.returns_if(Code::Jne_rel32_64, TURN, leave);
+        }
+        if let Back::All(word) = self.plan.back {
+            // Slices without lanes have left what was there.
+            let (back, active) = (place::WORDS + 8 * word as i32, at_base(STATE, place::ACTIVE));
+            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, back)));
+            self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RAX, Register::RAX, Rm::Memory(active));
+            self.returns_if(Code::Jne_rel32_64, TURN, leave);
+        }
+        self.count();
+        if self.plan.back == Back::Never {
+            self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, DONE));
+            self.asm.branch(Code::Jmp_rel32_64, leave);
+        } else {
+            self.asm.branch(Code::Jmp_rel32_64, turn);
+        }
+    }
+
+    /// Counts a turn that no lane has left.
+    fn count(&mut self) {
+        let (sides, _) = self.plan.branches();
+        let runs = self.plan.steps.iter().zip(&sides).map(|(step, side)| match (step, side) {
+            (Step::Run(size), Side::All) => *size,
+            _ => 0,
+        });
+        let always: u32 = runs.sum();
+        let Compiler { asm, pool, branches, .. } = self;
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::TURNS)), 1);
+        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
+        asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
+        // The lanes of a side, where branches inside it need them.
+        let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
+        let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
+            match side {
+                Side::All => at_base(STATE, place::ACTIVE),
+                Side::Taken(branch) => at_base(STATE, place::WORDS + 8 * branches[branch].word as i32),
+                Side::Not(branch) => not_word(branch),
+            }
+        };
+        for (number, branch) in branches.iter().enumerate() {
+            let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
+            let parent = lanes_of(branch.parent, branches);
+            asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
+            // Slices without lanes have left what was there.
+            asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(parent));
+            if branches.iter().any(|other| other.parent == Side::Taken(number)) {
+                asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
+            }
+            asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
+            asm.store(Code::Add_rm64_r64, at_base(STATE, place::TAKEN + 8 * number as i32), Register::RDX);
+            asm.three_of(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
+            asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, Rm::Memory(parent));
+            asm.push(Instruction::with1(Code::Setne_rm8, Register::DL));
+            if branches.iter().any(|other| other.parent == Side::Not(number)) {
+                asm.store(Code::Mov_rm64_r64, not_word(number), Register::RCX);
+            }
+            // Twice whether some do not take it, and one where none does.
+            asm.number(Code::Cmp_rm64_imm8, Rm::Register(Register::RAX), 1);
+            asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
+            let outcome = place::OUTCOMES + 32 * number as i32;
+            let outcome =
+                MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
+            asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
+            let [taken, not] = branch.sizes;
+            let table = pool.table([taken, 0, taken + not + 1, not]);
+            let size =
+                MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
+            asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
+            asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);
+        }
+    }
+}
+
+fn prologue(asm: &mut Assembler, frame: i32) {
+    for register in SAVED {
+        asm.push(Instruction::with1(Code::Push_r64, register));
+    }
+    asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::RSP));
+    asm.number(Code::And_rm64_imm8, Rm::Register(Register::RSP), -64);
+    let frame = (frame.max(CALLER + 64) + 63) & !63;
+    asm.number(Code::Sub_rm64_imm32, Rm::Register(Register::RSP), frame);
+    asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, CALLER), Register::RAX);
+    asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
+    asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place::ROWS)));
+    asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place::POOL)));
+    emit::enter_mode(asm);
+}
+
+fn epilogue(asm: &mut Assembler) {
+    emit::leave_mode(asm);
+    asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
+    asm.two(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(at_base(Register::RSP, CALLER)));
+    for register in SAVED.into_iter().rev() {
+        asm.push(Instruction::with1(Code::Pop_r64, register));
+    }
+    asm.plain(Code::Retnq);
+}

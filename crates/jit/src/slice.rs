@@ -1,0 +1,389 @@
+//! What happens to eight lanes: values, each made once, and what is kept of them at the end.
+//!
+//! A [`Slice`] is straight-line code for [`LANES`] lanes of a group. It reads rows, computes, and at its end writes rows: no
+//! row changes before everything is computed, so that a slice may be given up and computed again in another way.
+//!
+//! A truth value is the sign bit of each lane's word. Comparisons give words of all ones or all zeros.
+
+use std::collections::HashMap;
+
+use iced_x86::Code;
+
+/// Lanes that are computed together: what a register of AVX2 holds.
+pub const LANES: usize = 8;
+
+/// A row in memory, found from one of two addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Row {
+    /// Of the group's rows, by the distance in bytes.
+    Group(u32),
+    /// Of the [`State`](crate::State)'s own rows, by number.
+    Own(u32),
+}
+
+/// A value: eight words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub(crate) u32);
+
+/// What is computed of two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "named as the instructions are")]
+pub enum Two {
+    Add,
+    Sub,
+    Mul,
+    And,
+    /// The complement of the first, and the second.
+    AndNot,
+    Or,
+    Xor,
+    Equal,
+    /// Of signed words.
+    Greater,
+    MinSigned,
+    MaxSigned,
+    MinUnsigned,
+    MaxUnsigned,
+    /// 0 for counts of 32 and more, as of `Shr`.
+    Shl,
+    Shr,
+    /// Copies of the sign for counts of 32 and more.
+    Sar,
+    FAdd,
+    FSub,
+    FMul,
+    FMin,
+    FMax,
+    FDiv,
+    /// Of floats, by the number of the predicate.
+    FCompare(u8),
+}
+
+/// The predicates of [`Two::FCompare`].
+pub mod predicate {
+    /// a = b
+    pub const EQ: u8 = 0;
+    /// a < b
+    pub const LT: u8 = 1;
+    /// a <= b
+    pub const LE: u8 = 2;
+    /// One is NaN.
+    pub const UNORD: u8 = 3;
+    /// a != b, or one is NaN.
+    pub const NEQ: u8 = 4;
+    /// Not a < b.
+    pub const NLT: u8 = 5;
+    /// Not a <= b.
+    pub const NLE: u8 = 6;
+    /// None is NaN.
+    pub const ORD: u8 = 7;
+    /// a = b, or one is NaN.
+    pub const EQ_UQ: u8 = 8;
+    /// Not a >= b.
+    pub const NGE: u8 = 9;
+    /// Not a > b.
+    pub const NGT: u8 = 10;
+    /// a != b, and none is NaN.
+    pub const NEQ_OQ: u8 = 12;
+    /// a >= b
+    pub const GE: u8 = 13;
+    /// a > b
+    pub const GT: u8 = 14;
+}
+
+/// What is computed of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "named as the instructions are")]
+pub enum One {
+    /// From a signed word to a float.
+    Float,
+    /// From a float to a signed word, toward zero; 0x80000000 where there is none.
+    Truncate,
+    /// From a float to a signed word, to nearest even; 0x80000000 where there is none.
+    Nearest,
+    /// To a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
+    Round(u8),
+    Sqrt,
+    /// By so many bits.
+    Shl(u8),
+    Shr(u8),
+    Sar(u8),
+}
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    Row(Row),
+    Constant(u32),
+    Two(Two, [Value; 2]),
+    One(One, Value),
+    /// The third where the first's sign is set, else the second.
+    Select([Value; 3]),
+    /// The first times the second, plus or minus the third, rounded once.
+    Fused { minus: bool, of: [Value; 3] },
+    /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
+    /// a lane of the mask.
+    Rescue { with: Function, value: Value, test: Value, mask: Value, sources: [Value; 3] },
+}
+
+/// Computes the lanes of `mask` again, one by one.
+///
+/// # Safety
+/// The pointer is to a [`Rescue`] that nothing else uses.
+pub type Rescuer = unsafe extern "sysv64" fn(*mut Rescue);
+
+/// A [`Rescuer`] by its address: calls of one are the same wherever it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Function(pub(crate) usize);
+
+/// What a [`Rescuer`] sees.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub struct Rescue {
+    /// What the function is given.
+    pub sources: [[u32; LANES]; 3],
+    /// The sign of each lane that it computes.
+    pub mask: [u32; LANES],
+    /// What stands for the lanes; it changes those of the mask.
+    pub value: [u32; LANES],
+}
+
+/// Something that a slice leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The row becomes the value.
+    Store(Row, Value),
+    /// The signs become this slice's bits of a word of the [`State`](crate::State), by number.
+    Gather(u32, Value),
+    /// As [`Effect::Gather`], of lanes that leave.
+    Leave(u32, Value),
+}
+
+impl Effect {
+    pub(crate) fn value(self) -> Value {
+        let (Effect::Store(_, value) | Effect::Gather(_, value) | Effect::Leave(_, value)) = self;
+        value
+    }
+}
+
+/// The code of one slice while it is made.
+#[derive(Clone, Debug, Default)]
+pub struct Slice {
+    pub(crate) nodes: Vec<Node>,
+    known: HashMap<Node, Value>,
+    pub(crate) effects: Vec<Effect>,
+    /// Where the sign of this value is set for a lane that takes part, the slice is given up.
+    pub(crate) doubt: Option<Value>,
+}
+
+impl Slice {
+    /// An empty slice.
+    pub fn new() -> Slice {
+        Slice::default()
+    }
+
+    fn node(&mut self, node: Node) -> Value {
+        if let Some(value) = self.known.get(&node) {
+            return *value;
+        }
+        let value = Value(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.known.insert(node, value);
+        value
+    }
+
+    /// What the value is, if it is the same in all lanes.
+    pub fn is_constant(&self, value: Value) -> Option<u32> {
+        match self.nodes[value.0 as usize] {
+            Node::Constant(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The row as it was when the slice began.
+    pub fn row(&mut self, row: Row) -> Value {
+        self.node(Node::Row(row))
+    }
+
+    /// The word in all lanes.
+    pub fn constant(&mut self, word: u32) -> Value {
+        self.node(Node::Constant(word))
+    }
+
+    /// An operation on two values.
+    pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
+        let constants = (self.is_constant(a), self.is_constant(b));
+        match (op, constants) {
+            (Two::And, (Some(0), _) | (_, Some(0))) => return self.constant(0),
+            (Two::And, (Some(u32::MAX), _)) | (Two::Or | Two::Xor | Two::Add, (Some(0), _)) => return b,
+            (Two::And, (_, Some(u32::MAX))) | (Two::Or | Two::Xor | Two::Add | Two::Sub, (_, Some(0))) => return a,
+            (Two::Or, (Some(u32::MAX), _) | (_, Some(u32::MAX))) => return self.constant(u32::MAX),
+            (Two::AndNot, (Some(0), _)) => return b,
+            (Two::AndNot, (Some(u32::MAX), _) | (_, Some(0))) => return self.constant(0),
+            (Two::And | Two::Or, _) if a == b => return a,
+            (Two::Xor | Two::AndNot, _) if a == b => return self.constant(0),
+            _ => {}
+        }
+        if let (Some(x), Some(y)) = constants {
+            let word = match op {
+                Two::Add => Some(x.wrapping_add(y)),
+                Two::Sub => Some(x.wrapping_sub(y)),
+                Two::Mul => Some(x.wrapping_mul(y)),
+                Two::And => Some(x & y),
+                Two::AndNot => Some(!x & y),
+                Two::Or => Some(x | y),
+                Two::Xor => Some(x ^ y),
+                _ => None,
+            };
+            if let Some(word) = word {
+                return self.constant(word);
+            }
+        }
+        // Operands in one order, and a constant last, where memory may stand.
+        let swapped = op.commutes() && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0) && constants.1.is_none();
+        let of = if swapped { [b, a] } else { [a, b] };
+        self.node(Node::Two(op, of))
+    }
+
+    /// An operation on one value.
+    pub fn one(&mut self, op: One, a: Value) -> Value {
+        match (op, self.is_constant(a)) {
+            (One::Shl(0) | One::Shr(0) | One::Sar(0), _) => a,
+            (One::Shl(32..) | One::Shr(32..), _) => self.constant(0),
+            (One::Sar(32..), _) => self.one(One::Sar(31), a),
+            (One::Shl(count), Some(word)) => self.constant(word << count),
+            (One::Shr(count), Some(word)) => self.constant(word >> count),
+            (One::Sar(count), Some(word)) => self.constant((word as i32 >> count) as u32),
+            _ => self.node(Node::One(op, a)),
+        }
+    }
+
+    /// `then` where the sign of the condition is set, else `other`.
+    pub fn select(&mut self, condition: Value, other: Value, then: Value) -> Value {
+        match self.is_constant(condition) {
+            Some(word) => return if word >> 31 != 0 { then } else { other },
+            None if other == then => return then,
+            None => {}
+        }
+        self.node(Node::Select([condition, other, then]))
+    }
+
+    /// a * b + c, rounded once; a * b - c with `minus`.
+    pub fn fused(&mut self, minus: bool, a: Value, b: Value, c: Value) -> Value {
+        self.node(Node::Fused { minus, of: [a, b, c] })
+    }
+
+    /// The complement.
+    pub fn not(&mut self, a: Value) -> Value {
+        let ones = self.constant(u32::MAX);
+        self.two(Two::Xor, a, ones)
+    }
+
+    /// The value, computed again by the function in lanes of the mask, if the sign of the test is set for one of them.
+    pub fn rescue(&mut self, with: Rescuer, value: Value, test: Value, mask: Value, sources: [Value; 3]) -> Value {
+        if self.is_constant(test).is_some_and(|word| word >> 31 == 0) {
+            return value;
+        }
+        self.node(Node::Rescue { with: Function(with as usize), value, test, mask, sources })
+    }
+
+    /// The slice is given up where the sign of the test is set for a lane that takes part.
+    pub fn doubt(&mut self, test: Value) {
+        let zero = self.constant(0);
+        let doubt = self.doubt.unwrap_or(zero);
+        self.doubt = Some(self.two(Two::Or, doubt, test));
+    }
+
+    /// At the end the row becomes the value. Once a row.
+    pub fn store(&mut self, row: Row, value: Value) {
+        if self.nodes[value.0 as usize] != Node::Row(row) {
+            self.effects.push(Effect::Store(row, value));
+        }
+    }
+
+    /// At the end the signs go to the word of this number.
+    pub fn gather(&mut self, word: u32, value: Value) {
+        self.effects.push(Effect::Gather(word, value));
+    }
+
+    /// As [`gather`](Self::gather), of lanes that leave: of a [`Step::Leave`](crate::Step::Leave).
+    pub fn leave(&mut self, word: u32, value: Value) {
+        self.effects.push(Effect::Leave(word, value));
+    }
+
+    /// The values that a value is made of.
+    pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
+        let (count, all) = match *node {
+            Node::Row(_) | Node::Constant(_) => (0, [Value(0); 6]),
+            Node::Two(_, [a, b]) => (2, [a, b, a, a, a, a]),
+            Node::One(_, a) => (1, [a; 6]),
+            Node::Select([a, b, c]) | Node::Fused { of: [a, b, c], .. } => (3, [a, b, c, a, a, a]),
+            Node::Rescue { value, test, mask, sources: [a, b, c], .. } => (6, [value, test, mask, a, b, c]),
+        };
+        all.into_iter().take(count)
+    }
+}
+
+impl Two {
+    fn commutes(self) -> bool {
+        matches!(
+            self,
+            Two::Add
+                | Two::Mul
+                | Two::And
+                | Two::Or
+                | Two::Xor
+                | Two::Equal
+                | Two::MinSigned
+                | Two::MaxSigned
+                | Two::MinUnsigned
+                | Two::MaxUnsigned
+        )
+    }
+
+    /// The instruction, and the number that goes with it.
+    pub(crate) fn code(self) -> (Code, Option<u8>) {
+        let code = match self {
+            Two::Add => Code::VEX_Vpaddd_ymm_ymm_ymmm256,
+            Two::Sub => Code::VEX_Vpsubd_ymm_ymm_ymmm256,
+            Two::Mul => Code::VEX_Vpmulld_ymm_ymm_ymmm256,
+            Two::And => Code::VEX_Vpand_ymm_ymm_ymmm256,
+            Two::AndNot => Code::VEX_Vpandn_ymm_ymm_ymmm256,
+            Two::Or => Code::VEX_Vpor_ymm_ymm_ymmm256,
+            Two::Xor => Code::VEX_Vpxor_ymm_ymm_ymmm256,
+            Two::Equal => Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256,
+            Two::Greater => Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256,
+            Two::MinSigned => Code::VEX_Vpminsd_ymm_ymm_ymmm256,
+            Two::MaxSigned => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
+            Two::MinUnsigned => Code::VEX_Vpminud_ymm_ymm_ymmm256,
+            Two::MaxUnsigned => Code::VEX_Vpmaxud_ymm_ymm_ymmm256,
+            Two::Shl => Code::VEX_Vpsllvd_ymm_ymm_ymmm256,
+            Two::Shr => Code::VEX_Vpsrlvd_ymm_ymm_ymmm256,
+            Two::Sar => Code::VEX_Vpsravd_ymm_ymm_ymmm256,
+            Two::FAdd => Code::VEX_Vaddps_ymm_ymm_ymmm256,
+            Two::FSub => Code::VEX_Vsubps_ymm_ymm_ymmm256,
+            Two::FMul => Code::VEX_Vmulps_ymm_ymm_ymmm256,
+            Two::FMin => Code::VEX_Vminps_ymm_ymm_ymmm256,
+            Two::FMax => Code::VEX_Vmaxps_ymm_ymm_ymmm256,
+            Two::FDiv => Code::VEX_Vdivps_ymm_ymm_ymmm256,
+            Two::FCompare(predicate) => return (Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Some(predicate)),
+        };
+        (code, None)
+    }
+}
+
+impl One {
+    /// The instruction, the number that goes with it, and whether it can read memory.
+    pub(crate) fn code(self) -> (Code, Option<u8>, bool) {
+        match self {
+            One::Float => (Code::VEX_Vcvtdq2ps_ymm_ymmm256, None, true),
+            One::Truncate => (Code::VEX_Vcvttps2dq_ymm_ymmm256, None, true),
+            One::Nearest => (Code::VEX_Vcvtps2dq_ymm_ymmm256, None, true),
+            One::Round(mode) => (Code::VEX_Vroundps_ymm_ymmm256_imm8, Some(mode | 8), true),
+            One::Sqrt => (Code::VEX_Vsqrtps_ymm_ymmm256, None, true),
+            One::Shl(count) => (Code::VEX_Vpslld_ymm_ymm_imm8, Some(count), false),
+            One::Shr(count) => (Code::VEX_Vpsrld_ymm_ymm_imm8, Some(count), false),
+            One::Sar(count) => (Code::VEX_Vpsrad_ymm_ymm_imm8, Some(count), false),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What code and the engine that calls it share while a group runs.
+
+use std::mem::offset_of;
+
+/// Rows of a state's own.
+pub const OWN: usize = 16;
+
+/// The own row of the lanes that take part: all ones, or zero.
+pub const MASK: u32 = 0;
+
+/// Words that slices gather bits for.
+pub const WORDS: usize = 64;
+
+/// Branches of a pass that may divide the lanes.
+pub const BRANCHES: usize = 16;
+
+/// What code and the engine share. Numbers of lanes and instructions count up from what they are when a pass is called.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct State {
+    /// The group's rows.
+    pub(crate) rows: *mut u8,
+    /// Instructions that may still be tried.
+    pub budget: i32,
+    /// Some lane has left in this turn of a pass.
+    pub(crate) left: u32,
+    /// The lanes that take part when a turn begins.
+    pub active: u64,
+    /// How many these are.
+    pub(crate) population: u64,
+    /// Turns in which no lane left.
+    pub(crate) turns: u64,
+    /// The lanes of those, summed.
+    pub(crate) lanes: u64,
+    /// The host's floating point modes, and the code's.
+    pub(crate) host_mode: u32,
+    pub(crate) mode: u32,
+    /// For functions that code calls.
+    pub context: *mut (),
+    /// Words that are the same in all lanes.
+    pub(crate) pool: *const u8,
+    /// The call that did not go on.
+    pub(crate) stopped: u32,
+    /// Branches that divided the lanes.
+    pub divergent: u64,
+    /// Bits of lanes that slices give.
+    pub words: [u64; WORDS],
+    /// By branch and outcome, how often in turns in which no lane left: all took it, none came, both, none took it.
+    pub(crate) outcomes: [[u64; 4]; BRANCHES],
+    /// By branch, the lanes that took it, summed.
+    pub(crate) taken: [u64; BRANCHES],
+    own: Rows,
+}
+
+/// The own rows, each of 64 lanes or less, where vectors may lie.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct Rows([u32; 64 * OWN]);
+
+impl State {
+    /// A state in which nothing has run.
+    pub fn new() -> Box<State> {
+        Box::new(State {
+            rows: std::ptr::null_mut(),
+            budget: 0,
+            left: 0,
+            active: 0,
+            population: 0,
+            turns: 0,
+            lanes: 0,
+            host_mode: 0,
+            mode: 0,
+            context: std::ptr::null_mut(),
+            pool: std::ptr::null(),
+            stopped: 0,
+            divergent: 0,
+            words: [0; WORDS],
+            outcomes: [[0; 4]; BRANCHES],
+            taken: [0; BRANCHES],
+            own: Rows([0; 64 * OWN]),
+        })
+    }
+
+    /// An own row, for groups of `N` lanes, at most 64.
+    ///
+    /// # Panics
+    /// There is no such row.
+    pub fn own<const N: usize>(&self, number: u32) -> &[u32; N] {
+        let at = number as usize * N;
+        self.own.0[at..at + N].as_array().unwrap_or(&[0; N])
+    }
+
+    /// An own row, for writing.
+    ///
+    /// # Panics
+    /// There is no such row.
+    pub fn own_mut<const N: usize>(&mut self, number: u32) -> &mut [u32; N] {
+        let at = number as usize * N;
+        let row = &mut self.own.0[at..at + N];
+        row.as_mut_array().unwrap_or_else(|| unreachable!("as many as were taken"))
+    }
+}
+
+/// Where the parts are, in bytes from the start.
+pub(crate) mod place {
+    use super::*;
+
+    pub(crate) const ROWS: i32 = offset_of!(State, rows) as i32;
+    pub(crate) const BUDGET: i32 = offset_of!(State, budget) as i32;
+    pub(crate) const LEFT: i32 = offset_of!(State, left) as i32;
+    pub(crate) const ACTIVE: i32 = offset_of!(State, active) as i32;
+    pub(crate) const POPULATION: i32 = offset_of!(State, population) as i32;
+    pub(crate) const TURNS: i32 = offset_of!(State, turns) as i32;
+    pub(crate) const LANES: i32 = offset_of!(State, lanes) as i32;
+    pub(crate) const HOST_MODE: i32 = offset_of!(State, host_mode) as i32;
+    pub(crate) const MODE: i32 = offset_of!(State, mode) as i32;
+    pub(crate) const POOL: i32 = offset_of!(State, pool) as i32;
+    pub(crate) const STOPPED: i32 = offset_of!(State, stopped) as i32;
+    pub(crate) const WORDS: i32 = offset_of!(State, words) as i32;
+    pub(crate) const OUTCOMES: i32 = offset_of!(State, outcomes) as i32;
+    pub(crate) const TAKEN: i32 = offset_of!(State, taken) as i32;
+    pub(crate) const OWN: i32 = offset_of!(State, own) as i32;
+}

@@ -1,0 +1,375 @@
+//! Slices and passes against a plain computation of the same.
+
+#![cfg(target_arch = "x86_64")]
+// Code is run, on a processor that is asked first, with rows that are there.
+#![allow(unsafe_code)]
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use reconverge_jit::{
+    Back, Count, Ended, FLUSH, KEEP_DENORMALS, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
+    Value, predicate,
+};
+
+const N: usize = 32;
+const ROWS: usize = 6;
+
+/// Rows, aligned as groups keep theirs.
+#[derive(Clone, Debug, PartialEq)]
+#[repr(C, align(64))]
+struct Rows([[u32; N]; ROWS]);
+
+fn row(number: usize) -> Row {
+    Row::Group((number * 4 * N) as u32)
+}
+
+fn can_run() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// Runs the only pass of a plan for all lanes.
+fn run(plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, Box<State>) {
+    let passes = Passes::compile(&[plan], N, mode).expect("code");
+    let mut state = State::new();
+    (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
+    let mut counts = Vec::new();
+    // SAFETY: the processor was asked, and the rows are those that the tests name.
+    let ended =
+        unsafe { passes.run(0, &mut state, rows.0.as_mut_ptr().cast(), 0xffff_ffff, |count| counts.push(count), |_, _| {}) };
+    (ended, counts, state)
+}
+
+fn straight(slice: Slice) -> Plan {
+    Plan {
+        segments: vec![Segment { quick: None, exact: slice, call: None }],
+        steps: vec![Step::Run(1)],
+        back: Back::Never,
+        mask: Row::Own(0),
+        lazy: false,
+    }
+}
+
+/// What is computed of values that are already there, by number.
+#[derive(Clone, Debug)]
+enum Make {
+    Row(usize),
+    Constant(u32),
+    Two(Two, usize, usize),
+    One(One, usize),
+    Select(usize, usize, usize),
+    Fused(bool, usize, usize, usize),
+    Rescue(usize, usize, usize),
+}
+
+fn float(word: u32) -> f32 {
+    f32::from_bits(word)
+}
+
+fn truth(held: bool) -> u32 {
+    if held { u32::MAX } else { 0 }
+}
+
+fn two(op: Two, a: u32, b: u32) -> u32 {
+    let (x, y) = (float(a), float(b));
+    match op {
+        Two::Add => a.wrapping_add(b),
+        Two::Sub => a.wrapping_sub(b),
+        Two::Mul => a.wrapping_mul(b),
+        Two::And => a & b,
+        Two::AndNot => !a & b,
+        Two::Or => a | b,
+        Two::Xor => a ^ b,
+        Two::Equal => truth(a == b),
+        Two::Greater => truth(a as i32 > b as i32),
+        Two::MinSigned => (a as i32).min(b as i32) as u32,
+        Two::MaxSigned => (a as i32).max(b as i32) as u32,
+        Two::MinUnsigned => a.min(b),
+        Two::MaxUnsigned => a.max(b),
+        Two::Shl => a.checked_shl(b).unwrap_or(0),
+        Two::Shr => a.checked_shr(b).unwrap_or(0),
+        Two::Sar => (a as i32 >> b.min(31)) as u32,
+        Two::FAdd => (x + y).to_bits(),
+        Two::FSub => (x - y).to_bits(),
+        Two::FMul => (x * y).to_bits(),
+        Two::FMin => if x < y { a } else { b },
+        Two::FMax => if x > y { a } else { b },
+        Two::FDiv => (x / y).to_bits(),
+        Two::FCompare(predicate::LT) => truth(x < y),
+        Two::FCompare(predicate::NLE) => truth(!(x <= y)),
+        Two::FCompare(predicate::UNORD) => truth(x.is_nan() | y.is_nan()),
+        Two::FCompare(predicate::EQ_UQ) => truth((x == y) | x.is_nan() | y.is_nan()),
+        Two::FCompare(predicate) => panic!("{predicate}"),
+    }
+}
+
+fn one(op: One, a: u32) -> u32 {
+    match op {
+        One::Float => (a as i32 as f32).to_bits(),
+        One::Sqrt => float(a).sqrt().to_bits(),
+        One::Round(1) => float(a).floor().to_bits(),
+        One::Truncate => {
+            let x = float(a).trunc();
+            if (-2147483648.0..2147483648.0).contains(&x) { x as i32 as u32 } else { 1 << 31 }
+        }
+        One::Shl(count) => a << count,
+        One::Shr(count) => a >> count,
+        One::Sar(count) => (a as i32 >> count) as u32,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the rescuer of the tests makes of a lane.
+fn rescued(a: u32, b: u32, c: u32) -> u32 {
+    a.wrapping_mul(3) ^ b.rotate_left(7) ^ c
+}
+
+unsafe extern "sysv64" fn rescuer(rescue: *mut Rescue) {
+    // SAFETY: the code gives one that is its own.
+    let rescue = unsafe { &mut *rescue };
+    for lane in 0..8 {
+        if rescue.mask[lane] >> 31 != 0 {
+            let [a, b, c] = rescue.sources.map(|source| source[lane]);
+            rescue.value[lane] = rescued(a, b, c);
+        }
+    }
+}
+
+/// NaN are equal whatever their bits: which of two an operation gives is not asked here.
+fn settled(word: u32) -> u32 {
+    if float(word).is_nan() { 0x7fc0_0000 } else { word }
+}
+
+fn makes() -> impl Strategy<Value = Vec<Make>> {
+    let integer = prop_oneof![
+        Just(Two::Add), Just(Two::Sub), Just(Two::Mul), Just(Two::And), Just(Two::AndNot), Just(Two::Or),
+        Just(Two::Xor), Just(Two::Equal), Just(Two::Greater), Just(Two::MinSigned), Just(Two::MaxSigned),
+        Just(Two::MinUnsigned), Just(Two::MaxUnsigned), Just(Two::Shl), Just(Two::Shr), Just(Two::Sar),
+    ];
+    let lone = prop_oneof![
+        Just(One::Float), (0..32u8).prop_map(One::Shl), (0..32u8).prop_map(One::Shr), (0..32u8).prop_map(One::Sar),
+    ];
+    let made = 0..1000usize;
+    let make = prop_oneof![
+        2 => (0..ROWS).prop_map(Make::Row),
+        1 => prop_oneof![Just(0), Just(u32::MAX), Just(5), any::<u32>()].prop_map(Make::Constant),
+        8 => (integer, made.clone(), made.clone()).prop_map(|(op, a, b)| Make::Two(op, a, b)),
+        3 => (lone, made.clone()).prop_map(|(op, a)| Make::One(op, a)),
+        2 => (made.clone(), made.clone(), made.clone()).prop_map(|(a, b, c)| Make::Select(a, b, c)),
+        1 => (made.clone(), made.clone(), made).prop_map(|(a, b, c)| Make::Rescue(a, b, c)),
+    ];
+    proptest::collection::vec(make, 1..90)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Rows, constants, operations of integers and calls of a rescuer, more values than there are registers; then rows that
+    /// become values, also each other's.
+    #[test]
+    fn a_slice_gives_what_its_operations_say(
+        makes in makes(),
+        stores in proptest::collection::btree_map(0..ROWS, 0..1000usize, 1..ROWS),
+        words in proptest::collection::vec(prop_oneof![any::<u32>(), 0..40u32], N * ROWS),
+    ) {
+        if !can_run() { return Ok(()); }
+        let mut rows = Rows([[0; N]; ROWS]);
+        rows.0.as_flattened_mut().copy_from_slice(&words);
+        let before = rows.clone();
+        let mut slice = Slice::new();
+        let mut values: Vec<(Value, [u32; N])> = Vec::new();
+        let first = slice.row(row(0));
+        let mask = slice.row(Row::Own(0));
+        values.push((first, before.0[0]));
+        for make in makes {
+            let at = |number: usize| values[values.len() - 1 - number % values.len().min(40)];
+            let made = match make {
+                Make::Row(number) => (slice.row(row(number)), before.0[number]),
+                Make::Constant(word) => (slice.constant(word), [word; N]),
+                Make::Two(op, a, b) => {
+                    let ((a, x), (b, y)) = (at(a), at(b));
+                    (slice.two(op, a, b), std::array::from_fn(|lane| two(op, x[lane], y[lane])))
+                }
+                Make::One(op, a) => {
+                    let (a, x) = at(a);
+                    (slice.one(op, a), x.map(|word| one(op, word)))
+                }
+                Make::Select(a, b, c) => {
+                    let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
+                    let of = |lane: usize| if x[lane] >> 31 != 0 { z[lane] } else { y[lane] };
+                    (slice.select(a, b, c), std::array::from_fn(of))
+                }
+                Make::Rescue(a, b, c) => {
+                    let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
+                    // All lanes of a slice are computed again where one must be.
+                    let of = |lane: usize| {
+                        let rare = (lane & !7..(lane & !7) + 8).any(|lane| x[lane] >> 31 != 0);
+                        if rare { rescued(x[lane], y[lane], z[lane]) } else { y[lane] }
+                    };
+                    (slice.rescue(rescuer, b, a, mask, [a, b, c]), std::array::from_fn(of))
+                }
+                Make::Fused(..) => unreachable!("floats only"),
+            };
+            values.push(made);
+        }
+        let mut expected = before.clone();
+        for (number, value) in stores {
+            let (value, words) = values[value % values.len()];
+            slice.store(row(number), value);
+            expected.0[number] = words;
+        }
+        run(straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        prop_assert_eq!(rows, expected);
+    }
+
+    /// Operations of floats, one after another.
+    #[test]
+    fn floats_are_the_hosts(
+        makes in proptest::collection::vec(prop_oneof![
+            (prop_oneof![
+                Just(Two::FAdd), Just(Two::FSub), Just(Two::FMul), Just(Two::FMin), Just(Two::FMax), Just(Two::FDiv),
+                Just(Two::FCompare(predicate::LT)), Just(Two::FCompare(predicate::NLE)),
+                Just(Two::FCompare(predicate::UNORD)), Just(Two::FCompare(predicate::EQ_UQ)),
+            ], 0..ROWS - 1, 0..ROWS - 1).prop_map(|(op, a, b)| Make::Two(op, a, b)),
+            (prop_oneof![Just(One::Sqrt), Just(One::Round(1)), Just(One::Truncate), Just(One::Float)], 0..ROWS - 1)
+                .prop_map(|(op, a)| Make::One(op, a)),
+            (any::<bool>(), 0..ROWS - 1, 0..ROWS - 1, 0..ROWS - 1)
+                .prop_map(|(minus, a, b, c)| Make::Fused(minus, a, b, c)),
+        ], 1..2),
+        words in proptest::collection::vec(prop_oneof![any::<u32>(), (-40.0..40.0f32).prop_map(f32::to_bits)], N * ROWS),
+    ) {
+        if !can_run() { return Ok(()); }
+        let mut rows = Rows([[0; N]; ROWS]);
+        rows.0.as_flattened_mut().copy_from_slice(&words);
+        let mut expected = rows.clone();
+        let mut slice = Slice::new();
+        let at = |slice: &mut Slice, number: usize| slice.row(row(number));
+        for make in makes {
+            let all = expected.0;
+            let (value, words): (Value, [u32; N]) = match make {
+                Make::Two(op, a, b) => {
+                    let (x, y) = (at(&mut slice, a), at(&mut slice, b));
+                    (slice.two(op, x, y), std::array::from_fn(|lane| two(op, all[a][lane], all[b][lane])))
+                }
+                Make::One(op, a) => {
+                    let x = at(&mut slice, a);
+                    (slice.one(op, x), all[a].map(|word| one(op, word)))
+                }
+                Make::Fused(minus, a, b, c) => {
+                    let (x, y, z) = (at(&mut slice, a), at(&mut slice, b), at(&mut slice, c));
+                    (slice.fused(minus, x, y, z), std::array::from_fn(|lane| {
+                        let c = float(all[c][lane]);
+                        float(all[a][lane]).mul_add(float(all[b][lane]), if minus { -c } else { c }).to_bits()
+                    }))
+                }
+                other => panic!("{other:?}"),
+            };
+            slice.store(row(ROWS - 1), value);
+            expected.0[ROWS - 1] = words;
+        }
+        run(straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        for number in 0..ROWS {
+            prop_assert_eq!(rows.0[number].map(settled), expected.0[number].map(settled));
+        }
+    }
+}
+
+/// A loop whose lanes leave one by one, with a branch inside: results, counts and the exit are those of lanes one by one.
+#[test]
+fn a_loop_counts_as_a_group_would() {
+    if !can_run() {
+        return;
+    }
+    // Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
+    let body = |exact: bool| {
+        let mut slice = Slice::new();
+        let (left, sum) = (slice.row(row(0)), slice.row(row(1)));
+        let mask = slice.row(Row::Own(0));
+        let [zero, one, five] = [0, 1, 5].map(|word| slice.constant(word));
+        let gone = slice.two(Two::Equal, left, zero);
+        let mut active = mask;
+        if exact {
+            let leaves = slice.two(Two::And, gone, mask);
+            slice.leave(0, leaves);
+            active = slice.two(Two::AndNot, gone, mask);
+        } else {
+            slice.doubt(gone);
+        }
+        let odd = slice.one(One::Shl(31), left);
+        let taken = slice.two(Two::And, odd, active);
+        slice.gather(1, taken);
+        let step = slice.select(odd, one, five);
+        let next = [slice.two(Two::Sub, left, one), slice.two(Two::Add, sum, step)];
+        for (number, (value, old)) in next.into_iter().zip([left, sum]).enumerate() {
+            let value = slice.select(active, old, value);
+            slice.store(row(number), value);
+        }
+        if exact {
+            slice.store(Row::Own(0), active);
+        }
+        slice
+    };
+    let plan = Plan {
+        segments: vec![Segment { quick: Some(body(false)), exact: body(true), call: None }],
+        steps: vec![
+            Step::Run(2),
+            Step::Leave { word: 0, arrives: false },
+            Step::Run(1),
+            Step::If(1),
+            Step::Run(3),
+            Step::Else,
+            Step::Run(7),
+            Step::End,
+            Step::Run(1),
+        ],
+        back: Back::Always,
+        mask: Row::Own(0),
+        lazy: false,
+    };
+    let most = plan.most();
+    assert_eq!(most, 15);
+    let mut rows = Rows([[0; N]; ROWS]);
+    rows.0[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
+    let mut expected = (rows.0[0], [0; 9], [0; 9], 0u64, 0i32);
+    let (ref mut left, ref mut times, ref mut lanes, ref mut divergent, ref mut tried) = expected;
+    let mut sums = [0; N];
+    let mut active: Vec<usize> = (0..N).collect();
+    loop {
+        let mut ran = |step: usize, size: i32, count: usize| {
+            if count > 0 {
+                (times[step], lanes[step]) = (times[step] + 1, lanes[step] + count as u64);
+                *tried += size;
+            }
+        };
+        ran(0, 2, active.len());
+        let (stay, go): (Vec<_>, Vec<_>) = active.iter().partition(|lane| left[**lane] != 0);
+        if stay.is_empty() {
+            break;
+        }
+        *divergent += u64::from(!go.is_empty());
+        active = stay;
+        ran(2, 1, active.len());
+        let odd = active.iter().filter(|lane| left[**lane] & 1 != 0).count();
+        ran(4, 3, odd);
+        ran(6, 7, active.len() - odd);
+        if odd > 0 && odd < active.len() {
+            *divergent += 1;
+            ran(3, 1, 1);
+        }
+        ran(8, 1, active.len());
+        for lane in &active {
+            sums[*lane] += if left[*lane] & 1 != 0 { 5 } else { 1 };
+            left[*lane] -= 1;
+        }
+    }
+    let (ended, counts, state) = run(plan, &mut rows, 10_000, FLUSH);
+    assert_eq!(ended, Ended::Left(1));
+    assert_eq!((rows.0[0], rows.0[1]), (*left, sums));
+    let mut found = ([0; 9], [0; 9]);
+    for Count { step, times, lanes } in counts {
+        (found.0[step], found.1[step]) = (found.0[step] + times, found.1[step] + lanes);
+    }
+    (times[3], lanes[3]) = (0, 0);
+    assert_eq!((found.0, found.1), (*times, *lanes));
+    assert_eq!((state.divergent, 10_000 - state.budget), (*divergent, *tried));
+    let last: u64 = (0..N).filter(|lane| lane * lane % 23 == 18).map(|lane| 1 << lane).sum();
+    assert_eq!(state.active, last, "the lanes that remained");
+}

@@ -1,0 +1,881 @@
+//! From instructions to values: the templates.
+//!
+//! A [`Way`] is a segment while it is made, in its quick or its exact way. [`Way::instruction`] gives an instruction's effect
+//! in the words of [`crate::lane`], eight lanes at once. In the quick way floats may carry a NaN that is not the machine's
+//! until something looks at their bits; the exact way makes every result the machine's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_jit::{One, Rescuer, Row, Slice, Two, Value, predicate};
+
+use super::rescue;
+use crate::context::Context;
+use crate::inst::{Arith, Condition, Dst, Guard, Inst, Mem, Op, Operand};
+use crate::lane::convert::{FloatSize, Integer, Size};
+use crate::lane::integer::{Addition, Logic, Product};
+use crate::lane::{Compare, Modifiers, Rounding, Width};
+
+const SIGN: u32 = 1 << 31;
+
+/// Own rows: the flags of `$c0`, a word a lane; `$a1` is behind those.
+pub(super) const C: u32 = 1;
+pub(super) const A: u32 = 5;
+
+/// What lowering knows of the program.
+pub(super) struct Program<'a> {
+    pub(super) context: &'a Context,
+    pub(super) registers: usize,
+    /// Passes are made also where they take longer.
+    pub(super) throughout: bool,
+    /// The row of the lanes that are active.
+    pub(super) mask: Row,
+    /// Distance of a row, in bytes.
+    pub(super) stride: u32,
+    /// Whether the operand is at one address for all lanes, and its word.
+    pub(super) constant: &'a dyn Fn(&Mem) -> Option<u32>,
+}
+
+/// Flags: Z, S, C, O as truth values.
+#[derive(Clone, Copy, Debug)]
+struct Flags([Value; 4]);
+
+/// A row's value, and whether other lanes than those of the mask may have it too.
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    value: Value,
+    blended: bool,
+}
+
+/// A segment while it is made.
+pub(super) struct Way<'a> {
+    program: &'a Program<'a>,
+    exact: bool,
+    pub(super) slice: Slice,
+    rows: BTreeMap<Row, Now>,
+    flags: BTreeMap<u8, (Flags, bool)>,
+    /// The lanes that are active, of the segment's start, then of open branches; the lanes are those that run.
+    masks: Vec<Value>,
+    entry: Value,
+    /// Floats whose NaN may be others than the machine's.
+    raw: BTreeSet<Value>,
+    /// Rows whose words from before have been needed, and those that were written as a whole before.
+    needed: BTreeSet<Row>,
+    covered: BTreeSet<Row>,
+    left: bool,
+}
+
+impl<'a> Way<'a> {
+    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
+        let mut slice = Slice::new();
+        let entry = slice.row(program.mask);
+        Way {
+            program,
+            exact,
+            slice,
+            rows: BTreeMap::new(),
+            flags: BTreeMap::new(),
+            masks: vec![entry],
+            entry,
+            raw: BTreeSet::new(),
+            needed: BTreeSet::new(),
+            covered: BTreeSet::new(),
+            left: false,
+        }
+    }
+
+    /// Rows that the segment writes before anything needs what they held.
+    pub(super) fn covered(&self) -> &BTreeSet<Row> {
+        &self.covered
+    }
+
+    /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
+    pub(super) fn touched(&self) -> u32 {
+        let all = self.needed.iter().chain(&self.covered);
+        all.fold(0, |bits, row| match row {
+            Row::Own(number @ C..9) => bits | 1 << (number - C),
+            _ => bits,
+        })
+    }
+
+    fn mask(&self) -> Value {
+        self.masks.last().copied().unwrap_or(self.entry)
+    }
+
+    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
+        self.slice.two(op, a, b)
+    }
+
+    fn one(&mut self, op: One, a: Value) -> Value {
+        self.slice.one(op, a)
+    }
+
+    fn word(&mut self, word: u32) -> Value {
+        self.slice.constant(word)
+    }
+
+    fn not(&mut self, a: Value) -> Value {
+        self.slice.not(a)
+    }
+
+    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
+        self.two(Two::FCompare(predicate), a, b)
+    }
+
+    // Rows.
+
+    fn register(&self, register: u8) -> Option<Row> {
+        (usize::from(register) < self.program.registers)
+            .then(|| Row::Group(u32::from(register) * self.program.stride))
+    }
+
+    fn read(&mut self, row: Row) -> Value {
+        match self.rows.get(&row) {
+            Some(now) => now.value,
+            None => {
+                if !self.covered.contains(&row) {
+                    self.needed.insert(row);
+                }
+                self.slice.row(row)
+            }
+        }
+    }
+
+    /// Writes a row for the lanes of a mask.
+    fn write(&mut self, row: Row, mask: Value, value: Value) {
+        if mask == self.entry {
+            if !self.rows.contains_key(&row) && !self.left && !self.needed.contains(&row) {
+                self.covered.insert(row);
+            }
+            self.rows.insert(row, Now { value, blended: false });
+            return;
+        }
+        let blended = self.rows.get(&row).is_none_or(|now| now.blended);
+        let old = self.read(row);
+        let new = self.slice.select(mask, old, value);
+        if self.raw.contains(&value) || self.raw.contains(&old) {
+            self.raw.insert(new);
+        }
+        self.rows.insert(row, Now { value: new, blended });
+    }
+
+    // Flags.
+
+    fn read_flags(&mut self, c: u8) -> Flags {
+        if let Some((flags, _)) = self.flags.get(&c) {
+            return *flags;
+        }
+        let row = Row::Own(C + u32::from(c));
+        if !self.covered.contains(&row) {
+            self.needed.insert(row);
+        }
+        let packed = self.slice.row(row);
+        Flags([31, 30, 29, 28].map(|count| self.one(One::Shl(count), packed)))
+    }
+
+    fn write_flags(&mut self, c: u8, mask: Value, new: Flags) {
+        let row = Row::Own(C + u32::from(c));
+        if mask == self.entry {
+            if !self.flags.contains_key(&c) && !self.left && !self.needed.contains(&row) {
+                self.covered.insert(row);
+            }
+            self.flags.insert(c, (new, false));
+            return;
+        }
+        let blended = self.flags.get(&c).is_none_or(|(_, blended)| *blended);
+        let old = self.read_flags(c);
+        let mut all = new;
+        for number in 0..4 {
+            all.0[number] = self.slice.select(mask, old.0[number], new.0[number]);
+        }
+        self.flags.insert(c, (all, blended));
+    }
+
+    /// The flags in one word a lane.
+    fn packed(&mut self, flags: Flags) -> Value {
+        let mut all = self.word(0);
+        for (number, part) in flags.0.into_iter().enumerate() {
+            let bit = self.one(One::Shr(31), part);
+            let bit = self.one(One::Shl(number as u8), bit);
+            all = self.two(Two::Or, all, bit);
+        }
+        all
+    }
+
+    /// The lanes among those of the mask for which a condition holds.
+    fn holds(&mut self, guard: Guard, mask: Value) -> Value {
+        if guard.is_always() {
+            return mask;
+        }
+        let flags = self.read_flags(guard.c);
+        let held = self.condition(guard.condition, flags);
+        self.two(Two::And, held, mask)
+    }
+
+    /// A condition of flags: by its table, one flag after another.
+    fn condition(&mut self, condition: Condition, flags: Flags) -> Value {
+        self.table(condition.table(), 4, flags)
+    }
+
+    fn table(&mut self, table: u16, count: usize, flags: Flags) -> Value {
+        if count == 0 {
+            return self.word(if table & 1 != 0 { u32::MAX } else { 0 });
+        }
+        let half = 1 << (count - 1);
+        let ones = ((1u32 << half) - 1) as u16;
+        let (without, with) = (table & ones, table >> half & ones);
+        if without == with {
+            return self.table(without, count - 1, flags);
+        }
+        let flag = flags.0[count - 1];
+        if without == !with & ones {
+            let other = self.table(without, count - 1, flags);
+            return self.two(Two::Xor, flag, other);
+        }
+        let (without, with) = (self.table(without, count - 1, flags), self.table(with, count - 1, flags));
+        let is = |way: &Self, value: Value, word: u32| way.slice.is_constant(value) == Some(word);
+        if is(self, without, 0) {
+            return self.two(Two::And, flag, with);
+        }
+        if is(self, with, 0) {
+            return self.two(Two::AndNot, flag, without);
+        }
+        if is(self, with, u32::MAX) {
+            return self.two(Two::Or, flag, without);
+        }
+        self.slice.select(flag, without, with)
+    }
+
+    /// The flags of a result of integers: Z and S.
+    fn plain(&mut self, width: Width, result: Value) -> Flags {
+        let zero = self.word(0);
+        let z = self.two(Two::Equal, result, zero);
+        Flags([z, self.top(width, result), zero, zero])
+    }
+
+    /// The top bit where a truth value has it.
+    fn top(&mut self, width: Width, value: Value) -> Value {
+        self.one(One::Shl(32 - width.bits() as u8), value)
+    }
+
+    // Flow.
+
+    /// The lanes of a guard, as bits of a word.
+    pub(super) fn gather(&mut self, word: u32, guard: Guard) {
+        let mask = self.mask();
+        let held = self.holds(guard, mask);
+        self.slice.gather(word, held);
+    }
+
+    /// Of a loop: in the quick way all lanes go back.
+    pub(super) fn goes_back(&mut self, word: u32, guard: Guard) {
+        self.gather(word, guard);
+    }
+
+    /// Opens a branch: the lanes of the guard run.
+    pub(super) fn open(&mut self, word: u32, guard: Guard) {
+        let mask = self.mask();
+        let held = self.holds(guard, mask);
+        self.slice.gather(word, held);
+        let not = self.two(Two::AndNot, held, mask);
+        self.masks.extend([not, held]);
+    }
+
+    /// The others run.
+    pub(super) fn other(&mut self) {
+        self.masks.pop();
+    }
+
+    /// All run on together.
+    pub(super) fn close(&mut self) {
+        self.masks.pop();
+    }
+
+    /// Lanes leave: of those that run, by the guard. No branch is open.
+    pub(super) fn leave(&mut self, word: u32, guard: Guard) {
+        let mask = self.mask();
+        let held = self.holds(guard, mask);
+        self.left = true;
+        if !self.exact {
+            self.slice.doubt(held);
+            return;
+        }
+        self.slice.leave(word, held);
+        let staying = self.two(Two::AndNot, held, mask);
+        self.masks = vec![staying];
+    }
+
+    /// The end of the segment: what has changed is stored, but for rows that need not be.
+    pub(super) fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
+        let changed: Vec<_> = self.rows.iter().map(|(row, now)| (*row, *now)).collect();
+        for (row, Now { value, blended }) in changed {
+            if !dropped.contains(&row) {
+                self.settle(value);
+                self.store(row, value, blended);
+            }
+        }
+        let flags: Vec<_> = self.flags.iter().map(|(c, flags)| (*c, *flags)).collect();
+        for (c, (flags, blended)) in flags {
+            let row = Row::Own(C + u32::from(c));
+            if !dropped.contains(&row) {
+                let value = self.packed(flags);
+                self.store(row, value, blended);
+            }
+        }
+        let mask = self.mask();
+        if let Some(word) = lanes {
+            self.slice.gather(word, mask);
+        }
+        if mask != self.entry {
+            let words = self.one(One::Sar(31), mask);
+            self.slice.store(self.program.mask, words);
+        }
+        self.slice
+    }
+
+    fn store(&mut self, row: Row, value: Value, blended: bool) {
+        let value = match blended {
+            true => value,
+            false => {
+                let old = self.slice.row(row);
+                self.slice.select(self.entry, old, value)
+            }
+        };
+        self.slice.store(row, value);
+    }
+
+    // Floats.
+
+    /// The bits of a value are looked at: it has no NaN but the machine's.
+    fn settle(&mut self, value: Value) {
+        if self.raw.remove(&value) {
+            let nan = self.compare(predicate::UNORD, value, value);
+            self.slice.doubt(nan);
+        }
+    }
+
+    /// A result of floats whose NaN may be another; in the exact way the function computes it where the test or a NaN
+    /// says so.
+    fn float(&mut self, value: Value, test: Option<Value>, with: Rescuer, sources: [Value; 3], mask: Value) -> Value {
+        if !self.exact {
+            if let Some(test) = test {
+                self.slice.doubt(test);
+            }
+            self.raw.insert(value);
+            return value;
+        }
+        let nan = self.compare(predicate::UNORD, value, value);
+        let test = match test {
+            Some(test) => self.two(Two::Or, test, nan),
+            None => nan,
+        };
+        self.slice.rescue(with, value, test, mask, sources)
+    }
+
+    /// A result that is right where the test's sign is not set.
+    fn unless(&mut self, value: Value, test: Value, with: Rescuer, sources: [Value; 3], mask: Value) -> Value {
+        if !self.exact {
+            self.slice.doubt(test);
+            return value;
+        }
+        self.slice.rescue(with, value, test, mask, sources)
+    }
+
+    fn modified(&mut self, value: Value, abs: bool, neg: bool) -> Value {
+        let mut value = value;
+        let raw = self.raw.contains(&value);
+        if abs {
+            let magnitude = self.word(!SIGN);
+            value = self.two(Two::And, value, magnitude);
+        }
+        if neg {
+            let sign = self.word(SIGN);
+            value = self.two(Two::Xor, value, sign);
+        }
+        if raw {
+            self.raw.insert(value);
+        }
+        value
+    }
+
+    fn float_flags(&mut self, result: Value) -> Flags {
+        let zero = self.word(0);
+        let z = self.compare(predicate::EQ_UQ, result, zero);
+        let s = self.compare(predicate::NGE, result, zero);
+        Flags([z, s, zero, zero])
+    }
+
+    fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
+        let (zero, sign) = (self.word(0), self.word(SIGN));
+        let product = self.two(Two::FMul, a, b);
+        // What rounding left: of the other sign where it went away from zero, and then one unit too much.
+        let rest = self.slice.fused(true, a, b, product);
+        let sign_of = self.two(Two::And, product, sign);
+        let against = self.two(Two::Xor, rest, sign_of);
+        let away = self.compare(predicate::LT, against, zero);
+        let cut = self.two(Two::Add, product, away);
+        // The rest is a normal number if the product is at least 2^-78: its last place is 2^-101 then, and that of the
+        // rest 2^-125.
+        const LEAST: u32 = (127 - 78) << 23;
+        const INFINITY: u32 = 255 << 23;
+        let twice = self.two(Two::Add, product, product);
+        let (from, range) = (self.word(SIGN.wrapping_sub(2 * LEAST)), self.word((2 * (INFINITY - LEAST) - 1) ^ SIGN));
+        let above = self.two(Two::Add, twice, from);
+        let beyond = self.two(Two::Greater, above, range);
+        let no_addend = self.compare(predicate::EQ, c, zero);
+        if !self.exact {
+            let sum = self.two(Two::FAdd, cut, c);
+            let test = self.two(Two::Or, beyond, no_addend);
+            return self.float(sum, Some(test), rescue::mad, [a, b, c], mask);
+        }
+        // The product is not cut where the addend is zero, and it is exact where a factor is.
+        let term = self.slice.select(no_addend, cut, product);
+        let sum = self.two(Two::FAdd, term, c);
+        let (no_a, no_b) = (self.compare(predicate::EQ, a, zero), self.compare(predicate::EQ, b, zero));
+        let no_factor = self.two(Two::Or, no_a, no_b);
+        let test = self.two(Two::AndNot, no_factor, beyond);
+        self.float(sum, Some(test), rescue::mad, [a, b, c], mask)
+    }
+
+    // Instructions.
+
+    /// An instruction's effect. `false`, and none, if there is no template for it.
+    pub(super) fn instruction(&mut self, inst: &Inst) -> bool {
+        if inst.gate().is_some_and(|register| self.register(register).is_none()) {
+            return true; // It vanishes. (1.4)
+        }
+        match &inst.op {
+            Op::Idle(_) => true,
+            Op::Arith(op) if inst.lanes & 15 == 15 => self.arithmetic(op, inst).is_some(),
+            _ => false,
+        }
+    }
+
+    fn arithmetic(&mut self, op: &Arith, inst: &Inst) -> Option<()> {
+        // Asked before anything is made of it.
+        let writes = match inst.dst {
+            Dst::None | Dst::Discard | Dst::R32(_) | Dst::R16(_) => inst.cdst.map(|c| c & 3),
+            Dst::A(_) if inst.cdst.is_none() => None,
+            _ => return None,
+        };
+        if !has_template(op, inst, writes.is_some(), self.program.context) {
+            return None;
+        }
+        let sources = [self.source(inst.src[0])?, self.source(inst.src[1])?, self.source(inst.src[2])?];
+        let lanes = self.mask();
+        let mask = self.holds(inst.guard, lanes);
+        let (result, flags) = self.result(op, inst, sources, mask)?;
+        match inst.dst {
+            Dst::R32(register) => {
+                let row = self.register(register)?;
+                self.write(row, mask, result);
+            }
+            Dst::R16(half) => {
+                let row = self.register(half.register())?;
+                self.settle(result);
+                let old = self.read(row);
+                self.settle(old);
+                let (kept, low) = (self.word(0xffff << if half.is_high() { 0 } else { 16 }), self.word(0xffff));
+                let kept = self.two(Two::And, old, kept);
+                let new = match half.is_high() {
+                    true => self.one(One::Shl(16), result),
+                    false => self.two(Two::And, result, low),
+                };
+                let new = self.two(Two::Or, kept, new);
+                self.write(row, mask, new);
+            }
+            Dst::A(register @ 1..=4) => {
+                let low = self.word(0xffff);
+                let value = self.two(Two::And, result, low);
+                self.write(Row::Own(A + u32::from(register) - 1), mask, value);
+            }
+            _ => {}
+        }
+        if let Some(c) = writes {
+            self.write_flags(c, mask, flags?);
+        }
+        Some(())
+    }
+
+    fn source(&mut self, operand: Operand) -> Option<Value> {
+        Some(match operand {
+            Operand::None => self.word(0),
+            Operand::R32(register) => match self.register(register) {
+                Some(row) => self.read(row),
+                None => self.word(0),
+            },
+            Operand::R16(half) => {
+                let value = self.source(Operand::R32(half.register()))?;
+                self.settle(value);
+                match half.is_high() {
+                    true => self.one(One::Shr(16), value),
+                    false => {
+                        let low = self.word(0xffff);
+                        self.two(Two::And, value, low)
+                    }
+                }
+            }
+            Operand::Imm(word) => self.word(word),
+            Operand::A(0) => self.word(0),
+            Operand::A(register @ 1..=4) => self.read(Row::Own(A + u32::from(register) - 1)),
+            Operand::Mem(mem) => {
+                let word = (self.program.constant)(&mem)?;
+                self.word(word)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The low bits of a value, extended to 32.
+    fn extended(&mut self, value: Value, bits: u8, signed: bool) -> Value {
+        let up = self.one(One::Shl(32 - bits), value);
+        match signed {
+            true => self.one(One::Sar(32 - bits), up),
+            false if bits == 32 => value,
+            false => {
+                let low = self.word(u32::MAX >> (32 - bits));
+                self.two(Two::And, value, low)
+            }
+        }
+    }
+
+    fn result(
+        &mut self,
+        op: &Arith,
+        inst: &Inst,
+        [a, b, c]: [Value; 3],
+        mask: Value,
+    ) -> Option<(Value, Option<Flags>)> {
+        let [first, second, third] = inst.modifiers;
+        if !takes_floats(op) {
+            for value in [a, b, c] {
+                self.settle(value);
+            }
+        }
+        let zero = self.word(0);
+        let (result, flags) = match *op {
+            Arith::Mov { .. } | Arith::MovFromA => (a, None),
+            Arith::ShlA => {
+                let Operand::Imm(count) = inst.src[1] else { return None };
+                (self.one(One::Shl((count & 15) as u8), a), None)
+            }
+            Arith::AddA => (self.two(Two::Add, a, b), None),
+            Arith::Add { addition, width, .. } => {
+                let carry = self.carry(addition, inst.guard.c);
+                let (sum, flags) = self.sum(addition, width, a, b, carry);
+                (sum, Some(flags))
+            }
+            Arith::Mul { product } => {
+                let product = self.product(product, a, b);
+                (product, Some(self.plain(Width::B32, product)))
+            }
+            Arith::Mad { product, addition, .. } => {
+                let product = self.product(product, a, b);
+                let carry = self.carry(addition, inst.guard.c);
+                let (sum, flags) = self.sum(addition, Width::B32, product, c, carry);
+                (sum, Some(flags))
+            }
+            Arith::Min { width, signed } | Arith::Max { width, signed } => {
+                let bits = width.bits() as u8;
+                let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
+                let code = match (op, signed) {
+                    (Arith::Min { .. }, true) => Two::MinSigned,
+                    (Arith::Min { .. }, false) => Two::MinUnsigned,
+                    (_, true) => Two::MaxSigned,
+                    (_, false) => Two::MaxUnsigned,
+                };
+                let result = self.two(code, a, b);
+                let result = self.extended(result, bits, false);
+                (result, Some(self.plain(width, result)))
+            }
+            Arith::Set { compare, width, signed } => {
+                let bits = width.bits() as u8;
+                let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
+                let held = self.relation(compare, signed, a, b);
+                let not = self.not(held);
+                (self.extended(held, bits, false), Some(Flags([not, held, zero, zero])))
+            }
+            Arith::Logic { logic, width, not1, not2 } => {
+                let a = if not1 { self.not(a) } else { a };
+                let b = if not2 { self.not(b) } else { b };
+                let result = match logic {
+                    Logic::And => self.two(Two::And, a, b),
+                    Logic::Or => self.two(Two::Or, a, b),
+                    Logic::Xor => self.two(Two::Xor, a, b),
+                    Logic::Mov2 => b,
+                };
+                let result = self.extended(result, width.bits() as u8, false);
+                (result, Some(self.plain(width, result)))
+            }
+            Arith::Shl { width } => {
+                let x = self.extended(a, width.bits() as u8, false);
+                let count = self.extended(b, width.bits() as u8, false);
+                let result = match self.slice.is_constant(count) {
+                    Some(count) => self.one(One::Shl(count.min(32) as u8), x),
+                    None => self.two(Two::Shl, x, count),
+                };
+                let result = self.extended(result, width.bits() as u8, false);
+                (result, self.shift_flags(width, false, x, result, count))
+            }
+            Arith::Shr { width, signed } => {
+                let bits = width.bits() as u8;
+                let x = self.extended(a, bits, false);
+                let count = self.extended(b, bits, false);
+                let wide = self.extended(x, bits, signed);
+                let result = match (self.slice.is_constant(count), signed) {
+                    (Some(count), false) => self.one(One::Shr(count.min(32) as u8), wide),
+                    (Some(count), true) => self.one(One::Sar(count.min(31) as u8), wide),
+                    (None, false) => self.two(Two::Shr, wide, count),
+                    (None, true) => self.two(Two::Sar, wide, count),
+                };
+                let result = self.extended(result, bits, false);
+                (result, self.shift_flags(width, true, x, result, count))
+            }
+            Arith::FAdd { .. } | Arith::FMul { .. } => {
+                let a = self.modified(a, first.abs, first.neg);
+                let b = self.modified(b, second.abs, second.neg);
+                let (code, with): (_, Rescuer) = match op {
+                    Arith::FAdd { .. } => (Two::FAdd, rescue::add),
+                    _ => (Two::FMul, rescue::mul),
+                };
+                let value = self.two(code, a, b);
+                let result = self.float(value, None, with, [a, b, zero], mask);
+                (result, Some(self.float_flags(result)))
+            }
+            Arith::FMad { .. } => {
+                let a = self.modified(a, false, first.neg);
+                let c = self.modified(c, third.abs, third.neg);
+                let result = self.mad([a, b, c], mask);
+                (result, Some(self.float_flags(result)))
+            }
+            Arith::FMin | Arith::FMax => {
+                let a = self.modified(a, first.abs, first.neg);
+                let b = self.modified(b, second.abs, second.neg);
+                // Denormals become zeros, of which the negative one is less.
+                let minus_zero = self.word(SIGN);
+                let (x, y) = (self.two(Two::FAdd, a, minus_zero), self.two(Two::FAdd, b, minus_zero));
+                let nan = self.compare(predicate::UNORD, x, y);
+                let (value, with): (_, Rescuer) = match op {
+                    Arith::FMin => {
+                        let (one, other) = (self.two(Two::FMin, x, y), self.two(Two::FMin, y, x));
+                        (self.two(Two::Or, one, other), rescue::min)
+                    }
+                    _ => {
+                        let (one, other) = (self.two(Two::FMax, x, y), self.two(Two::FMax, y, x));
+                        (self.two(Two::And, one, other), rescue::max)
+                    }
+                };
+                let result = self.unless(value, nan, with, [a, b, zero], mask);
+                (result, Some(self.float_flags(result)))
+            }
+            Arith::FSet { compare } => {
+                let a = self.modified(a, first.abs, first.neg);
+                let b = self.modified(b, second.abs, second.neg);
+                let held = match float_predicate(compare) {
+                    Some(predicate) => self.compare(predicate, a, b),
+                    None => self.word(if compare.bits() == 0 { 0 } else { u32::MAX }),
+                };
+                let not = self.not(held);
+                (held, Some(Flags([not, held, zero, zero])))
+            }
+            Arith::Slct => {
+                let c = self.modified(c, third.abs, third.neg);
+                let positive = self.compare(predicate::GE, c, zero);
+                let result = self.slice.select(positive, b, a);
+                if self.raw.contains(&a) || self.raw.contains(&b) {
+                    self.raw.insert(result);
+                }
+                (result, None)
+            }
+            Arith::I2I { from, .. } => (self.extended(a, bits(from.size), from.signed), None),
+            Arith::I2F32 { from, .. } => {
+                let x = self.extended(a, bits(from.size), from.signed);
+                let value = self.one(One::Float, x);
+                match from {
+                    Integer { size: Size::B32, signed: false } => {
+                        (self.unless(value, x, rescue::from_unsigned, [x, zero, zero], mask), None)
+                    }
+                    _ => (value, None),
+                }
+            }
+            Arith::F2I { signed, rounding, .. } => {
+                let a = self.modified(a, first.abs, first.neg);
+                let (code, with): (_, Rescuer) = match (rounding, signed) {
+                    (Rounding::Zero, true) => (One::Truncate, rescue::to_signed_zero),
+                    (Rounding::Zero, false) => (One::Truncate, rescue::to_unsigned_zero),
+                    (_, true) => (One::Nearest, rescue::to_signed_nearest),
+                    (_, false) => (One::Nearest, rescue::to_unsigned_nearest),
+                };
+                let value = self.one(code, a);
+                let none = self.word(SIGN);
+                let test = if signed { self.two(Two::Equal, value, none) } else { value };
+                (self.unless(value, test, with, [a, zero, zero], mask), None)
+            }
+            _ => return None,
+        };
+        Some((result, flags))
+    }
+
+    /// The carry into an addition, as 0 or 1.
+    fn carry(&mut self, addition: Addition, c: u8) -> Value {
+        match addition {
+            Addition::Addc => {
+                let flags = self.read_flags(c);
+                self.one(One::Shr(31), flags.0[2])
+            }
+            _ => self.word(0),
+        }
+    }
+
+    /// A sum and its flags, as [`crate::lane::integer::add`] gives them.
+    fn sum(&mut self, addition: Addition, width: Width, a: Value, b: Value, carry: Value) -> (Value, Flags) {
+        let sum = match addition {
+            Addition::Add | Addition::Addc => self.two(Two::Add, a, b),
+            Addition::Sub => self.two(Two::Sub, a, b),
+            Addition::Subr => self.two(Two::Sub, b, a),
+        };
+        let sum = self.two(Two::Add, sum, carry);
+        let sum = self.extended(sum, width.bits() as u8, false);
+        let (a, b) = match addition {
+            Addition::Add | Addition::Addc => (a, b),
+            Addition::Sub => (a, self.not(b)),
+            Addition::Subr => (self.not(a), b),
+        };
+        // Only the top bit of what follows counts.
+        let (both, some) = (self.two(Two::And, a, b), self.two(Two::Or, a, b));
+        let eaten = self.two(Two::AndNot, sum, some);
+        let carry = self.two(Two::Or, both, eaten);
+        let (from_a, from_b) = (self.two(Two::Xor, a, sum), self.two(Two::Xor, b, sum));
+        let overflow = self.two(Two::And, from_a, from_b);
+        let Flags([z, s, ..]) = self.plain(width, sum);
+        (sum, Flags([z, s, self.top(width, carry), self.top(width, overflow)]))
+    }
+
+    fn product(&mut self, product: Product, a: Value, b: Value) -> Value {
+        let (a, b) = match product {
+            Product::Bits16 { signed1, signed2 } => {
+                (self.extended(a, 16, signed1), self.extended(b, 16, signed2))
+            }
+            Product::Bits24 { signed, .. } => (self.extended(a, 24, signed), self.extended(b, 24, signed)),
+        };
+        self.two(Two::Mul, a, b)
+    }
+
+    /// The flags of a shift by a count that is known.
+    fn shift_flags(&mut self, width: Width, right: bool, x: Value, result: Value, count: Value) -> Option<Flags> {
+        let (count, bits) = (self.slice.is_constant(count)?, width.bits());
+        let Flags([z, s, zero, _]) = self.plain(width, result);
+        let carry = match count {
+            count if !(1..bits).contains(&count) => zero,
+            count if right => self.one(One::Shl((32 - count) as u8), x),
+            count => self.one(One::Shl((31 - (bits - count)) as u8), x),
+        };
+        let overflow = match count {
+            1 => {
+                let changed = self.two(Two::Xor, result, x);
+                self.top(width, changed)
+            }
+            _ => zero,
+        };
+        Some(Flags([z, s, carry, overflow]))
+    }
+
+    /// A comparison of integers.
+    fn relation(&mut self, compare: Compare, signed: bool, a: Value, b: Value) -> Value {
+        let least = |way: &mut Self, a: Value, b: Value| {
+            // a <= b
+            let code = if signed { Two::MinSigned } else { Two::MinUnsigned };
+            let least = way.two(code, a, b);
+            way.two(Two::Equal, least, a)
+        };
+        match compare.bits() & 7 {
+            0 => self.word(0),
+            1 if signed => self.two(Two::Greater, b, a),
+            1 => {
+                let not = least(self, b, a);
+                self.not(not)
+            }
+            2 => self.two(Two::Equal, a, b),
+            3 => least(self, a, b),
+            4 if signed => self.two(Two::Greater, a, b),
+            4 => {
+                let not = least(self, a, b);
+                self.not(not)
+            }
+            5 => {
+                let equal = self.two(Two::Equal, a, b);
+                self.not(equal)
+            }
+            6 => least(self, b, a),
+            _ => self.word(u32::MAX),
+        }
+    }
+}
+
+fn bits(size: Size) -> u8 {
+    match size {
+        Size::B8 => 8,
+        Size::B16 => 16,
+        Size::B32 => 32,
+    }
+}
+
+/// The comparison of floats by the host; `None` for those that always give the same.
+fn float_predicate(compare: Compare) -> Option<u8> {
+    Some(match compare.bits() {
+        1 => predicate::LT,
+        2 => predicate::EQ,
+        3 => predicate::LE,
+        4 => predicate::GT,
+        5 => predicate::NEQ_OQ,
+        6 => predicate::GE,
+        7 => predicate::ORD,
+        8 => predicate::UNORD,
+        9 => predicate::NGE,
+        10 => predicate::EQ_UQ,
+        11 => predicate::NGT,
+        12 => predicate::NLE,
+        13 => predicate::NEQ,
+        14 => predicate::NLT,
+        _ => return None,
+    })
+}
+
+/// Whether a NaN of other bits than the machine's gives the same.
+fn takes_floats(op: &Arith) -> bool {
+    match op {
+        Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => true,
+        Arith::FMin | Arith::FMax => true,
+        // Copied as it is: whoever looks at the copy settles it.
+        Arith::Mov { width: Width::B32 } => true,
+        _ => false,
+    }
+}
+
+/// Whether there is a template for an instruction of these modifiers.
+fn has_template(op: &Arith, inst: &Inst, flags: bool, context: &Context) -> bool {
+    let plain = inst.modifiers == [Modifiers::NONE; 3];
+    let known_count = || matches!(inst.src[1], Operand::Imm(_));
+    match *op {
+        Arith::Mov { .. } | Arith::MovFromA | Arith::ShlA | Arith::AddA => !flags,
+        Arith::Add { sat: false, .. } | Arith::Min { .. } | Arith::Max { .. } | Arith::Set { .. } => true,
+        Arith::Mad { product, sat: false, .. } | Arith::Mul { product } => {
+            !matches!(product, Product::Bits24 { high: true, .. })
+        }
+        Arith::Logic { .. } => true,
+        Arith::Shl { .. } | Arith::Shr { .. } => !flags || known_count(),
+        Arith::FAdd { rounding: Rounding::Nearest, sat: false } => true,
+        Arith::FMul { rounding: Rounding::Nearest, sat: false } | Arith::FMad { sat: false } => {
+            !context.modes.mul_zero_wins
+        }
+        Arith::FMin | Arith::FMax | Arith::FSet { .. } => true,
+        Arith::Slct => !flags,
+        Arith::I2I { to, register: Width::B32, from } => {
+            plain && !flags && to.size == Size::B32 && to.signed == from.signed
+        }
+        Arith::I2F32 { rounding: Rounding::Nearest, sat: false, .. } => plain && !flags,
+        Arith::F2I { to: Width::B32, rounding: Rounding::Nearest | Rounding::Zero, from: FloatSize::F32, .. } => {
+            !flags
+        }
+        _ => false,
+    }
+}

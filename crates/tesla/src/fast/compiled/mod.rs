@@ -1,0 +1,165 @@
+//! The compiled engine: passes of a program as host code, where the fast engine would go from block to block.
+//!
+//! | read | for |
+//! |---|---|
+//! | `trace` | from blocks to passes |
+//! | `code` | from instructions to values |
+//! | `rescue` | lanes whose numbers need care |
+//! | `run` | a pass in the place of blocks |
+//!
+//! A pass ends where the fast engine can go on: registers, flags, flow and counts are the machine's own then. What has no
+//! template is an operation of the fast engine, called from the pass; what a pass does not reach, the fast engine runs.
+
+mod code;
+mod rescue;
+mod run;
+mod trace;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_jit::{FLUSH, Passes, Plan, Row};
+use reconverge_simt::level::Kind;
+
+use super::Fast;
+use super::lanes::ACTIVE;
+use super::lower::{Lowered, NONE};
+use crate::context::Context;
+use crate::flow::WARP;
+use crate::inst::{Base, Mem, Space};
+
+use code::Program;
+pub(super) use run::{Passed, Runner, Work};
+use run::callee;
+
+/// The function that passes call.
+const CALLEE: reconverge_jit::Callee = callee;
+
+/// How lanes that leave a pass wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    /// At a join.
+    Waits,
+    /// For the BREAK entry.
+    Breaks,
+    /// For the CALL entry.
+    Returns,
+}
+
+/// Where the warp goes on behind a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// With this block.
+    Before(u32),
+    /// With what follows this block, whose flow has not been asked.
+    Behind(u32),
+}
+
+/// A load or store, by number.
+#[derive(Clone, Copy, Debug)]
+struct Access(Option<u32>);
+
+/// Operations of the fast engine that a pass calls.
+#[derive(Clone, Debug)]
+struct Call {
+    operations: Range<u32>,
+    access: Access,
+    /// The `$c` and `$a` that they read or write: `$c0` is the first bit, `$a1` the fifth.
+    registers: u32,
+}
+
+/// A pass as it is found.
+struct Found {
+    plan: Plan,
+    /// By step, the block.
+    at: Vec<u32>,
+    /// Steps with which lanes leave.
+    gone: Vec<(u32, Gone)>,
+    calls: Vec<Call>,
+    after: After,
+    blocks: Vec<u32>,
+    /// As [`Call::registers`].
+    registers: u32,
+    /// Entries of the stack that must be free.
+    entries: usize,
+}
+
+/// The passes of a program.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    passes: Passes,
+    /// By pass.
+    known: Vec<Known>,
+    /// By block, the pass that begins there, or [`NONE`].
+    starts: Vec<u32>,
+}
+
+/// What running a pass needs to know of it.
+#[derive(Debug)]
+struct Known {
+    at: Vec<u32>,
+    sizes: Vec<u32>,
+    gone: Vec<(u32, Gone)>,
+    calls: Vec<Call>,
+    after: After,
+    registers: u32,
+    entries: usize,
+    most: u32,
+}
+
+impl Fast {
+    /// Compiles what can be compiled. Without AVX2, or without memory for code, the fast engine runs everything.
+    /// `throughout`: also where it takes longer than blocks would, for comparisons.
+    pub(crate) fn compiled(mut self, context: &Context, throughout: bool) -> Self {
+        if self.level.kind() >= Kind::Avx2 {
+            self.compiled = Compiled::of(context, &self.lowered, throughout).map(Arc::new);
+        }
+        self
+    }
+}
+
+impl Compiled {
+    fn of(context: &Context, lowered: &Lowered, throughout: bool) -> Option<Compiled> {
+        let constant = |mem: &Mem| {
+            let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
+            let Space::Const(bank) = mem.space else { return None };
+            fixed.then(|| {
+                let at = crate::spaces::aligned(u32::from(mem.offset as u16), mem.access.bytes());
+                let raw = context.constants.read(bank, at, mem.access.bytes());
+                crate::access::extended(raw.into(), mem.access) as u32
+            })
+        };
+        let stride = 4 * WARP as u32;
+        let mask = lowered.tables.sets[ACTIVE].number() as u32;
+        let registers = lowered.registers;
+        let program = Program { context, registers, throughout, mask: Row::Group(mask * stride), stride, constant: &constant };
+        let found = trace::passes(context, lowered, &program);
+        if found.is_empty() {
+            return None;
+        }
+        let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
+        let passes = Passes::compile(&plans, WARP, FLUSH).ok()?;
+        let mut starts = vec![NONE; lowered.blocks.len()];
+        let mut known = Vec::new();
+        for (block, found) in found {
+            starts[block as usize] = known.len() as u32;
+            known.push(Known {
+                sizes: found.at.iter().map(|block| lowered.blocks[*block as usize].size).collect(),
+                most: found.plan.most(),
+                at: found.at,
+                gone: found.gone,
+                calls: found.calls,
+                after: found.after,
+                registers: found.registers,
+                entries: found.entries,
+            });
+        }
+        Some(Compiled { passes, known, starts })
+    }
+
+    /// The pass that begins at a block.
+    #[inline(always)]
+    pub(super) fn at(&self, block: u32) -> Option<u32> {
+        self.starts.get(block as usize).copied().filter(|number| *number != NONE)
+    }
+}

@@ -1,0 +1,184 @@
+//! A pass in the place of blocks: what it is given, and what the warp is behind it.
+
+// Code is called and calls back: each place states what it relies on.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+
+use reconverge_jit::{Count, Ended, State};
+use reconverge_simt::{Mask, Statistics};
+
+use super::code::{A, C};
+use super::{Access, After, Compiled, Gone};
+use crate::fast::lanes::Lanes;
+use crate::fast::lower::Lowered;
+use crate::fast::words::Reach;
+use crate::flow::{Flow, WARP};
+
+thread_local! {
+    /// The state of a thread, while nothing runs.
+    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+}
+
+/// Passes, and a state to run them with.
+pub(in crate::fast) struct Runner<'a> {
+    compiled: &'a Compiled,
+    state: Option<Box<State>>,
+}
+
+/// What a pass works on besides the state.
+pub(in crate::fast) struct Work<'a, 'w> {
+    pub(in crate::fast) lowered: &'a Lowered,
+    pub(in crate::fast) lanes: &'a mut Lanes<'w>,
+    pub(in crate::fast) memory: &'a mut dyn Reach,
+    pub(in crate::fast) flow: &'a mut Flow,
+    pub(in crate::fast) statistics: &'a mut Statistics,
+    /// By block, how often it ran.
+    pub(in crate::fast) runs: &'a mut [u64],
+    pub(in crate::fast) budget: &'a mut u32,
+    /// The lanes that run.
+    pub(in crate::fast) active: &'a mut u32,
+}
+
+/// Where the warp is behind a pass.
+pub(in crate::fast) enum Passed {
+    /// Before this block.
+    Before(u32),
+    /// Behind this block, whose flow has not been asked.
+    Behind(u32),
+    /// At the load or store at the end of this block, which some lane cannot do.
+    Refused(u32),
+}
+
+/// What calls need.
+struct Calls<'a, 'w> {
+    compiled: &'a Compiled,
+    pass: u32,
+    lowered: &'a Lowered,
+    lanes: &'a mut Lanes<'w>,
+    memory: &'a mut dyn Reach,
+}
+
+impl<'a> Runner<'a> {
+    pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
+        Runner { compiled, state: Some(STATE.take().unwrap_or_else(State::new)) }
+    }
+
+    /// The pass that begins at a block, if it may run now.
+    #[inline(always)]
+    pub(in crate::fast) fn pass(&self, block: u32, budget: u32, flow: &Flow) -> Option<u32> {
+        let number = self.compiled.at(block)?;
+        let known = &self.compiled.known[number as usize];
+        (known.most <= budget && flow.has_room_for(known.entries)).then_some(number)
+    }
+
+    /// Runs a pass for the active lanes.
+    #[inline(never)]
+    pub(in crate::fast) fn run(&mut self, pass: u32, work: Work<'_, '_>) -> Passed {
+        let Runner { compiled, state } = self;
+        let Work { lowered, lanes, memory, flow, statistics, runs, budget, active } = work;
+        let state = state.get_or_insert_with(State::new);
+        let known = &compiled.known[pass as usize];
+        take_registers(state, lanes, known.registers);
+        state.budget = *budget as i32;
+        let rows = lanes.rows.first().cast();
+        let mut calls = Calls { compiled, pass, lowered, lanes, memory };
+        state.context = (&raw mut calls).cast();
+        let (mut broke, mut returned) = (0, 0);
+        let count = |Count { step, times, lanes }: Count| {
+            let Some(size) = known.sizes.get(step) else { return };
+            runs[known.at[step] as usize] += times;
+            statistics.instructions += u64::from(*size) * times;
+            statistics.lane_instructions += u64::from(*size) * lanes;
+        };
+        let gone = |step: usize, lanes: u64| {
+            match known.gone.iter().find(|(at, _)| *at as usize == step) {
+                Some((_, Gone::Breaks)) => broke |= lanes,
+                Some((_, Gone::Returns)) => returned |= lanes,
+                Some((_, Gone::Waits)) | None => {}
+            }
+        };
+        // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
+        // which hold the mask; and the context is what their calls take it for.
+        let ended = unsafe {
+            compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone)
+        };
+        let Calls { lanes, .. } = calls;
+        state.context = std::ptr::null_mut();
+        give_registers(state, lanes, known.registers);
+        *budget = state.budget as u32;
+        *active = state.active as u32;
+        statistics.divergent_branches += std::mem::take(&mut state.divergent);
+        lanes.choose_again(*active);
+        flow.stay(Mask(state.active), Mask(broke), Mask(returned));
+        match ended {
+            Ended::Budget => Passed::Before(known.at[0]),
+            Ended::Turn => match known.after {
+                After::Before(block) => Passed::Before(block),
+                After::Behind(block) => Passed::Behind(block),
+            },
+            Ended::Left(step) => Passed::Behind(known.at[step]),
+            Ended::Stopped(_, step) => Passed::Refused(known.at[step]),
+        }
+    }
+}
+
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        STATE.set(self.state.take());
+    }
+}
+
+/// `$c` and `$a` as words, for those of the bits: `$c0` is the first, `$a1` the fifth.
+fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
+    for register in (0..8).filter(|register| registers >> register & 1 != 0) {
+        if register < 4 {
+            *state.own_mut::<WARP>(C + register) = lanes.c(register as u8).map(u32::from);
+        } else {
+            *state.own_mut::<WARP>(A + register - 4) = lanes.a(register as u8 - 3).map(u32::from);
+        }
+    }
+}
+
+/// The other way round.
+fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
+    for register in (0..8).filter(|register| registers >> register & 1 != 0) {
+        if register < 4 {
+            *lanes.c_mut(register as u8) = state.own::<WARP>(C + register).map(|word| word as u8);
+        } else {
+            *lanes.a_mut(register as u8 - 3) = state.own::<WARP>(A + register - 4).map(|word| word as u16);
+        }
+    }
+}
+
+/// Operations of the fast engine for lanes of a pass; not 0 where some lane cannot load or store.
+///
+/// # Safety
+/// As for [`reconverge_jit::Callee`]: the context is [`Calls`], which nothing else uses meanwhile.
+pub(super) unsafe extern "sysv64" fn callee(state: *mut State, number: u32, active: u64) -> u32 {
+    // SAFETY: as the caller says.
+    let state = unsafe { &mut *state };
+    // SAFETY: `Runner::run` has put it there for as long as the pass runs.
+    let Calls { compiled, pass, lowered, lanes, memory } = unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
+    let call = &compiled.known[*pass as usize].calls[number as usize];
+    lanes.choose_again(active as u32);
+    give_registers(state, lanes, call.registers);
+    let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
+        for (handler, operation) in &lowered.operations[start as usize..end as usize] {
+            // SAFETY: operations were made for the level of the engine.
+            unsafe { handler(lanes, operation) };
+        }
+    };
+    execute(lanes, call.operations.start, call.operations.end);
+    let mut done = true;
+    if let Access(Some(access)) = call.access {
+        let access = &lowered.accesses[access as usize];
+        // SAFETY: as above.
+        done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
+        if done {
+            execute(lanes, access.after.start, access.after.end);
+        }
+    }
+    take_registers(state, lanes, call.registers);
+    u32::from(!done)
+}
