@@ -146,9 +146,11 @@ impl VectorCase {
     /// Executes the row, in lockstep on both engines.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let engines = match settings.options.engine {
-            Engine::Lockstep | Engine::LockstepCompiled => &[Engine::Reference, Engine::Fast][..],
+            Engine::Lockstep => &[Engine::Reference, Engine::Fast][..],
+            Engine::LockstepCompiled => &[Engine::Reference, Engine::Compiled],
             Engine::Reference => &[Engine::Reference],
-            Engine::Fast | Engine::Compiled => &[Engine::Fast],
+            Engine::Fast => &[Engine::Fast],
+            Engine::Compiled => &[Engine::Compiled],
         };
         let on = |engine: &Engine| Options {
             engine: *engine,

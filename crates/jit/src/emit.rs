@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use crate::asm::{Assembler, Label, Rm, at, at_base};
-use crate::slice::{Effect, LANES, Function, Node, Row, Slice, Value};
+use crate::slice::{Effect, Function, LANES, Node, Row, Slice, Value};
 use crate::state::place;
 
 /// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, its number, and the constants.

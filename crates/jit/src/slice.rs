@@ -120,10 +120,19 @@ pub(crate) enum Node {
     /// The third where the first's sign is set, else the second.
     Select([Value; 3]),
     /// The first times the second, plus or minus the third, rounded once.
-    Fused { minus: bool, of: [Value; 3] },
+    Fused {
+        minus: bool,
+        of: [Value; 3],
+    },
     /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
     /// a lane of the mask.
-    Rescue { with: Function, value: Value, test: Value, mask: Value, sources: [Value; 3] },
+    Rescue {
+        with: Function,
+        value: Value,
+        test: Value,
+        mask: Value,
+        sources: [Value; 3],
+    },
 }
 
 /// Computes the lanes of `mask` again, one by one.
@@ -216,7 +225,9 @@ impl Slice {
         match (op, constants) {
             (Two::And, (Some(0), _) | (_, Some(0))) => return self.constant(0),
             (Two::And, (Some(u32::MAX), _)) | (Two::Or | Two::Xor | Two::Add, (Some(0), _)) => return b,
-            (Two::And, (_, Some(u32::MAX))) | (Two::Or | Two::Xor | Two::Add | Two::Sub, (_, Some(0))) => return a,
+            (Two::And, (_, Some(u32::MAX))) | (Two::Or | Two::Xor | Two::Add | Two::Sub, (_, Some(0))) => {
+                return a;
+            }
             (Two::Or, (Some(u32::MAX), _) | (_, Some(u32::MAX))) => return self.constant(u32::MAX),
             (Two::AndNot, (Some(0), _)) => return b,
             (Two::AndNot, (Some(u32::MAX), _) | (_, Some(0))) => return self.constant(0),
@@ -240,7 +251,9 @@ impl Slice {
             }
         }
         // Operands in one order, and a constant last, where memory may stand.
-        let swapped = op.commutes() && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0) && constants.1.is_none();
+        let swapped = op.commutes()
+            && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
+            && constants.1.is_none();
         let of = if swapped { [b, a] } else { [a, b] };
         self.node(Node::Two(op, of))
     }
@@ -280,7 +293,14 @@ impl Slice {
     }
 
     /// The value, computed again by the function in lanes of the mask, if the sign of the test is set for one of them.
-    pub fn rescue(&mut self, with: Rescuer, value: Value, test: Value, mask: Value, sources: [Value; 3]) -> Value {
+    pub fn rescue(
+        &mut self,
+        with: Rescuer,
+        value: Value,
+        test: Value,
+        mask: Value,
+        sources: [Value; 3],
+    ) -> Value {
         if self.is_constant(test).is_some_and(|word| word >> 31 == 0) {
             return value;
         }

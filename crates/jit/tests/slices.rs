@@ -6,8 +6,8 @@
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use reconverge_jit::{
-    Back, Count, Ended, FLUSH, KEEP_DENORMALS, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
-    Value, predicate,
+    Back, Count, Ended, FLUSH, KEEP_DENORMALS, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step,
+    Two, Value, predicate,
 };
 
 const N: usize = 32;
@@ -33,8 +33,16 @@ fn run(plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut counts = Vec::new();
     // SAFETY: the processor was asked, and the rows are those that the tests name.
-    let ended =
-        unsafe { passes.run(0, &mut state, rows.0.as_mut_ptr().cast(), 0xffff_ffff, |count| counts.push(count), |_, _| {}) };
+    let ended = unsafe {
+        passes.run(
+            0,
+            &mut state,
+            rows.0.as_mut_ptr().cast(),
+            0xffff_ffff,
+            |count| counts.push(count),
+            |_, _| {},
+        )
+    };
     (ended, counts, state)
 }
 
@@ -90,8 +98,20 @@ fn two(op: Two, a: u32, b: u32) -> u32 {
         Two::FAdd => (x + y).to_bits(),
         Two::FSub => (x - y).to_bits(),
         Two::FMul => (x * y).to_bits(),
-        Two::FMin => if x < y { a } else { b },
-        Two::FMax => if x > y { a } else { b },
+        Two::FMin => {
+            if x < y {
+                a
+            } else {
+                b
+            }
+        }
+        Two::FMax => {
+            if x > y {
+                a
+            } else {
+                b
+            }
+        }
         Two::FDiv => (x / y).to_bits(),
         Two::FCompare(predicate::LT) => truth(x < y),
         Two::FCompare(predicate::NLE) => truth(!(x <= y)),
@@ -140,12 +160,28 @@ fn settled(word: u32) -> u32 {
 
 fn makes() -> impl Strategy<Value = Vec<Make>> {
     let integer = prop_oneof![
-        Just(Two::Add), Just(Two::Sub), Just(Two::Mul), Just(Two::And), Just(Two::AndNot), Just(Two::Or),
-        Just(Two::Xor), Just(Two::Equal), Just(Two::Greater), Just(Two::MinSigned), Just(Two::MaxSigned),
-        Just(Two::MinUnsigned), Just(Two::MaxUnsigned), Just(Two::Shl), Just(Two::Shr), Just(Two::Sar),
+        Just(Two::Add),
+        Just(Two::Sub),
+        Just(Two::Mul),
+        Just(Two::And),
+        Just(Two::AndNot),
+        Just(Two::Or),
+        Just(Two::Xor),
+        Just(Two::Equal),
+        Just(Two::Greater),
+        Just(Two::MinSigned),
+        Just(Two::MaxSigned),
+        Just(Two::MinUnsigned),
+        Just(Two::MaxUnsigned),
+        Just(Two::Shl),
+        Just(Two::Shr),
+        Just(Two::Sar),
     ];
     let lone = prop_oneof![
-        Just(One::Float), (0..32u8).prop_map(One::Shl), (0..32u8).prop_map(One::Shr), (0..32u8).prop_map(One::Sar),
+        Just(One::Float),
+        (0..32u8).prop_map(One::Shl),
+        (0..32u8).prop_map(One::Shr),
+        (0..32u8).prop_map(One::Sar),
     ];
     let made = 0..1000usize;
     let make = prop_oneof![

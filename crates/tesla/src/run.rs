@@ -20,7 +20,7 @@ use reconverge_simt::{
 
 use crate::block::{Block, Executor};
 use crate::context::Context;
-use crate::fast::{Fast, lockstep, parallel};
+use crate::fast::{Extent, Fast, lockstep, parallel};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::launch::{Launch, LaunchError, Outcome, RunError};
 use crate::reference::Reference;
@@ -57,7 +57,9 @@ pub fn run_observed<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
     match options.engine {
-        Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => in_lockstep(&grid, memory, options, observer),
+        Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => {
+            in_lockstep(&grid, memory, options, observer)
+        }
         _ if O::DATA || options.engine == Engine::Reference => in_order(&Reference, &grid, memory, observer),
         _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
     }
@@ -65,11 +67,11 @@ pub fn run_observed<O: Observer>(
 
 /// The fast engine, or the compiled one, as the options say.
 fn fast_of(grid: &Grid, options: &Options) -> Fast {
-    let fast = Fast::of(grid, options.level());
+    let level = options.level();
     match options.engine {
-        Engine::Compiled => fast.compiled(grid.context(), false),
-        Engine::LockstepCompiled => fast.compiled(grid.context(), true),
-        Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
+        Engine::Compiled => Fast::compiled(grid, level, Extent::Worth),
+        Engine::LockstepCompiled => Fast::compiled(grid, level, Extent::Throughout),
+        Engine::Reference | Engine::Fast | Engine::Lockstep => Fast::of(grid, level),
     }
 }
 
@@ -144,7 +146,11 @@ impl Run {
         }
         let fast = match options.engine {
             Engine::Reference => None,
-            _ => Some(Arc::new(fast_of(&grid, options))),
+            // A step is an instruction.
+            Engine::Compiled | Engine::LockstepCompiled => {
+                Some(Arc::new(Fast::compiled(&grid, options.level(), Extent::Single)))
+            }
+            Engine::Fast | Engine::Lockstep => Some(Arc::new(Fast::of(&grid, options.level()))),
         };
         let block = new_block(&grid, fast.as_deref(), 0);
         let (grid, finished) = (Arc::new(grid), Totals::default());

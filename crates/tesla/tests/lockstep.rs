@@ -30,9 +30,26 @@ fn compare_with(
     steps: u32,
     bound: Option<&Textures>,
 ) {
+    for other in [Engine::Fast, Engine::Compiled] {
+        compare_engines(words, chip, stage, mode, (other, level), seed, steps, bound);
+    }
+}
+
+/// [`compare_with`] of one engine on a level.
+#[expect(clippy::too_many_arguments, reason = "what a machine is made of")]
+fn compare_engines(
+    words: &[u32],
+    chip: Chip,
+    stage: Stage,
+    mode: Mode,
+    (other, level): (Engine, Level),
+    seed: u64,
+    steps: u32,
+    bound: Option<&Textures>,
+) {
     let options = Options { mode, watchdog: 1000, ..Options::default() };
     let nothing = Textures::default();
-    let [mut reference, mut fast] = [Engine::Reference, Engine::Fast].map(|engine| {
+    let [mut reference, mut fast] = [Engine::Reference, other].map(|engine| {
         let options = Options { engine, level: Some(level), ..options };
         machine_with(words, chip, stage, &options, seed, bound.unwrap_or(&nothing))
     });
@@ -49,7 +66,7 @@ fn compare_with(
             }
         }
     }
-    let what = || format!("{words:08x?} {chip} {stage} {mode:?} {} seed {seed:#x}", level.name());
+    let what = || format!("{words:08x?} {chip} {stage} {mode:?} {other} {} seed {seed:#x}", level.name());
     for step in 0..steps {
         let ends = [&mut reference, &mut fast].map(|run| run.step(&mut Silent));
         assert_eq!(ends[0], ends[1], "{} step {step}", what());

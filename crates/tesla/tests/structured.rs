@@ -543,9 +543,13 @@ impl LoweredProgram for Prepared {
             .map(|variable| (variable as u16, lanes.iter().map(|lane| lane[variable] as u32).collect()));
         let launch = Vertex { setup: self.setup.clone(), lanes: lanes.len(), inputs: inputs.collect() };
         let options = Options { watchdog: 1 << 22, ..Options::default() };
-        let lockstep = Options { engine: Engine::Lockstep, ..options };
-        let together = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
-        let together = together.map_err(|error| error.to_string())?;
+        let mut together = Err(String::new());
+        for engine in [Engine::Lockstep, Engine::LockstepCompiled] {
+            let lockstep = Options { engine, ..options };
+            let ran = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
+            together = Ok(ran.map_err(|error| error.to_string())?);
+        }
+        let together = together?;
         let options = Options { engine: Engine::Reference, ..options };
         let mut run =
             Run::new(Launch::Vertex(launch), &self.words, &options).map_err(|error| error.to_string())?;

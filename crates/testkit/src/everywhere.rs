@@ -24,7 +24,7 @@ impl Observer for EventLog {
     }
 }
 
-/// The result of the reference interpreter, which must also be that of the fast engine and of both in lockstep, on every
+/// The result of the reference interpreter, which must also be that of the fast engine, of the compiled one and of each in lockstep with the first, on every
 /// level of vector instructions that the processor has, with or without an observer; an observer must receive the same
 /// events. `run` executes on an engine and a level, with an observer or without; `shown` shows a result in a few words.
 ///
@@ -41,7 +41,7 @@ pub fn everywhere<T: PartialEq>(
     };
     same(&run(Engine::Reference, None, None), &|| "reference, not observed".to_owned());
     for level in Level::available() {
-        for engine in [Engine::Fast, Engine::Lockstep] {
+        for engine in [Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled] {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
         }
         let mut fast = EventLog::default();

@@ -24,7 +24,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     let files = files("vectors/tesla", "gz");
     let levels = Level::available().into_iter().map(|level| (Engine::Fast, Some(level)));
-    let ways: Vec<_> = levels.chain([(Engine::Reference, None)]).collect();
+    let ways: Vec<_> = levels.chain([(Engine::Reference, None), (Engine::Compiled, None)]).collect();
     let rows: Vec<Case> = files.par_iter().flat_map(|file| cases(file)).collect();
     let judge = |case: &Case| {
         let mut wrong = Vec::new();
@@ -62,7 +62,7 @@ fn run_manifests_leave_the_same_on_every_engine() {
         let expected = on(Engine::Reference, None);
         assert!(alone.install(|| on(Engine::Reference, None)) == expected, "{}", file.display());
         for level in Level::available() {
-            for engine in [Engine::Fast, Engine::Lockstep] {
+            for engine in [Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled] {
                 let what = format!("{}: {engine}, {}", file.display(), level.name());
                 assert!(on(engine, Some(level)) == expected, "{what}");
                 assert!(alone.install(|| on(engine, Some(level))) == expected, "{what}, one thread");

@@ -215,13 +215,15 @@ enum Lowering {
     Last(Last),
 }
 
-/// Lowers a program. `inputs`: the words of a[] or v[] that the launch gives to every warp.
+/// Lowers a program. `inputs`: the words of a[] or v[] that the launch gives to every warp. `singly`: into blocks of one
+/// instruction.
 pub(super) fn lower(
     context: &Context,
     registers: usize,
     shared_bytes: usize,
     inputs: BTreeSet<u32>,
     level: Level,
+    singly: bool,
 ) -> Lowered {
     let mut lower = Lower {
         context,
@@ -300,7 +302,7 @@ pub(super) fn lower(
                     break;
                 }
             }
-            if block.exit || leaders.get(place).copied().unwrap_or(true) {
+            if singly || block.exit || leaders.get(place).copied().unwrap_or(true) {
                 break;
             }
         }

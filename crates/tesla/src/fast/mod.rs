@@ -44,11 +44,22 @@ mod words;
 use reconverge_simt::Level;
 
 use crate::grid::Grid;
-use lower::Lowered;
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use compiled::Runner;
+use lower::Lowered;
 #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
 use none::Runner;
+
+/// What the compiled engine makes passes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What takes longer otherwise.
+    Worth,
+    /// All that it can, for comparisons.
+    Throughout,
+    /// Each instruction alone, for steps.
+    Single,
+}
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
@@ -70,14 +81,30 @@ impl Fast {
 
     /// Lowers the program of a launch.
     pub fn of(grid: &Grid, level: Level) -> Self {
+        Fast::lowered(grid, level, false)
+    }
+
+    fn lowered(grid: &Grid, level: Level, singly: bool) -> Self {
         let launch = grid.launch();
         let registers = launch.setup().registers as usize;
         Fast {
-            lowered: lower::lower(grid.context(), registers, launch.shared_bytes(), launch.inputs(), level),
+            lowered: lower::lower(
+                grid.context(),
+                registers,
+                launch.shared_bytes(),
+                launch.inputs(),
+                level,
+                singly,
+            ),
             level,
             #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
             compiled: None,
         }
+    }
+
+    /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
+    pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
+        Fast::lowered(grid, level, extent == Extent::Single).with_passes(grid.context(), extent)
     }
 
     /// Places of the code whose instruction the reference interpreter executes.

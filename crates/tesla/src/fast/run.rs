@@ -20,14 +20,14 @@ use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use super::compiled::{Passed, Runner, Work};
 use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, Transfer, place};
-use super::words::Reach;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-use super::compiled::{Passed, Runner, Work};
 #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
 use super::none::{Passed, Runner, Work};
+use super::words::Reach;
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
@@ -350,7 +350,9 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                             block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
                         }
                         Passed::Refused(block) => {
-                            return Halt::At(Place { block, first: 0, joined: None, refused: true });
+                            // A pass does no joins but those of conditionals, whose blocks load and store nothing.
+                            let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
+                            return Halt::At(Place { block, first: 0, joined, refused: true });
                         }
                     }
                 } else if block.chained > self.budget {

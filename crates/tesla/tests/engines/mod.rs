@@ -7,13 +7,15 @@ use reconverge_tesla::run;
 use reconverge_testkit::everywhere;
 
 /// The same options for each way to execute: the reference interpreter, the fast engine on every level that the
-/// processor has, and both in lockstep.
+/// processor has, the compiled engine, and each of these in lockstep with the first.
 #[allow(dead_code)]
 pub(crate) fn ways(options: &Options) -> Vec<Options> {
     let fast = |level| Options { engine: Engine::Fast, level: Some(level), ..*options };
     let mut ways = vec![Options { engine: Engine::Reference, ..*options }];
     ways.extend(Level::available().into_iter().map(fast));
-    ways.push(Options { engine: Engine::Lockstep, ..*options });
+    for engine in [Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled] {
+        ways.push(Options { engine, ..*options });
+    }
     ways
 }
 

@@ -10,6 +10,7 @@ use reconverge_jit::{One, Rescuer, Row, Slice, Two, Value, predicate};
 
 use super::rescue;
 use crate::context::Context;
+use crate::fast::Extent;
 use crate::inst::{Arith, Condition, Dst, Guard, Inst, Mem, Op, Operand};
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::{Addition, Logic, Product};
@@ -25,8 +26,7 @@ pub(super) const A: u32 = 5;
 pub(super) struct Program<'a> {
     pub(super) context: &'a Context,
     pub(super) registers: usize,
-    /// Passes are made also where they take longer.
-    pub(super) throughout: bool,
+    pub(super) extent: Extent,
     /// The row of the lanes that are active.
     pub(super) mask: Row,
     /// Distance of a row, in bytes.
@@ -90,9 +90,10 @@ impl<'a> Way<'a> {
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
     pub(super) fn touched(&self) -> u32 {
-        let all = self.needed.iter().chain(&self.covered);
+        let flags = self.flags.keys().map(|c| Row::Own(C + u32::from(*c)));
+        let all = self.needed.iter().copied().chain(self.rows.keys().copied()).chain(flags);
         all.fold(0, |bits, row| match row {
-            Row::Own(number @ C..9) => bits | 1 << (number - C),
+            Row::Own(number @ C..=8) => bits | 1 << (number - C),
             _ => bits,
         })
     }
@@ -355,7 +356,14 @@ impl<'a> Way<'a> {
 
     /// A result of floats whose NaN may be another; in the exact way the function computes it where the test or a NaN
     /// says so.
-    fn float(&mut self, value: Value, test: Option<Value>, with: Rescuer, sources: [Value; 3], mask: Value) -> Value {
+    fn float(
+        &mut self,
+        value: Value,
+        test: Option<Value>,
+        with: Rescuer,
+        sources: [Value; 3],
+        mask: Value,
+    ) -> Value {
         if !self.exact {
             if let Some(test) = test {
                 self.slice.doubt(test);
@@ -372,7 +380,14 @@ impl<'a> Way<'a> {
     }
 
     /// A result that is right where the test's sign is not set.
-    fn unless(&mut self, value: Value, test: Value, with: Rescuer, sources: [Value; 3], mask: Value) -> Value {
+    fn unless(
+        &mut self,
+        value: Value,
+        test: Value,
+        with: Rescuer,
+        sources: [Value; 3],
+        mask: Value,
+    ) -> Value {
         if !self.exact {
             self.slice.doubt(test);
             return value;
@@ -418,7 +433,8 @@ impl<'a> Way<'a> {
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
         let twice = self.two(Two::Add, product, product);
-        let (from, range) = (self.word(SIGN.wrapping_sub(2 * LEAST)), self.word((2 * (INFINITY - LEAST) - 1) ^ SIGN));
+        let (from, range) =
+            (self.word(SIGN.wrapping_sub(2 * LEAST)), self.word((2 * (INFINITY - LEAST) - 1) ^ SIGN));
         let above = self.two(Two::Add, twice, from);
         let beyond = self.two(Two::Greater, above, range);
         let no_addend = self.compare(predicate::EQ, c, zero);
@@ -474,7 +490,8 @@ impl<'a> Way<'a> {
                 self.settle(result);
                 let old = self.read(row);
                 self.settle(old);
-                let (kept, low) = (self.word(0xffff << if half.is_high() { 0 } else { 16 }), self.word(0xffff));
+                let (kept, low) =
+                    (self.word(0xffff << if half.is_high() { 0 } else { 16 }), self.word(0xffff));
                 let kept = self.two(Two::And, old, kept);
                 let new = match half.is_high() {
                     true => self.one(One::Shl(16), result),
@@ -761,7 +778,14 @@ impl<'a> Way<'a> {
     }
 
     /// The flags of a shift by a count that is known.
-    fn shift_flags(&mut self, width: Width, right: bool, x: Value, result: Value, count: Value) -> Option<Flags> {
+    fn shift_flags(
+        &mut self,
+        width: Width,
+        right: bool,
+        x: Value,
+        result: Value,
+        count: Value,
+    ) -> Option<Flags> {
         let (count, bits) = (self.slice.is_constant(count)?, width.bits());
         let Flags([z, s, zero, _]) = self.plain(width, result);
         let carry = match count {
@@ -843,7 +867,9 @@ fn float_predicate(compare: Compare) -> Option<u8> {
 /// Whether a NaN of other bits than the machine's gives the same.
 fn takes_floats(op: &Arith) -> bool {
     match op {
-        Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => true,
+        Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => {
+            true
+        }
         Arith::FMin | Arith::FMax => true,
         // Copied as it is: whoever looks at the copy settles it.
         Arith::Mov { width: Width::B32 } => true,
@@ -873,9 +899,12 @@ fn has_template(op: &Arith, inst: &Inst, flags: bool, context: &Context) -> bool
             plain && !flags && to.size == Size::B32 && to.signed == from.signed
         }
         Arith::I2F32 { rounding: Rounding::Nearest, sat: false, .. } => plain && !flags,
-        Arith::F2I { to: Width::B32, rounding: Rounding::Nearest | Rounding::Zero, from: FloatSize::F32, .. } => {
-            !flags
-        }
+        Arith::F2I {
+            to: Width::B32,
+            rounding: Rounding::Nearest | Rounding::Zero,
+            from: FloatSize::F32,
+            ..
+        } => !flags,
         _ => false,
     }
 }

@@ -21,16 +21,16 @@ use std::sync::Arc;
 use reconverge_jit::{FLUSH, Passes, Plan, Row};
 use reconverge_simt::level::Kind;
 
-use super::Fast;
 use super::lanes::ACTIVE;
 use super::lower::{Lowered, NONE};
+use super::{Extent, Fast};
 use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Base, Mem, Space};
 
 use code::Program;
-pub(super) use run::{Passed, Runner, Work};
 use run::callee;
+pub(super) use run::{Passed, Runner, Work};
 
 /// The function that passes call.
 const CALLEE: reconverge_jit::Callee = callee;
@@ -108,18 +108,17 @@ struct Known {
 }
 
 impl Fast {
-    /// Compiles what can be compiled. Without AVX2, or without memory for code, the fast engine runs everything.
-    /// `throughout`: also where it takes longer than blocks would, for comparisons.
-    pub(crate) fn compiled(mut self, context: &Context, throughout: bool) -> Self {
+    /// Compiles passes where that can be.
+    pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
         if self.level.kind() >= Kind::Avx2 {
-            self.compiled = Compiled::of(context, &self.lowered, throughout).map(Arc::new);
+            self.compiled = Compiled::of(context, &self.lowered, extent).map(Arc::new);
         }
         self
     }
 }
 
 impl Compiled {
-    fn of(context: &Context, lowered: &Lowered, throughout: bool) -> Option<Compiled> {
+    fn of(context: &Context, lowered: &Lowered, extent: Extent) -> Option<Compiled> {
         let constant = |mem: &Mem| {
             let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
             let Space::Const(bank) = mem.space else { return None };
@@ -132,7 +131,14 @@ impl Compiled {
         let stride = 4 * WARP as u32;
         let mask = lowered.tables.sets[ACTIVE].number() as u32;
         let registers = lowered.registers;
-        let program = Program { context, registers, throughout, mask: Row::Group(mask * stride), stride, constant: &constant };
+        let program = Program {
+            context,
+            registers,
+            extent,
+            mask: Row::Group(mask * stride),
+            stride,
+            constant: &constant,
+        };
         let found = trace::passes(context, lowered, &program);
         if found.is_empty() {
             return None;

@@ -8,13 +8,13 @@ use reconverge_simt::Statistics;
 use super::lanes::Lanes;
 use super::lower::Lowered;
 use super::words::Reach;
-use super::Fast;
+use super::{Extent, Fast};
 use crate::context::Context;
 use crate::flow::Flow;
 
 impl Fast {
     /// As it is.
-    pub(crate) fn compiled(self, _: &Context, _throughout: bool) -> Self {
+    pub(super) fn with_passes(self, _: &Context, _: Extent) -> Self {
         self
     }
 }

@@ -91,18 +91,15 @@ impl<'a> Runner<'a> {
             statistics.instructions += u64::from(*size) * times;
             statistics.lane_instructions += u64::from(*size) * lanes;
         };
-        let gone = |step: usize, lanes: u64| {
-            match known.gone.iter().find(|(at, _)| *at as usize == step) {
-                Some((_, Gone::Breaks)) => broke |= lanes,
-                Some((_, Gone::Returns)) => returned |= lanes,
-                Some((_, Gone::Waits)) | None => {}
-            }
+        let gone = |step: usize, lanes: u64| match known.gone.iter().find(|(at, _)| *at as usize == step) {
+            Some((_, Gone::Breaks)) => broke |= lanes,
+            Some((_, Gone::Returns)) => returned |= lanes,
+            Some((_, Gone::Waits)) | None => {}
         };
         // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
         // which hold the mask; and the context is what their calls take it for.
-        let ended = unsafe {
-            compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone)
-        };
+        let ended =
+            unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
         let Calls { lanes, .. } = calls;
         state.context = std::ptr::null_mut();
         give_registers(state, lanes, known.registers);
@@ -159,7 +156,8 @@ pub(super) unsafe extern "sysv64" fn callee(state: *mut State, number: u32, acti
     // SAFETY: as the caller says.
     let state = unsafe { &mut *state };
     // SAFETY: `Runner::run` has put it there for as long as the pass runs.
-    let Calls { compiled, pass, lowered, lanes, memory } = unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
+    let Calls { compiled, pass, lowered, lanes, memory } =
+        unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
     let call = &compiled.known[*pass as usize].calls[number as usize];
     lanes.choose_again(active as u32);
     give_registers(state, lanes, call.registers);

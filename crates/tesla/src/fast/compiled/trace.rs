@@ -10,6 +10,7 @@ use reconverge_jit::{Back, Plan, Segment, Step};
 use super::code::{Program, Way};
 use super::{Access, After, CALLEE, Call, Found, Gone};
 use crate::context::Context;
+use crate::fast::Extent;
 use crate::fast::lower::{Block, Last, Lowered, NONE};
 use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Op, Operand};
 use crate::lane::integer::Addition;
@@ -134,7 +135,8 @@ impl<'a> Tracer<'a> {
     /// The instructions of a block but for its flow.
     fn instructions(&self, number: u32) -> Vec<Inst> {
         let places = &self.lowered.inside[number as usize].places;
-        let insts = places.iter().filter_map(|place| self.context.code.slots()[*place].as_ref().ok().copied());
+        let insts =
+            places.iter().filter_map(|place| self.context.code.slots()[*place].as_ref().ok().copied());
         insts.filter(|inst| !matches!(inst.op, Op::Control(_))).collect()
     }
 
@@ -156,6 +158,7 @@ impl<'a> Tracer<'a> {
             if seen
                 || (!begins && heads.contains(&number))
                 || self.blocks.len() >= MOST_BLOCKS
+                || (self.program.extent == Extent::Single && !self.blocks.is_empty())
                 || size > MOST_INSTRUCTIONS
                 || matches!(block.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. })
                 || self.words + 2 >= reconverge_jit::WORDS as u32 - LEAVES
@@ -167,8 +170,11 @@ impl<'a> Tracer<'a> {
             self.blocks.push(number);
             self.execute(number)?;
             let guard = self.guard(number);
+            // A join would have to be done each time.
+            let joins = self.block(head)?.join;
             let is_back = |target: u32| {
-                self.context.code.place(target).is_some_and(|place| self.lowered.starts[place] == head)
+                !joins
+                    && self.context.code.place(target).is_some_and(|place| self.lowered.starts[place] == head)
             };
             match block.last {
                 _ if block.exit => return Some((Back::Never, After::Behind(number))),
@@ -244,7 +250,8 @@ impl<'a> Tracer<'a> {
             || self.instructions + (size + joins.size) as usize > MOST_INSTRUCTIONS
             || self.blocks.len() + 4 > MOST_BLOCKS
             || inside.iter().any(|block| *block != NONE && self.blocks.contains(block))
-            || self.steps.iter().filter(|step| matches!(step, Step::If(_))).count() >= reconverge_jit::BRANCHES
+            || self.steps.iter().filter(|step| matches!(step, Step::If(_))).count()
+                >= reconverge_jit::BRANCHES
             || self.words + 8 >= reconverge_jit::WORDS as u32 - LEAVES
             || self.gone.len() as u32 >= LEAVES
         {
@@ -298,7 +305,10 @@ impl<'a> Tracer<'a> {
             if range.is_empty() && access.is_none() {
                 continue;
             }
-            self.call(number, Call { operations: range, access: Access(access), registers: registers(inst) })?;
+            self.call(
+                number,
+                Call { operations: range, access: Access(access), registers: registers(inst) },
+            )?;
         }
         self.step(Step::Run(block.size), number);
         Some(())
@@ -349,17 +359,19 @@ impl<'a> Tracer<'a> {
             lazy: lazy && !dropped.is_empty(),
         };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = self.program.throughout || gain > if back == Back::Never { 24 } else { 4 };
-        (worth && plan.fits() && plan.steps.iter().any(|step| matches!(step, Step::Run(_)))).then_some(Found {
-            plan,
-            at: self.at,
-            gone: self.gone,
-            calls: self.calls,
-            after,
-            blocks: self.blocks,
-            registers: self.touched,
-            entries: self.entries,
-        })
+        let worth = self.program.extent != Extent::Worth || gain > if back == Back::Never { 24 } else { 4 };
+        (worth && plan.fits() && plan.steps.iter().any(|step| matches!(step, Step::Run(_)))).then_some(
+            Found {
+                plan,
+                at: self.at,
+                gone: self.gone,
+                calls: self.calls,
+                after,
+                blocks: self.blocks,
+                registers: self.touched,
+                entries: self.entries,
+            },
+        )
     }
 }
 
