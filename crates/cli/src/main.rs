@@ -48,7 +48,7 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use reconverge_container::Endian;
 use reconverge_isa::Isa;
@@ -163,7 +163,8 @@ impl TargetArgs {
 /// What runs programs; results do not depend on it.
 #[derive(Args, Clone)]
 struct EngineArgs {
-    /// Which engine runs: fast, reference, or both in lockstep; fast when absent. Results do not depend on it
+    /// Which engine runs: fast, compiled, reference, or the reference with one of the others in lockstep; fast when
+    /// absent. Results do not depend on it
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
     /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
@@ -202,7 +203,11 @@ fn endian() -> impl TypedValueParser<Value = Endian> {
 }
 
 fn engine() -> impl TypedValueParser<Value = Engine> {
-    one_of(Engine::ALL.to_vec(), |engine| engine.name())
+    let names = Engine::ALL.map(|engine| match engine {
+        Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
+        _ => PossibleValue::new(engine.name()),
+    });
+    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
 }
 
 /// Of the levels, those that this processor has.

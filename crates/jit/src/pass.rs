@@ -308,7 +308,7 @@ impl Pass {
         let mut tried = 0;
         let mut active = state.active;
         // Of the open branches: the lanes that take the other side, and those that have come to the end.
-        let mut open: Vec<(u64, u64, bool)> = Vec::new();
+        let (mut open, mut depth) = ([(0, 0, false); BRANCHES], 0);
         let mut calls = 0;
         let mut ended = None;
         for (number, step) in self.steps.iter().enumerate() {
@@ -324,22 +324,25 @@ impl Pass {
                     let not = active & !taken;
                     let divides = taken != 0 && not != 0;
                     state.divergent += u64::from(divides);
-                    open.push((not, 0, divides));
+                    open[depth] = (not, 0, divides);
+                    depth += 1;
                     active = taken;
                 }
                 Step::Else => {
-                    if let Some((not, arrived, divides)) = open.last_mut() {
-                        tried += u32::from(*divides && active != 0);
-                        *arrived = active;
-                        active = *not;
-                    }
+                    let (not, arrived, divides) = &mut open[depth.saturating_sub(1)];
+                    tried += u32::from(*divides && active != 0);
+                    *arrived = active;
+                    active = std::mem::take(not);
                 }
-                Step::End => active |= open.pop().map_or(0, |(_, arrived, _)| arrived),
+                Step::End => {
+                    depth = depth.saturating_sub(1);
+                    active |= open[depth].1;
+                }
                 Step::Leave { word, arrives } => {
                     let leaving = state.words[word as usize] & active;
                     let staying = active & !leaving;
                     let elsewhere =
-                        open.iter().fold(0, |all, (not, arrived, _)| all | not | arrived) & !active;
+                        open[..depth].iter().fold(0, |all, (not, arrived, _)| all | not | arrived);
                     if leaving != 0 && staying == 0 && elsewhere == 0 {
                         ended = Some(Ended::Left(number));
                         break;
@@ -382,8 +385,7 @@ impl Pass {
         if state.turns == 0 {
             return;
         }
-        let mut lanes = vec![[0; 2]; self.branches.len()];
-        let mut times = vec![[0; 2]; self.branches.len()];
+        let (mut lanes, mut times) = ([[0; 2]; BRANCHES], [[0; 2]; BRANCHES]);
         let of = |lanes: &[[u64; 2]], all: u64, side: Side| match side {
             Side::All => all,
             Side::Taken(branch) => lanes[branch][0],

@@ -114,7 +114,7 @@ fn two(op: Two, a: u32, b: u32) -> u32 {
         }
         Two::FDiv => (x / y).to_bits(),
         Two::FCompare(predicate::LT) => truth(x < y),
-        Two::FCompare(predicate::NLE) => truth(!(x <= y)),
+        Two::FCompare(predicate::NLE) => truth((x > y) | x.is_nan() | y.is_nan()),
         Two::FCompare(predicate::UNORD) => truth(x.is_nan() | y.is_nan()),
         Two::FCompare(predicate::EQ_UQ) => truth((x == y) | x.is_nan() | y.is_nan()),
         Two::FCompare(predicate) => panic!("{predicate}"),

@@ -294,8 +294,14 @@ impl Flow {
         true
     }
 
+    /// The effect of a `bra` that divides the active lanes, on those that do not take it: they wait at `next`. There is
+    /// [room](Self::has_room_for) for the entry.
+    pub fn branch_off(&mut self, next: u32, lanes: Mask) {
+        self.stack.push(Token { token: TokenType::Branch, pc: next, mask: lanes });
+    }
+
     /// The effect of branches on which some lanes stayed active and others left: `broke` executed `break` and `returned`
-    /// `ret` while others stayed; all others that are no longer active wait at the join of the JOINAT entry on top.
+    /// `ret` while others stayed; all others that are no longer active wait at a join or by an entry of their own.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;

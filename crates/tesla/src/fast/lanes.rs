@@ -57,10 +57,10 @@ pub(super) struct Set {
 /// What operations work on.
 pub(super) struct Lanes<'a> {
     pub(super) rows: Frame<&'a mut [Row<WARP>], WARP>,
-    a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
-    c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
+    pub(super) a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
+    pub(super) c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
     /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
-    sets: [Set; 2],
+    pub(super) sets: [Set; 2],
     pub(super) shared: &'a mut Shared,
     /// a[] or v[] and o[], by word.
     pub(super) inputs: &'a [Option<Input>],
@@ -140,26 +140,6 @@ impl<'a> Lanes<'a> {
             self.row_mut(self.tables.sets[number & 1]).0 = wide.spread(bits.into());
             self.sets[number & 1] = Set { bits, bytes: wide.spread_bytes(bits.into()) };
         }
-    }
-
-    /// The active lanes become these, and their row, whatever it holds.
-    pub(super) fn choose_again(&mut self, bits: u32) {
-        let of = |lane: usize| 0u32.wrapping_sub(bits >> lane & 1);
-        let words: [u32; WARP] = std::array::from_fn(of);
-        self.row_mut(self.tables.sets[ACTIVE]).0 = words;
-        if self.sets[ACTIVE].bits != bits {
-            self.sets[ACTIVE] = Set { bits, bytes: words.map(|word| word as u8) };
-        }
-    }
-
-    /// `$a1` to `$a4`, for writing.
-    pub(super) fn a_mut(&mut self, register: u8) -> &mut [u16; WARP] {
-        &mut self.a[usize::from(register.wrapping_sub(1) & 3)]
-    }
-
-    /// The flags of a `$c`, for writing; only the low four bits of each may be set.
-    pub(super) fn c_mut(&mut self, register: u8) -> &mut [u8; WARP] {
-        &mut self.c[usize::from(register & 3)]
     }
 
     /// The flags of a `$c`.

@@ -187,8 +187,6 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
-    /// Rows of registers.
-    pub(super) registers: usize,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WARP>>,
 }
@@ -198,7 +196,7 @@ const ZERO: usize = 0;
 /// Row of the room: receives unused results.
 const SINK: usize = 1;
 /// First row of the room for the words of the two sets of lanes.
-const SETS: usize = 2;
+pub(super) const SETS: usize = 2;
 /// First of four rows of the room: one for each source, one for an intermediate result.
 const TEMPORARIES: usize = 4;
 /// Rows of the room before the constants.
@@ -340,7 +338,6 @@ pub(super) fn lower(
         starts,
         entries,
         tables,
-        registers,
         room,
     }
 }

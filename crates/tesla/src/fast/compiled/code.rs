@@ -260,18 +260,6 @@ impl<'a> Way<'a> {
 
     // Flow.
 
-    /// The lanes of a guard, as bits of a word.
-    pub(super) fn gather(&mut self, word: u32, guard: Guard) {
-        let mask = self.mask();
-        let held = self.holds(guard, mask);
-        self.slice.gather(word, held);
-    }
-
-    /// Of a loop: in the quick way all lanes go back.
-    pub(super) fn goes_back(&mut self, word: u32, guard: Guard) {
-        self.gather(word, guard);
-    }
-
     /// Opens a branch: the lanes of the guard run.
     pub(super) fn open(&mut self, word: u32, guard: Guard) {
         let mask = self.mask();
@@ -291,10 +279,13 @@ impl<'a> Way<'a> {
         self.masks.pop();
     }
 
-    /// Lanes leave: of those that run, by the guard. No branch is open.
-    pub(super) fn leave(&mut self, word: u32, guard: Guard) {
+    /// Lanes leave: of those that run, the ones for which the guard holds, or does not. No branch is open.
+    pub(super) fn leave(&mut self, word: u32, guard: Guard, holds: bool) {
         let mask = self.mask();
-        let held = self.holds(guard, mask);
+        let mut held = self.holds(guard, mask);
+        if !holds {
+            held = self.two(Two::AndNot, held, mask);
+        }
         self.left = true;
         if !self.exact {
             self.slice.doubt(held);

@@ -22,7 +22,7 @@ use reconverge_jit::{FLUSH, Passes, Plan, Row};
 use reconverge_simt::level::Kind;
 
 use super::lanes::ACTIVE;
-use super::lower::{Lowered, NONE};
+use super::lower::{Lowered, NONE, SETS};
 use super::{Extent, Fast};
 use crate::context::Context;
 use crate::flow::WARP;
@@ -44,6 +44,8 @@ enum Gone {
     Breaks,
     /// For the CALL entry.
     Returns,
+    /// For a BRANCH entry, at an address.
+    Branches { next: u32 },
 }
 
 /// Where the warp goes on behind a pass.
@@ -80,8 +82,9 @@ struct Found {
     blocks: Vec<u32>,
     /// As [`Call::registers`].
     registers: u32,
-    /// Entries of the stack that must be free.
+    /// Entries of the stack that must be free, and whether one more for each lane that leaves.
     entries: usize,
+    branches: bool,
 }
 
 /// The passes of a program.
@@ -103,7 +106,9 @@ struct Known {
     calls: Vec<Call>,
     after: After,
     registers: u32,
+    /// As [`Found::entries`].
     entries: usize,
+    branches: bool,
     most: u32,
 }
 
@@ -130,7 +135,8 @@ impl Compiled {
         };
         let stride = 4 * WARP as u32;
         let mask = lowered.tables.sets[ACTIVE].number() as u32;
-        let registers = lowered.registers;
+        // Their rows come first.
+        let registers = lowered.tables.sets[ACTIVE].number() - SETS - ACTIVE;
         let program = Program {
             context,
             registers,
@@ -158,6 +164,7 @@ impl Compiled {
                 after: found.after,
                 registers: found.registers,
                 entries: found.entries,
+                branches: found.branches,
             });
         }
         Some(Compiled { passes, known, starts })

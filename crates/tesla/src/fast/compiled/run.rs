@@ -10,7 +10,7 @@ use reconverge_simt::{Mask, Statistics};
 
 use super::code::{A, C};
 use super::{Access, After, Compiled, Gone};
-use crate::fast::lanes::Lanes;
+use crate::fast::lanes::{ACTIVE, Lanes, Set};
 use crate::fast::lower::Lowered;
 use crate::fast::words::Reach;
 use crate::flow::{Flow, WARP};
@@ -69,7 +69,8 @@ impl<'a> Runner<'a> {
     pub(in crate::fast) fn pass(&self, block: u32, budget: u32, flow: &Flow) -> Option<u32> {
         let number = self.compiled.at(block)?;
         let known = &self.compiled.known[number as usize];
-        (known.most <= budget && flow.has_room_for(known.entries)).then_some(number)
+        let each = if known.branches { flow.active().count() as usize } else { 0 };
+        (known.most <= budget && flow.has_room_for(known.entries + each)).then_some(number)
     }
 
     /// Runs a pass for the active lanes.
@@ -94,6 +95,7 @@ impl<'a> Runner<'a> {
         let gone = |step: usize, lanes: u64| match known.gone.iter().find(|(at, _)| *at as usize == step) {
             Some((_, Gone::Breaks)) => broke |= lanes,
             Some((_, Gone::Returns)) => returned |= lanes,
+            Some((_, Gone::Branches { next })) => flow.branch_off(*next, Mask(lanes)),
             Some((_, Gone::Waits)) | None => {}
         };
         // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
@@ -106,7 +108,12 @@ impl<'a> Runner<'a> {
         *budget = state.budget as u32;
         *active = state.active as u32;
         statistics.divergent_branches += std::mem::take(&mut state.divergent);
-        lanes.choose_again(*active);
+        lanes.choose_row(*active);
+        if let Ended::Left(_) = ended {
+            // The code has taken them out of the row.
+            let place = lanes.tables.sets[ACTIVE];
+            lanes.row_mut(place).0 = std::array::from_fn(|lane| 0u32.wrapping_sub(*active >> lane & 1));
+        }
         flow.stay(Mask(state.active), Mask(broke), Mask(returned));
         match ended {
             Ended::Budget => Passed::Before(known.at[0]),
@@ -117,6 +124,26 @@ impl<'a> Runner<'a> {
             Ended::Left(step) => Passed::Behind(known.at[step]),
             Ended::Stopped(_, step) => Passed::Refused(known.at[step]),
         }
+    }
+}
+
+impl Lanes<'_> {
+    /// The active lanes become these, which their row has already.
+    fn choose_row(&mut self, bits: u32) {
+        if self.sets[ACTIVE].bits != bits {
+            let of = |lane: usize| 0u8.wrapping_sub((bits >> lane & 1) as u8);
+            self.sets[ACTIVE] = Set { bits, bytes: std::array::from_fn(of) };
+        }
+    }
+
+    /// `$a1` to `$a4`, for writing.
+    fn a_mut(&mut self, register: u8) -> &mut [u16; WARP] {
+        &mut self.a[usize::from(register.wrapping_sub(1) & 3)]
+    }
+
+    /// The flags of a `$c`, for writing; only the low four bits of each may be set.
+    fn c_mut(&mut self, register: u8) -> &mut [u8; WARP] {
+        &mut self.c[usize::from(register & 3)]
     }
 }
 
@@ -159,7 +186,7 @@ pub(super) unsafe extern "sysv64" fn callee(state: *mut State, number: u32, acti
     let Calls { compiled, pass, lowered, lanes, memory } =
         unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
     let call = &compiled.known[*pass as usize].calls[number as usize];
-    lanes.choose_again(active as u32);
+    lanes.choose_row(active as u32);
     give_registers(state, lanes, call.registers);
     let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
         for (handler, operation) in &lowered.operations[start as usize..end as usize] {

@@ -12,6 +12,7 @@ use super::{Access, After, CALLEE, Call, Found, Gone};
 use crate::context::Context;
 use crate::fast::Extent;
 use crate::fast::lower::{Block, Last, Lowered, NONE};
+use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Op, Operand};
 use crate::lane::integer::Addition;
 
@@ -79,8 +80,9 @@ struct Tracer<'a> {
     templates: usize,
     instructions: usize,
     touched: u32,
-    /// Entries of the stack that must be free.
+    /// Entries of the stack that must be free, and whether one more for each lane that leaves.
     entries: usize,
+    branches: bool,
 }
 
 fn trace(
@@ -107,6 +109,7 @@ fn trace(
         instructions: 0,
         touched: 0,
         entries: 0,
+        branches: false,
     };
     let (back, after) = tracer.blocks_from(head, heads)?;
     tracer.finish(back, after)
@@ -188,21 +191,21 @@ impl<'a> Tracer<'a> {
                     }
                     number = block.jump;
                 }
-                Last::Bra { target, .. } if is_back(target) => {
-                    let word = self.word();
-                    self.both(|way| way.goes_back(word, guard));
-                    return Some((Back::All(word), After::Behind(number)));
+                // Those that go back run first: the others wait, by an entry each time.
+                Last::Bra { target, .. } if is_back(target) && TAKEN_SIDE_RUNS_FIRST => {
+                    self.leave(number, (guard, false), Gone::Branches { next: block.next }, false);
+                    return Some((Back::Always, After::Behind(number)));
                 }
                 Last::Bra { target, .. } if block.fall != NONE && self.is_join(target) => {
-                    self.leave(number, guard, Gone::Waits, true);
+                    self.leave(number, (guard, true), Gone::Waits, true);
                     number = block.fall;
                 }
                 Last::Break { guard: test } if !test.always && block.fall != NONE => {
-                    self.leave(number, guard, Gone::Breaks, false);
+                    self.leave(number, (guard, true), Gone::Breaks, false);
                     number = block.fall;
                 }
                 Last::Ret { guard: test } if !test.always && block.fall != NONE => {
-                    self.leave(number, guard, Gone::Returns, false);
+                    self.leave(number, (guard, true), Gone::Returns, false);
                     number = block.fall;
                 }
                 Last::Joinat { .. } => match self.conditional(number) {
@@ -219,12 +222,14 @@ impl<'a> Tracer<'a> {
         place.and_then(|place| self.block(self.lowered.starts[place])).is_some_and(|block| block.join)
     }
 
-    fn leave(&mut self, number: u32, guard: Guard, gone: Gone, arrives: bool) {
+    /// Lanes leave at the end of a block: those for which the guard holds, or does not.
+    fn leave(&mut self, number: u32, (guard, holds): (Guard, bool), gone: Gone, arrives: bool) {
         let word = reconverge_jit::WORDS as u32 - 1 - self.gone.len() as u32;
-        self.both(|way| way.leave(word, guard));
+        self.both(|way| way.leave(word, guard, holds));
         self.gone.push((self.steps.len() as u32, gone));
         self.step(Step::Leave { word, arrives }, number);
         self.entries = self.entries.max(usize::from(arrives));
+        self.branches |= matches!(gone, Gone::Branches { .. });
     }
 
     /// What follows a `joinat`, if it is a conditional whose sides are templates only. Gives the block of the join.
@@ -370,6 +375,7 @@ impl<'a> Tracer<'a> {
                 blocks: self.blocks,
                 registers: self.touched,
                 entries: self.entries,
+                branches: self.branches,
             },
         )
     }
