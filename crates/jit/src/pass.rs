@@ -350,7 +350,9 @@ impl Pass {
                     let divides = leaving != 0 && staying != 0;
                     state.divergent += u64::from(divides);
                     tried += u32::from(arrives && divides);
-                    gone(number, leaving);
+                    if leaving != 0 {
+                        gone(number, leaving);
+                    }
                     active = staying;
                 }
                 Step::Call => {
