@@ -30,6 +30,7 @@ fn results_depend_neither_on_the_engine_nor_on_the_processor_nor_on_the_number_o
     let levels = Level::available().into_iter().map(Level::name);
     let mut ways: Vec<String> = levels
         .flat_map(|level| ["fast", "lockstep"].map(|engine| format!("--engine {engine} --level {level}")))
+        .chain(["compiled", "lockstep=reference,compiled"].map(|engine| format!("--engine {engine}")))
         .collect();
     ways.extend(["--jobs 1".to_owned(), "--jobs 3".to_owned()]);
     for paths in [built_in, beside] {

@@ -219,6 +219,14 @@ impl Slice {
         self.node(Node::Constant(word))
     }
 
+    /// What the value is the complement of, if it is made so.
+    fn complemented(&self, value: Value) -> Option<Value> {
+        match self.nodes[value.0 as usize] {
+            Node::Two(Two::Xor, [of, ones]) if self.is_constant(ones) == Some(u32::MAX) => Some(of),
+            _ => None,
+        }
+    }
+
     /// An operation on two values.
     pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
         let constants = (self.is_constant(a), self.is_constant(b));
@@ -233,6 +241,19 @@ impl Slice {
             (Two::AndNot, (Some(u32::MAX), _) | (_, Some(0))) => return self.constant(0),
             (Two::And | Two::Or, _) if a == b => return a,
             (Two::Xor | Two::AndNot, _) if a == b => return self.constant(0),
+            _ => {}
+        }
+        match (op, self.complemented(a), self.complemented(b)) {
+            (Two::Xor, Some(of), _) if constants.1 == Some(u32::MAX) => return of,
+            (Two::And, Some(of), _) => return self.two(Two::AndNot, of, b),
+            (Two::And, None, Some(of)) => return self.two(Two::AndNot, of, a),
+            (Two::AndNot, Some(of), _) => return self.two(Two::And, of, b),
+            (Two::AndNot, None, _) => match self.nodes[a.0 as usize] {
+                // Neither b, of what is b as well.
+                Node::Two(Two::And, [x, y]) if y == b => return self.two(Two::AndNot, x, b),
+                Node::Two(Two::And, [x, y]) if x == b => return self.two(Two::AndNot, y, b),
+                _ => {}
+            },
             _ => {}
         }
         if let (Some(x), Some(y)) = constants {
@@ -277,6 +298,9 @@ impl Slice {
             Some(word) => return if word >> 31 != 0 { then } else { other },
             None if other == then => return then,
             None => {}
+        }
+        if let Some(of) = self.complemented(condition) {
+            return self.select(of, then, other);
         }
         self.node(Node::Select([condition, other, then]))
     }

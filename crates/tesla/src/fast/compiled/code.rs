@@ -39,11 +39,23 @@ pub(super) struct Program<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Flags([Value; 4]);
 
-/// A row's value, and whether other lanes than those of the mask may have it too.
-#[derive(Clone, Copy, Debug)]
+/// What the registers are at a place in the segment, as far as it has changed them.
+#[derive(Clone, Debug, Default)]
 struct Now {
-    value: Value,
-    blended: bool,
+    rows: BTreeMap<Row, Value>,
+    flags: BTreeMap<u8, Flags>,
+}
+
+/// A stretch for some lanes only: behind it the others have what they had before.
+struct Scope {
+    /// The lanes.
+    mask: Value,
+    /// As the lanes, but for those that are not active before it.
+    held: Value,
+    /// Before it; of the second side of a branch, behind the first.
+    before: Now,
+    /// Before the branch.
+    start: Now,
 }
 
 /// A segment while it is made.
@@ -51,10 +63,9 @@ pub(super) struct Way<'a> {
     program: &'a Program<'a>,
     exact: bool,
     pub(super) slice: Slice,
-    rows: BTreeMap<Row, Now>,
-    flags: BTreeMap<u8, (Flags, bool)>,
-    /// The lanes that are active, of the segment's start, then of open branches; the lanes are those that run.
-    masks: Vec<Value>,
+    now: Now,
+    scopes: Vec<Scope>,
+    /// The lanes that are active when the segment begins.
     entry: Value,
     /// Floats whose NaN may be others than the machine's.
     raw: BTreeSet<Value>,
@@ -72,9 +83,8 @@ impl<'a> Way<'a> {
             program,
             exact,
             slice,
-            rows: BTreeMap::new(),
-            flags: BTreeMap::new(),
-            masks: vec![entry],
+            now: Now::default(),
+            scopes: Vec::new(),
             entry,
             raw: BTreeSet::new(),
             needed: BTreeSet::new(),
@@ -90,8 +100,8 @@ impl<'a> Way<'a> {
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
     pub(super) fn touched(&self) -> u32 {
-        let flags = self.flags.keys().map(|c| Row::Own(C + u32::from(*c)));
-        let all = self.needed.iter().copied().chain(self.rows.keys().copied()).chain(flags);
+        let flags = self.now.flags.keys().map(|c| Row::Own(C + u32::from(*c)));
+        let all = self.needed.iter().copied().chain(self.now.rows.keys().copied()).chain(flags);
         all.fold(0, |bits, row| match row {
             Row::Own(number @ C..=8) => bits | 1 << (number - C),
             _ => bits,
@@ -99,7 +109,7 @@ impl<'a> Way<'a> {
     }
 
     fn mask(&self) -> Value {
-        self.masks.last().copied().unwrap_or(self.entry)
+        self.scopes.last().map_or(self.entry, |scope| scope.mask)
     }
 
     fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
@@ -130,65 +140,81 @@ impl<'a> Way<'a> {
     }
 
     fn read(&mut self, row: Row) -> Value {
-        match self.rows.get(&row) {
-            Some(now) => now.value,
+        match self.now.rows.get(&row) {
+            Some(value) => *value,
             None => {
-                if !self.covered.contains(&row) {
-                    self.needed.insert(row);
-                }
+                self.need(row);
                 self.slice.row(row)
             }
         }
     }
 
-    /// Writes a row for the lanes of a mask.
-    fn write(&mut self, row: Row, mask: Value, value: Value) {
-        if mask == self.entry {
-            if !self.rows.contains_key(&row) && !self.left && !self.needed.contains(&row) {
-                self.covered.insert(row);
+    /// What the row held before is looked at.
+    fn need(&mut self, row: Row) {
+        if !self.covered.contains(&row) {
+            self.needed.insert(row);
+        }
+    }
+
+    /// The row is written: for all lanes that are active, and before anything needed what it held?
+    fn cover(&mut self, row: Row) {
+        if self.scopes.is_empty() && !self.left && !self.needed.contains(&row) {
+            self.covered.insert(row);
+        }
+    }
+
+    /// Writes a row for the active lanes of a predicate, if there is one.
+    fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
+        let value = match predicate {
+            None => {
+                self.cover(row);
+                value
             }
-            self.rows.insert(row, Now { value, blended: false });
-            return;
+            Some(predicate) => {
+                let old = self.read(row);
+                self.select(predicate, old, value)
+            }
+        };
+        self.now.rows.insert(row, value);
+    }
+
+    /// [`Slice::select`] of values that may be floats.
+    fn select(&mut self, condition: Value, other: Value, then: Value) -> Value {
+        let value = self.slice.select(condition, other, then);
+        if self.raw.contains(&then) || self.raw.contains(&other) {
+            self.raw.insert(value);
         }
-        let blended = self.rows.get(&row).is_none_or(|now| now.blended);
-        let old = self.read(row);
-        let new = self.slice.select(mask, old, value);
-        if self.raw.contains(&value) || self.raw.contains(&old) {
-            self.raw.insert(new);
-        }
-        self.rows.insert(row, Now { value: new, blended });
+        value
     }
 
     // Flags.
 
     fn read_flags(&mut self, c: u8) -> Flags {
-        if let Some((flags, _)) = self.flags.get(&c) {
+        if let Some(flags) = self.now.flags.get(&c) {
             return *flags;
         }
         let row = Row::Own(C + u32::from(c));
-        if !self.covered.contains(&row) {
-            self.needed.insert(row);
-        }
+        self.need(row);
         let packed = self.slice.row(row);
         Flags([31, 30, 29, 28].map(|count| self.one(One::Shl(count), packed)))
     }
 
-    fn write_flags(&mut self, c: u8, mask: Value, new: Flags) {
-        let row = Row::Own(C + u32::from(c));
-        if mask == self.entry {
-            if !self.flags.contains_key(&c) && !self.left && !self.needed.contains(&row) {
-                self.covered.insert(row);
+    fn write_flags(&mut self, c: u8, predicate: Option<Value>, flags: Flags) {
+        let flags = match predicate {
+            None => {
+                self.cover(Row::Own(C + u32::from(c)));
+                flags
             }
-            self.flags.insert(c, (new, false));
-            return;
-        }
-        let blended = self.flags.get(&c).is_none_or(|(_, blended)| *blended);
-        let old = self.read_flags(c);
-        let mut all = new;
-        for number in 0..4 {
-            all.0[number] = self.slice.select(mask, old.0[number], new.0[number]);
-        }
-        self.flags.insert(c, (all, blended));
+            Some(predicate) => {
+                let old = self.read_flags(c);
+                self.select_flags(predicate, old, flags)
+            }
+        };
+        self.now.flags.insert(c, flags);
+    }
+
+    fn select_flags(&mut self, condition: Value, other: Flags, then: Flags) -> Flags {
+        Flags(std::array::from_fn(|number| self.slice.select(condition, other.0[number], then.0[number])))
     }
 
     /// The flags in one word a lane.
@@ -202,14 +228,13 @@ impl<'a> Way<'a> {
         all
     }
 
-    /// The lanes among those of the mask for which a condition holds.
-    fn holds(&mut self, guard: Guard, mask: Value) -> Value {
+    /// The lanes for which a guard holds, active or not; `None` if that is all.
+    fn holds(&mut self, guard: Guard) -> Option<Value> {
         if guard.is_always() {
-            return mask;
+            return None;
         }
         let flags = self.read_flags(guard.c);
-        let held = self.condition(guard.condition, flags);
-        self.two(Two::And, held, mask)
+        Some(self.condition(guard.condition, flags))
     }
 
     /// A condition of flags: by its table, one flag after another.
@@ -260,60 +285,100 @@ impl<'a> Way<'a> {
 
     // Flow.
 
-    /// Opens a branch: the lanes of the guard run.
+    /// Opens a branch: the lanes of the guard run. The bits of other lanes than the active ones mean nothing.
     pub(super) fn open(&mut self, word: u32, guard: Guard) {
-        let mask = self.mask();
-        let held = self.holds(guard, mask);
+        let all = self.word(u32::MAX);
+        let held = self.holds(guard).unwrap_or(all);
         self.slice.gather(word, held);
-        let not = self.two(Two::AndNot, held, mask);
-        self.masks.extend([not, held]);
+        let active = self.mask();
+        let mask = self.two(Two::And, held, active);
+        self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
     /// The others run.
     pub(super) fn other(&mut self) {
-        self.masks.pop();
+        let Some(mut scope) = self.scopes.pop() else { return };
+        let active = self.mask();
+        let mask = self.two(Two::AndNot, scope.mask, active);
+        scope.before = std::mem::replace(&mut self.now, scope.start.clone());
+        let held = self.not(scope.held);
+        self.scopes.push(Scope { mask, held, ..scope });
     }
 
     /// All run on together.
     pub(super) fn close(&mut self) {
-        self.masks.pop();
+        let Some(scope) = self.scopes.pop() else { return };
+        self.merge(scope);
+    }
+
+    /// The lanes of a scope keep what they have now, others what they had before it. What lanes have that are not active
+    /// before it does not matter: a scope around it, or the end, gives them theirs.
+    fn merge(&mut self, Scope { held, before, .. }: Scope) {
+        let now = std::mem::take(&mut self.now);
+        let rows: BTreeSet<Row> = now.rows.keys().chain(before.rows.keys()).copied().collect();
+        for row in rows {
+            let mut of = |all: &Now| match all.rows.get(&row) {
+                Some(value) => *value,
+                None => {
+                    self.need(row);
+                    self.slice.row(row)
+                }
+            };
+            let (other, then) = (of(&before), of(&now));
+            let value = self.select(held, other, then);
+            self.now.rows.insert(row, value);
+        }
+        let flags: BTreeSet<u8> = now.flags.keys().chain(before.flags.keys()).copied().collect();
+        for c in flags {
+            let mut of = |all: &Now| match all.flags.get(&c) {
+                Some(flags) => *flags,
+                None => self.read_flags(c),
+            };
+            let (other, then) = (of(&before), of(&now));
+            let value = self.select_flags(held, other, then);
+            self.now.flags.insert(c, value);
+        }
     }
 
     /// Lanes leave: of those that run, the ones for which the guard holds, or does not. No branch is open.
     pub(super) fn leave(&mut self, word: u32, guard: Guard, holds: bool) {
-        let mask = self.mask();
-        let mut held = self.holds(guard, mask);
+        let all = self.word(u32::MAX);
+        let mut held = self.holds(guard).unwrap_or(all);
         if !holds {
-            held = self.two(Two::AndNot, held, mask);
+            held = self.not(held);
         }
-        self.left = true;
         if !self.exact {
             self.slice.doubt(held);
+            // Who writes behind it does not cover: the exact way still needs what was there.
+            self.left = true;
             return;
         }
-        self.slice.leave(word, held);
-        let staying = self.two(Two::AndNot, held, mask);
-        self.masks = vec![staying];
+        let active = self.mask();
+        let leaving = self.two(Two::And, held, active);
+        self.slice.leave(word, leaving);
+        let (mask, held) = (self.two(Two::AndNot, held, active), self.not(held));
+        self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::default() });
     }
 
-    /// The end of the segment: what has changed is stored, but for rows that need not be.
+    /// The end of the segment: what has changed is stored, but for rows that need not be. `lanes`: the word of the lanes
+    /// that are still active.
     pub(super) fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
-        let changed: Vec<_> = self.rows.iter().map(|(row, now)| (*row, *now)).collect();
-        for (row, Now { value, blended }) in changed {
-            if !dropped.contains(&row) {
-                self.settle(value);
-                self.store(row, value, blended);
-            }
+        let mask = self.mask();
+        while let Some(scope) = self.scopes.pop() {
+            self.merge(scope);
         }
-        let flags: Vec<_> = self.flags.iter().map(|(c, flags)| (*c, *flags)).collect();
-        for (c, (flags, blended)) in flags {
+        let Now { rows, flags } = std::mem::take(&mut self.now);
+        for (row, value) in rows.into_iter().filter(|(row, _)| !dropped.contains(row)) {
+            self.settle(value);
+            self.store(row, value);
+        }
+        for (c, flags) in flags {
             let row = Row::Own(C + u32::from(c));
             if !dropped.contains(&row) {
                 let value = self.packed(flags);
-                self.store(row, value, blended);
+                self.store(row, value);
             }
         }
-        let mask = self.mask();
         if let Some(word) = lanes {
             self.slice.gather(word, mask);
         }
@@ -324,14 +389,9 @@ impl<'a> Way<'a> {
         self.slice
     }
 
-    fn store(&mut self, row: Row, value: Value, blended: bool) {
-        let value = match blended {
-            true => value,
-            false => {
-                let old = self.slice.row(row);
-                self.slice.select(self.entry, old, value)
-            }
-        };
+    fn store(&mut self, row: Row, value: Value) {
+        let old = self.slice.row(row);
+        let value = self.slice.select(self.entry, old, value);
         self.slice.store(row, value);
     }
 
@@ -468,13 +528,16 @@ impl<'a> Way<'a> {
             return None;
         }
         let sources = [self.source(inst.src[0])?, self.source(inst.src[1])?, self.source(inst.src[2])?];
-        let lanes = self.mask();
-        let mask = self.holds(inst.guard, lanes);
+        let predicate = self.holds(inst.guard);
+        let mut mask = self.mask();
+        if let Some(predicate) = predicate {
+            mask = self.two(Two::And, predicate, mask);
+        }
         let (result, flags) = self.result(op, inst, sources, mask)?;
         match inst.dst {
             Dst::R32(register) => {
                 let row = self.register(register)?;
-                self.write(row, mask, result);
+                self.write(row, predicate, result);
             }
             Dst::R16(half) => {
                 let row = self.register(half.register())?;
@@ -489,17 +552,17 @@ impl<'a> Way<'a> {
                     false => self.two(Two::And, result, low),
                 };
                 let new = self.two(Two::Or, kept, new);
-                self.write(row, mask, new);
+                self.write(row, predicate, new);
             }
             Dst::A(register @ 1..=4) => {
                 let low = self.word(0xffff);
                 let value = self.two(Two::And, result, low);
-                self.write(Row::Own(A + u32::from(register) - 1), mask, value);
+                self.write(Row::Own(A + u32::from(register) - 1), predicate, value);
             }
             _ => {}
         }
         if let Some(c) = writes {
-            self.write_flags(c, mask, flags?);
+            self.write_flags(c, predicate, flags?);
         }
         Some(())
     }
@@ -688,11 +751,7 @@ impl<'a> Way<'a> {
             Arith::Slct => {
                 let c = self.modified(c, third.abs, third.neg);
                 let positive = self.compare(predicate::GE, c, zero);
-                let result = self.slice.select(positive, b, a);
-                if self.raw.contains(&a) || self.raw.contains(&b) {
-                    self.raw.insert(result);
-                }
-                (result, None)
+                (self.select(positive, b, a), None)
             }
             Arith::I2I { from, .. } => (self.extended(a, bits(from.size), from.signed), None),
             Arith::I2F32 { from, .. } => {
