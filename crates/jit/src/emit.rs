@@ -446,9 +446,9 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
     }
     asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(at_base(Register::RSP, 8 + RESCUE)));
     asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
-    leave_mode(asm);
+    leave_mode(asm, true);
     asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
-    enter_mode(asm);
+    enter_mode(asm, true);
     asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
     for number in 0..16 {
         asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(kept(number)));
@@ -456,15 +456,19 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
     asm.plain(Code::Retnq);
 }
 
-/// The code's floating point modes.
-pub(crate) fn enter_mode(asm: &mut Assembler) {
-    asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::MODE)));
+/// The code's floating point modes, where they are asked.
+pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
+    if floats {
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::MODE)));
+    }
 }
 
 /// The host's, and no upper halves of registers in use.
-pub(crate) fn leave_mode(asm: &mut Assembler) {
+pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
-    asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
+    if floats {
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
+    }
 }
 
 fn ymm(number: usize) -> Register {

@@ -7,8 +7,8 @@
 //! ```
 //! A [`Segment`] is made twice. The quick way is for slices in which no lane leaves and no number needs care; it is given up
 //! before anything is stored where that turns out wrong, and the exact way does it all again. What the flow does in a
-//! turn is a list of [`Step`]s. Turns in which no lane left are counted by the code itself; of the others [`Pass::run`]
-//! counts the steps one by one.
+//! turn is a list of [`Step`]s. The code itself counts turns in which no lane left, or lanes left outside branches and others
+//! go on; of all others [`Passes::run`] counts the steps one by one.
 
 // Code is called here: the only place that does.
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::emit::{self, CALLER, Cold, Exits, NUMBER, PLACE, POOL, Pool, ROWS, STATE};
 use crate::pages::Pages;
 use crate::slice::{LANES, Row, Slice};
-use crate::state::{BRANCHES, State, place};
+use crate::state::{BRANCHES, LEAVES, State, place};
 
 /// A function that a pass calls between segments: the state, a number, the lanes for which it is called. It gives 0 to go on.
 ///
@@ -57,6 +57,8 @@ pub enum Step {
         /// See above.
         arrives: bool,
     },
+    /// As `Leave`, where it counts which lanes leave in the same turn.
+    LeaveInTurn(u32),
     /// The call behind a segment.
     Call,
 }
@@ -163,6 +165,16 @@ pub const FLUSH: u32 = 0x9fc0;
 /// Nothing raised, to nearest.
 pub const KEEP_DENORMALS: u32 = 0x1f80;
 
+impl Step {
+    /// The word of the lanes that leave with it.
+    fn leaves(&self) -> Option<u32> {
+        match *self {
+            Step::Leave { word, .. } | Step::LeaveInTurn(word) => Some(word),
+            _ => None,
+        }
+    }
+}
+
 impl Plan {
     /// The sides of the steps, and the branches.
     fn branches(&self) -> (Vec<Side>, Vec<Branch>) {
@@ -182,11 +194,17 @@ impl Plan {
                     Side::Taken(branch) => branches[branch].sizes[0] += size,
                     Side::Not(branch) => branches[branch].sizes[1] += size,
                 },
-                Step::Leave { .. } | Step::Call => {}
+                Step::Leave { .. } | Step::LeaveInTurn(_) | Step::Call => {}
             }
             sides.push(side);
         }
         (sides, branches)
+    }
+
+    fn has_floats(&self) -> bool {
+        self.segments.iter().any(|segment| {
+            segment.exact.has_floats() || segment.quick.as_ref().is_some_and(Slice::has_floats)
+        })
     }
 
     /// Whether it can be compiled: branches have their limit.
@@ -221,6 +239,7 @@ impl Passes {
                 pool: &mut pool,
                 cold: Vec::new(),
                 plan,
+                floats: plan.has_floats(),
                 branches: &branches,
                 lanes: lanes as i32,
                 frame: 0,
@@ -251,7 +270,7 @@ impl Passes {
 
     /// Runs a pass for lanes of a group, until it ends, and says what was counted. The budget covers a turn. The lanes that
     /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `gone` is told with which
-    /// step which lanes left while others stayed.
+    /// step which lanes left while others stayed: for each turn, or of [`Step::Leave`] also for many.
     ///
     /// # Safety
     /// The processor has AVX2 and FMA. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
@@ -290,7 +309,7 @@ impl Passes {
                 },
             }
         };
-        pass.settle(state, &mut count);
+        pass.settle(state, &mut count, &mut gone);
         ended
     }
 }
@@ -338,7 +357,9 @@ impl Pass {
                     depth = depth.saturating_sub(1);
                     active |= open[depth].1;
                 }
-                Step::Leave { word, arrives } => {
+                Step::Leave { .. } | Step::LeaveInTurn(_) => {
+                    let arrives = matches!(step, Step::Leave { arrives: true, .. });
+                    let word = step.leaves().unwrap_or(0);
                     let leaving = state.words[word as usize] & active;
                     let staying = active & !leaving;
                     let elsewhere =
@@ -365,10 +386,7 @@ impl Pass {
                 }
             }
         }
-        for word in self.steps.iter().filter_map(|step| match step {
-            Step::Leave { word, .. } => Some(*word),
-            _ => None,
-        }) {
+        for word in self.steps.iter().filter_map(Step::leaves) {
             state.words[word as usize] = 0;
         }
         state.budget -= tried as i32;
@@ -383,7 +401,7 @@ impl Pass {
     }
 
     /// Gives what the code itself has counted.
-    fn settle(&self, state: &mut State, count: &mut impl FnMut(Count)) {
+    fn settle(&self, state: &mut State, count: &mut impl FnMut(Count), gone: &mut impl FnMut(usize, u64)) {
         if state.turns == 0 {
             return;
         }
@@ -393,19 +411,35 @@ impl Pass {
             Side::Taken(branch) => lanes[branch][0],
             Side::Not(branch) => lanes[branch][1],
         };
-        for (number, branch) in self.branches.iter().enumerate() {
-            let [took, _, both, not] = std::mem::take(&mut state.outcomes[number]);
-            let taken = std::mem::take(&mut state.taken[number]);
-            lanes[number] = [taken, of(&lanes, state.lanes, branch.parent) - taken];
-            times[number] = [took + both, both + not];
-            state.divergent += both;
-        }
-        for (step, side) in self.sides.iter().enumerate() {
-            if let Step::Run(_) = self.steps[step] {
-                let times = of(&times, state.turns, *side);
-                if times > 0 {
-                    count(Count { step, times, lanes: of(&lanes, state.lanes, *side) });
+        // The lanes that have not left so far.
+        let mut all = state.lanes;
+        let (mut branch, mut leave) = (0, 0);
+        for (number, (step, side)) in self.steps.iter().zip(&self.sides).enumerate() {
+            match step {
+                Step::If(_) => {
+                    let [took, _, both, not] = std::mem::take(&mut state.outcomes[branch]);
+                    let taken = std::mem::take(&mut state.taken[branch]);
+                    let parent = self.branches[branch].parent;
+                    lanes[branch] = [taken, of(&lanes, all, parent) - taken];
+                    times[branch] = [took + both, both + not];
+                    state.divergent += both;
+                    branch += 1;
                 }
+                Step::Run(_) => {
+                    let times = of(&times, state.turns, *side);
+                    if times > 0 {
+                        count(Count { step: number, times, lanes: of(&lanes, all, *side) });
+                    }
+                }
+                Step::Leave { .. } if leave < LEAVES => {
+                    all -= std::mem::take(&mut state.gone_lanes[leave]);
+                    match std::mem::take(&mut state.gone[leave]) {
+                        0 => {}
+                        lanes => gone(number, lanes),
+                    }
+                    leave += 1;
+                }
+                _ => {}
             }
         }
         (state.turns, state.lanes) = (0, 0);
@@ -417,6 +451,8 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     plan: &'a Plan,
+    /// The host's floating point modes are asked somewhere.
+    floats: bool,
     branches: &'a [Branch],
     lanes: i32,
     frame: i32,
@@ -453,8 +489,9 @@ impl Compiler<'_> {
         emit::emit_cold(&mut asm, &self.cold);
         let (frame, end) = (self.frame, leave);
         asm.bind(end);
-        epilogue(&mut asm);
-        asm.before(|asm| prologue(asm, frame));
+        let floats = self.floats;
+        epilogue(&mut asm, floats);
+        asm.before(|asm| prologue(asm, frame, floats));
         asm.bytes()
     }
 
@@ -505,9 +542,9 @@ impl Compiler<'_> {
         asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ESI, argument));
         asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, callee as usize as u64));
-        emit::leave_mode(asm);
+        emit::leave_mode(asm, self.floats);
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
-        emit::enter_mode(asm);
+        emit::enter_mode(asm, self.floats);
         let calls = plan.segments[..number].iter().filter(|segment| segment.call.is_some()).count();
         asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), calls as i32 + 1);
         asm.push(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
@@ -536,18 +573,64 @@ impl Compiler<'_> {
 
     /// What the flow does behind the last segment.
     fn flow(&mut self, turn: Label, leave: Label) {
-        if self.plan.steps.iter().any(|step| matches!(step, Step::Leave { .. })) {
+        let (sides, _) = self.plan.branches();
+        let leaves: Vec<_> =
+            self.plan.steps.iter().zip(&sides).filter(|(step, _)| step.leaves().is_some()).collect();
+        let counts_leaves = leaves.len() <= LEAVES
+            && leaves.iter().all(|(step, side)| matches!(step, Step::Leave { .. }) && **side == Side::All);
+        let left = self.asm.label();
+        if !leaves.is_empty() {
             self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);
-            self.returns_if(Code::Jne_rel32_64, TURN, leave);
+            match counts_leaves {
+                true => self.asm.branch(Code::Jne_rel32_64, left),
+                false => self.returns_if(Code::Jne_rel32_64, TURN, leave),
+            }
         }
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        self.come_back(leave);
+        self.count(false);
+        self.end_of_turn(turn, leave);
+        if leaves.is_empty() || !counts_leaves {
+            return;
+        }
+        // Some lane has left. Nothing is counted before it is known that others go on.
+        self.asm.bind(left);
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        for word in leaves.iter().filter_map(|(step, _)| step.leaves()) {
+            let word = at_base(STATE, place::WORDS + 8 * word as i32);
+            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
+            self.asm.three(
+                Code::VEX_Andn_r64_r64_rm64,
+                Register::RDX,
+                Register::RAX,
+                Rm::Register(Register::RDX),
+            );
+        }
+        self.asm.push(Instruction::with2(Code::Test_rm64_r64, Register::RDX, Register::RDX));
+        self.returns_if(Code::Je_rel32_64, TURN, leave);
+        self.come_back(leave);
+        self.count(true);
+        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+        self.end_of_turn(turn, leave);
+    }
+
+    /// Returns where the lanes in RDX do not all come back.
+    fn come_back(&mut self, leave: Label) {
         if let Back::All(word) = self.plan.back {
             // Slices without lanes have left what was there.
-            let (back, active) = (place::WORDS + 8 * word as i32, at_base(STATE, place::ACTIVE));
-            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, back)));
-            self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RAX, Register::RAX, Rm::Memory(active));
+            let back = at_base(STATE, place::WORDS + 8 * word as i32);
+            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(back));
+            self.asm.three(
+                Code::VEX_Andn_r64_r64_rm64,
+                Register::RAX,
+                Register::RAX,
+                Rm::Register(Register::RDX),
+            );
             self.returns_if(Code::Jne_rel32_64, TURN, leave);
         }
-        self.count();
+    }
+
+    fn end_of_turn(&mut self, turn: Label, leave: Label) {
         if self.plan.back == Back::Never {
             self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, DONE));
             self.asm.branch(Code::Jmp_rel32_64, leave);
@@ -556,19 +639,59 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts a turn that no lane has left.
-    fn count(&mut self) {
+    /// Counts a turn.
+    fn count(&mut self, leaves: bool) {
         let (sides, _) = self.plan.branches();
         let runs = self.plan.steps.iter().zip(&sides).map(|(step, side)| match (step, side) {
             (Step::Run(size), Side::All) => *size,
             _ => 0,
         });
         let always: u32 = runs.sum();
-        let Compiler { asm, pool, branches, .. } = self;
+        let asm = &mut self.asm;
         asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::TURNS)), 1);
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
         asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
         asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
+        let (mut branch, mut left) = (0, 0);
+        for step in &self.plan.steps {
+            match *step {
+                Step::If(_) => {
+                    self.count_branch(branch);
+                    branch += 1;
+                }
+                Step::Leave { word, arrives } if leaves => {
+                    self.count_leave(left, word, arrives);
+                    left += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts the lanes that leave with a step, of which there are so many before, while others go on.
+    fn count_leave(&mut self, number: i32, word: u32, arrives: bool) {
+        let asm = &mut self.asm;
+        let none = asm.label();
+        let (word, active) = (at_base(STATE, place::WORDS + 8 * word as i32), at_base(STATE, place::ACTIVE));
+        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
+        asm.number(Code::Mov_rm64_imm32, Rm::Memory(word), 0);
+        asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(active));
+        asm.branch(Code::Je_rel32_64, none);
+        asm.store(Code::Xor_rm64_r64, active, Register::RAX);
+        asm.store(Code::Or_rm64_r64, at_base(STATE, place::GONE + 8 * number), Register::RAX);
+        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place::GONE_LANES + 8 * number), Register::RDX);
+        asm.store(Code::Sub_rm64_r64, at_base(STATE, place::POPULATION), Register::RDX);
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::DIVERGENT)), 1);
+        if arrives {
+            asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), 1);
+        }
+        asm.bind(none);
+    }
+
+    /// Counts a branch: how many take it, and what it costs.
+    fn count_branch(&mut self, number: usize) {
+        let Compiler { asm, pool, branches, .. } = self;
         // The lanes of a side, where branches inside it need them.
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
@@ -578,41 +701,39 @@ impl Compiler<'_> {
                 Side::Not(branch) => not_word(branch),
             }
         };
-        for (number, branch) in branches.iter().enumerate() {
-            let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
-            let parent = lanes_of(branch.parent, branches);
-            asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
-            // Slices without lanes have left what was there.
-            asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(parent));
-            if branches.iter().any(|other| other.parent == Side::Taken(number)) {
-                asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
-            }
-            asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
-            asm.store(Code::Add_rm64_r64, at_base(STATE, place::TAKEN + 8 * number as i32), Register::RDX);
-            asm.three_of(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
-            asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, Rm::Memory(parent));
-            asm.push(Instruction::with1(Code::Setne_rm8, Register::DL));
-            if branches.iter().any(|other| other.parent == Side::Not(number)) {
-                asm.store(Code::Mov_rm64_r64, not_word(number), Register::RCX);
-            }
-            // Twice whether some do not take it, and one where none does.
-            asm.number(Code::Cmp_rm64_imm8, Rm::Register(Register::RAX), 1);
-            asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
-            let outcome = place::OUTCOMES + 32 * number as i32;
-            let outcome =
-                MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
-            asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
-            let [taken, not] = branch.sizes;
-            let table = pool.table([taken, 0, taken + not + 1, not]);
-            let size =
-                MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
-            asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
-            asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);
+        let branch = &branches[number];
+        let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
+        let parent = lanes_of(branch.parent, branches);
+        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
+        // Slices without lanes have left what was there.
+        asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(parent));
+        if branches.iter().any(|other| other.parent == Side::Taken(number)) {
+            asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
         }
+        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place::TAKEN + 8 * number as i32), Register::RDX);
+        asm.three_of(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
+        asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, Rm::Memory(parent));
+        asm.push(Instruction::with1(Code::Setne_rm8, Register::DL));
+        if branches.iter().any(|other| other.parent == Side::Not(number)) {
+            asm.store(Code::Mov_rm64_r64, not_word(number), Register::RCX);
+        }
+        // Twice whether some do not take it, and one where none does.
+        asm.number(Code::Cmp_rm64_imm8, Rm::Register(Register::RAX), 1);
+        asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
+        let outcome = place::OUTCOMES + 32 * number as i32;
+        let outcome =
+            MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
+        let [taken, not] = branch.sizes;
+        let table = pool.table([taken, 0, taken + not + 1, not]);
+        let size = MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
+        asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
+        asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);
     }
 }
 
-fn prologue(asm: &mut Assembler, frame: i32) {
+fn prologue(asm: &mut Assembler, frame: i32, floats: bool) {
     for register in SAVED {
         asm.push(Instruction::with1(Code::Push_r64, register));
     }
@@ -624,11 +745,11 @@ fn prologue(asm: &mut Assembler, frame: i32) {
     asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
     asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place::ROWS)));
     asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place::POOL)));
-    emit::enter_mode(asm);
+    emit::enter_mode(asm, floats);
 }
 
-fn epilogue(asm: &mut Assembler) {
-    emit::leave_mode(asm);
+fn epilogue(asm: &mut Assembler, floats: bool) {
+    emit::leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
     asm.two(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(at_base(Register::RSP, CALLER)));
     for register in SAVED.into_iter().rev() {

@@ -355,6 +355,16 @@ impl Slice {
         self.effects.push(Effect::Leave(word, value));
     }
 
+    /// Whether the host's floating point modes are asked.
+    pub(crate) fn has_floats(&self) -> bool {
+        self.nodes.iter().any(|node| match node {
+            Node::Row(_) | Node::Constant(_) | Node::Select(_) => false,
+            Node::Two(op, _) => op.is_float(),
+            Node::One(op, _) => !matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_)),
+            Node::Fused { .. } | Node::Rescue { .. } => true,
+        })
+    }
+
     /// The values that a value is made of.
     pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
         let (count, all) = match *node {
@@ -383,6 +393,11 @@ impl Two {
                 | Two::MinUnsigned
                 | Two::MaxUnsigned
         )
+    }
+
+    fn is_float(self) -> bool {
+        use Two::*;
+        matches!(self, FAdd | FSub | FMul | FMin | FMax | FDiv | FCompare(_))
     }
 
     /// The instruction, and the number that goes with it.

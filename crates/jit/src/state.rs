@@ -14,6 +14,9 @@ pub const WORDS: usize = 64;
 /// Branches of a pass that may divide the lanes.
 pub const BRANCHES: usize = 16;
 
+/// Steps of a pass with which lanes leave, for the code to count them itself.
+pub(crate) const LEAVES: usize = 16;
+
 /// What code and the engine share. Numbers of lanes and instructions count up from what they are when a pass is called.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -28,7 +31,7 @@ pub struct State {
     pub active: u64,
     /// How many these are.
     pub(crate) population: u64,
-    /// Turns in which no lane left.
+    /// Turns that the code has counted.
     pub(crate) turns: u64,
     /// The lanes of those, summed.
     pub(crate) lanes: u64,
@@ -45,10 +48,13 @@ pub struct State {
     pub divergent: u64,
     /// Bits of lanes that slices give.
     pub words: [u64; WORDS],
-    /// By branch and outcome, how often in turns in which no lane left: all took it, none came, both, none took it.
+    /// By branch and outcome, how often in turns that the code has counted: all took it, none came, both, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
     /// By branch, the lanes that took it, summed.
     pub(crate) taken: [u64; BRANCHES],
+    /// By step with which lanes leave, in turns that the code has counted: which, and how many of each turn, summed.
+    pub(crate) gone: [u64; LEAVES],
+    pub(crate) gone_lanes: [u64; LEAVES],
     own: Rows,
 }
 
@@ -77,6 +83,8 @@ impl State {
             words: [0; WORDS],
             outcomes: [[0; 4]; BRANCHES],
             taken: [0; BRANCHES],
+            gone: [0; LEAVES],
+            gone_lanes: [0; LEAVES],
             own: Rows([0; 64 * OWN]),
         })
     }
@@ -119,5 +127,8 @@ pub(crate) mod place {
     pub(crate) const WORDS: i32 = offset_of!(State, words) as i32;
     pub(crate) const OUTCOMES: i32 = offset_of!(State, outcomes) as i32;
     pub(crate) const TAKEN: i32 = offset_of!(State, taken) as i32;
+    pub(crate) const DIVERGENT: i32 = offset_of!(State, divergent) as i32;
+    pub(crate) const GONE: i32 = offset_of!(State, gone) as i32;
+    pub(crate) const GONE_LANES: i32 = offset_of!(State, gone_lanes) as i32;
     pub(crate) const OWN: i32 = offset_of!(State, own) as i32;
 }

@@ -199,31 +199,24 @@ impl Grid {
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
             warp.set_input(0, Input::same(Row([1.0f32.to_bits(); WARP])));
-            let mut positions: Option<[[[f32; 2]; WARP]; 2]> = None;
+            let mut positions: Option<[Positions; 2]> = None;
             for (&slot, varying) in &fragment.varyings {
                 let input = match varying {
                     Varying::Lanes(values) => Input::same(row_of(values, first)),
                     &Varying::Plane { base, dx, dy, flat } => {
                         let of = Interpolant { base, dx, dy, flat };
                         let [centres, centroids] = positions.get_or_insert_with(|| {
-                            let given = |own: &mut [[f32; 2]; WARP], given: &[[f32; 2]]| {
-                                own.iter_mut()
-                                    .zip(given.iter().skip(first))
-                                    .for_each(|(own, given)| *own = *given);
-                            };
-                            let mut centres = std::array::from_fn(|lane| default_centre(first + lane));
-                            given(&mut centres, &fragment.centres);
+                            let mut centres = Positions::default_centres(first);
+                            centres.take(fragment.centres.get(first..).unwrap_or_default());
                             let mut centroids = centres;
-                            given(&mut centroids, &fragment.centroids);
+                            centroids.take(fragment.centroids.get(first..).unwrap_or_default());
                             [centres, centroids]
                         });
-                        let [mut at_centre, mut at_centroid] = [Row::ZERO; 2];
-                        for lane in 0..WARP {
-                            let at = |position| interp(of, position, centres[lane], centroids[lane], None);
-                            at_centre.0[lane] = at(Position::Centre);
-                            at_centroid.0[lane] = at(Position::Centroid);
-                        }
-                        Input::of(at_centre, at_centroid, Row([flat; WARP]))
+                        let centre = centres.interpolated(of);
+                        // Most launches give no centroids.
+                        let centroid =
+                            if fragment.centroids.is_empty() { centre } else { centroids.interpolated(of) };
+                        Input::of(centre, centroid, Row([flat; WARP]))
                     }
                 };
                 warp.set_input(slot, input);
@@ -245,9 +238,35 @@ fn row_of(values: &[u32], first: usize) -> Row<WARP> {
     row
 }
 
-/// A row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
-fn default_centre(lane: usize) -> [f32; 2] {
-    [(lane / 4 * 2 + lane % 2) as f32 + 0.5, (lane / 2 % 2) as f32 + 0.5]
+/// Where the lanes of a warp are in the window, by axis.
+#[derive(Clone, Copy)]
+struct Positions {
+    x: [f32; WARP],
+    y: [f32; WARP],
+}
+
+impl Positions {
+    /// A row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
+    fn default_centres(first: usize) -> Self {
+        Positions {
+            x: std::array::from_fn(|lane| ((first + lane) / 4 * 2 + lane % 2) as f32 + 0.5),
+            y: std::array::from_fn(|lane| (lane / 2 % 2) as f32 + 0.5),
+        }
+    }
+
+    /// Those that are given count; there may be fewer or more of them than lanes.
+    fn take(&mut self, given: &[[f32; 2]]) {
+        for (lane, [x, y]) in given.iter().take(WARP).enumerate() {
+            (self.x[lane], self.y[lane]) = (*x, *y);
+        }
+    }
+
+    /// The interpolant at each.
+    fn interpolated(&self, of: Interpolant) -> Row<WARP> {
+        // In both places: one position is as good as the other.
+        let at = |lane: usize| [self.x[lane], self.y[lane]];
+        Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
+    }
 }
 
 /// The results of blocks that have ended, besides memory.

@@ -55,27 +55,27 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// At the centroid and flat, where they are not the same.
-    others: Option<Box<[Row<WARP>; 2]>>,
+    centroid: Row<WARP>,
+    flat: Row<WARP>,
 }
 
 impl Input {
     /// One word for every position.
     pub fn same(row: Row<WARP>) -> Self {
-        Input { centre: row, others: None }
+        Input { centre: row, centroid: row, flat: row }
     }
 
     /// Words at the fragment's centre, at the centroid of the covered samples, and the provoking vertex'.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
-        Input { centre, others: Some(Box::new([centroid, flat])) }
+        Input { centre, centroid, flat }
     }
 
     /// The word at a position.
     pub fn at(&self, position: Position) -> &Row<WARP> {
-        match (position, &self.others) {
-            (Position::Centre, _) | (_, None) => &self.centre,
-            (Position::Centroid, Some(others)) => &others[0],
-            (Position::Flat, Some(others)) => &others[1],
+        match position {
+            Position::Centre => &self.centre,
+            Position::Centroid => &self.centroid,
+            Position::Flat => &self.flat,
         }
     }
 }

@@ -227,7 +227,12 @@ impl<'a> Tracer<'a> {
         let word = reconverge_jit::WORDS as u32 - 1 - self.gone.len() as u32;
         self.both(|way| way.leave(word, guard, holds));
         self.gone.push((self.steps.len() as u32, gone));
-        self.step(Step::Leave { word, arrives }, number);
+        // The entries of the stack come in the order of turns.
+        let step = match gone {
+            Gone::Branches { .. } => Step::LeaveInTurn(word),
+            Gone::Waits | Gone::Breaks | Gone::Returns => Step::Leave { word, arrives },
+        };
+        self.step(step, number);
         self.entries = self.entries.max(usize::from(arrives));
         self.branches |= matches!(gone, Gone::Branches { .. });
     }
