@@ -17,14 +17,21 @@ pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const PLACE: Register = Register::R13;
 pub(crate) const NUMBER: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
+/// Eight times the number of the slice.
+pub(crate) const SHIFT: Register = Register::R11;
+
+/// Registers in which bits of lanes are gathered: a word that is stored in parts costs whoever reads it whole.
+pub(crate) const GATHERED: [Register; 5] =
+    [Register::RSI, Register::RDI, Register::R8, Register::R9, Register::R10];
 
 /// Bytes of a vector.
 const VECTOR: i32 = 4 * LANES as i32;
 
-/// Bytes of the frame: what a rescuer sees, the registers that are kept around it, one number, then values.
+/// Bytes of the frame: what a rescuer sees, the registers that are kept around it, the caller's frame, then values.
 pub(crate) const RESCUE: i32 = 0;
 pub(crate) const KEPT: i32 = 5 * VECTOR;
-pub(crate) const CALLER: i32 = KEPT + 16 * VECTOR;
+const KEPT_NUMBERS: i32 = KEPT + 16 * VECTOR;
+pub(crate) const CALLER: i32 = KEPT_NUMBERS + 2 * VECTOR;
 const SPILLED: i32 = CALLER + VECTOR;
 
 /// Words that are the same in all lanes, by value.
@@ -65,6 +72,8 @@ pub(crate) struct Cold {
 pub(crate) struct Exits<'a> {
     /// Where the slice is given up.
     pub(crate) doubt: Option<Label>,
+    /// Words that are gathered in the registers [`GATHERED`].
+    pub(crate) words: &'a [u32],
     pub(crate) cold: &'a mut Vec<Cold>,
 }
 
@@ -140,7 +149,7 @@ pub(crate) fn emit(
         emitter.asm.branch(Code::Jne_rel32_64, label);
         emitter.release(count);
     }
-    emitter.effects(count);
+    emitter.effects(count, exits.words);
     emitter.frame
 }
 
@@ -369,7 +378,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn effects(&mut self, start: usize) {
+    fn effects(&mut self, start: usize, words: &[u32]) {
         let slice = self.slice;
         let stored: HashSet<Row> = slice
             .effects
@@ -400,10 +409,24 @@ impl Emitter<'_> {
                 Effect::Gather(word, value) | Effect::Leave(word, value) => {
                     let register = self.register(value, position, &[]);
                     self.asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, Rm::Register(register));
-                    let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
-                    self.asm.store(Code::Mov_rm8_r8, to, Register::AL);
                     if let Effect::Leave(..) = effect {
                         self.asm.store(Code::Or_rm32_r32, at_base(STATE, place::LEFT), Register::EAX);
+                    }
+                    match words.iter().zip(GATHERED).find(|(gathered, _)| **gathered == word) {
+                        Some((_, to)) => {
+                            let shift = Instruction::with3(
+                                Code::VEX_Shlx_r64_rm64_r64,
+                                Register::RAX,
+                                Register::RAX,
+                                SHIFT,
+                            );
+                            self.asm.push(shift);
+                            self.asm.two(Code::Or_r64_rm64, to, Rm::Register(Register::RAX));
+                        }
+                        None => {
+                            let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
+                            self.asm.store(Code::Mov_rm8_r8, to, Register::AL);
+                        }
                     }
                 }
             }
@@ -444,6 +467,10 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
     for number in 0..16 {
         asm.store(Code::VEX_Vmovaps_ymmm256_ymm, kept(number), ymm(number));
     }
+    let numbers = || GATHERED.into_iter().chain([SHIFT]).zip((8 + KEPT_NUMBERS..).step_by(8));
+    for (register, place) in numbers() {
+        asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, place), register);
+    }
     asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(at_base(Register::RSP, 8 + RESCUE)));
     asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
     leave_mode(asm, true);
@@ -452,6 +479,9 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
     asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
     for number in 0..16 {
         asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(kept(number)));
+    }
+    for (register, place) in numbers() {
+        asm.two(Code::Mov_r64_rm64, register, Rm::Memory(at_base(Register::RSP, place)));
     }
     asm.plain(Code::Retnq);
 }

@@ -17,7 +17,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
-use crate::emit::{self, CALLER, Cold, Exits, NUMBER, PLACE, POOL, Pool, ROWS, STATE};
+use crate::emit::{self, CALLER, Cold, Exits, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
 use crate::pages::Pages;
 use crate::slice::{LANES, Row, Slice};
 use crate::state::{BRANCHES, LEAVES, State, place};
@@ -508,9 +508,21 @@ impl Compiler<'_> {
         let is_empty = |slice: &Slice| slice.effects.is_empty();
         if !is_empty(&segment.exact) || segment.quick.as_ref().is_some_and(|quick| !is_empty(quick)) {
             let asm = &mut self.asm;
+            let mut words: Vec<u32> =
+                segment.quick.iter().chain([&segment.exact]).flat_map(Slice::words).collect();
+            words.sort_unstable();
+            words.dedup();
+            words.truncate(GATHERED.len());
+            let gathered = || words.iter().zip(GATHERED);
             let [slice, next, exact, done] = [(); 4].map(|()| asm.label());
             asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
             asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
+            if !words.is_empty() {
+                asm.three_of(Code::Xor_r64_rm64, SHIFT, SHIFT);
+            }
+            for (_, register) in gathered() {
+                asm.three_of(Code::Xor_r64_rm64, register, register);
+            }
             asm.bind(slice);
             asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
             asm.branch(Code::Je_rel32_64, next);
@@ -519,17 +531,21 @@ impl Compiler<'_> {
                     asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
                     asm.branch(Code::Jne_rel32_64, exact);
                 }
-                self.slice(quick, Some(exact));
-                self.end_of_slice(slice, next, done);
+                self.slice(quick, Some(exact), &words);
+                self.end_of_slice(slice, next, done, &words);
                 self.asm.bind(exact);
-                self.slice(&segment.exact, None);
+                self.slice(&segment.exact, None, &words);
                 self.asm.branch(Code::Jmp_rel32_64, next);
             } else {
                 self.asm.bind(exact);
-                self.slice(&segment.exact, None);
-                self.end_of_slice(slice, next, done);
+                self.slice(&segment.exact, None, &words);
+                self.end_of_slice(slice, next, done, &words);
             }
             self.asm.bind(done);
+            for (word, register) in gathered() {
+                let word = at_base(STATE, place::WORDS + 8 * *word as i32);
+                self.asm.store(Code::Mov_rm64_r64, word, register);
+            }
         }
         let Some((callee, argument, word)) = segment.call else { return };
         let asm = &mut self.asm;
@@ -553,19 +569,22 @@ impl Compiler<'_> {
         self.asm.bind(skip);
     }
 
-    fn slice(&mut self, slice: &Slice, doubt: Option<Label>) {
-        let exits = Exits { doubt, cold: &mut self.cold };
+    fn slice(&mut self, slice: &Slice, doubt: Option<Label>, words: &[u32]) {
+        let exits = Exits { doubt, words, cold: &mut self.cold };
         let stride = 4 * self.lanes as u32;
         let frame = emit::emit(&mut self.asm, self.pool, slice, stride, self.plan.mask, exits);
         self.frame = self.frame.max(frame);
     }
 
     /// The next slice, if there is one.
-    fn end_of_slice(&mut self, slice: Label, next: Label, done: Label) {
+    fn end_of_slice(&mut self, slice: Label, next: Label, done: Label, words: &[u32]) {
         let asm = &mut self.asm;
         asm.bind(next);
         asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), 4 * LANES as i32);
         asm.number(Code::Add_rm32_imm8, Rm::Register(Register::R14D), 1);
+        if !words.is_empty() {
+            asm.number(Code::Add_rm64_imm8, Rm::Register(SHIFT), LANES as i32);
+        }
         asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::R13D), 4 * self.lanes);
         asm.branch(Code::Jb_rel32_64, slice);
         asm.branch(Code::Jmp_rel32_64, done);
@@ -577,7 +596,7 @@ impl Compiler<'_> {
         let leaves: Vec<_> =
             self.plan.steps.iter().zip(&sides).filter(|(step, _)| step.leaves().is_some()).collect();
         let counts_leaves = leaves.len() <= LEAVES
-            && leaves.iter().all(|(step, side)| matches!(step, Step::Leave { .. }) && **side == Side::All);
+            && leaves.iter().all(|(step, side)| **side == Side::All || matches!(step, Step::LeaveInTurn(_)));
         let left = self.asm.label();
         if !leaves.is_empty() {
             self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);

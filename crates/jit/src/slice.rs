@@ -355,6 +355,14 @@ impl Slice {
         self.effects.push(Effect::Leave(word, value));
     }
 
+    /// The words that it gathers bits for.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store(..) => None,
+            Effect::Gather(word, _) | Effect::Leave(word, _) => Some(*word),
+        })
+    }
+
     /// Whether the host's floating point modes are asked.
     pub(crate) fn has_floats(&self) -> bool {
         self.nodes.iter().any(|node| match node {
