@@ -21,8 +21,10 @@ pub(crate) const POOL: Register = Register::RBP;
 pub(crate) const SHIFT: Register = Register::R11;
 
 /// Registers in which bits of lanes are gathered: a word that is stored in parts costs whoever reads it whole.
-pub(crate) const GATHERED: [Register; 5] =
-    [Register::RSI, Register::RDI, Register::R8, Register::R9, Register::R10];
+pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
+
+/// Free for a few instructions, besides RAX, RCX and RDX.
+const WORD: Register = Register::R10D;
 
 /// Bytes of a vector.
 const VECTOR: i32 = 4 * LANES as i32;
@@ -49,6 +51,16 @@ impl Pool {
         })
     }
 
+    /// How far the words of a row in memory lie behind the first.
+    fn steps(&mut self) -> i32 {
+        let steps = std::array::from_fn(|lane| 4 * lane as u32);
+        let place = self.words.iter().position(|words| *words == steps).unwrap_or_else(|| {
+            self.words.push(steps);
+            self.words.len() - 1
+        });
+        VECTOR * place as i32
+    }
+
     /// Words that are read one by one.
     pub(crate) fn table(&mut self, words: [u32; 4]) -> i32 {
         self.words.push([words[0], words[1], words[2], words[3], 0, 0, 0, 0]);
@@ -56,16 +68,30 @@ impl Pool {
     }
 }
 
-/// A call of a rescuer, behind the code that usually runs.
+/// What is behind the code that usually runs, and comes back to it.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
     back: Label,
-    with: Function,
-    /// Sources and mask, where they are.
-    given: [Rm; 4],
-    /// Where the value is, before and after.
-    value: Register,
+    does: Rare,
+}
+
+#[derive(Debug)]
+enum Rare {
+    /// A call of a rescuer. Sources and mask, where they are; the register of the value, before and after.
+    Rescue { with: Function, given: [Rm; 4], value: Register },
+    /// A load of words that do not lie in a row.
+    Load { to: Register, free: Register, access: Lanes },
+    /// A store of such words.
+    Store { from: Register, access: Lanes },
+}
+
+/// Which words of the window, and for which lanes.
+#[derive(Clone, Copy, Debug)]
+struct Lanes {
+    address: Register,
+    distance: i32,
+    mask: Register,
 }
 
 /// Where code goes on elsewhere.
@@ -108,9 +134,12 @@ pub(crate) fn emit(
     let mut uses = vec![Vec::new(); count];
     // Behind the nodes come the check of the doubt, then the effects.
     for (number, effect) in slice.effects.iter().enumerate().rev() {
-        let value = effect.value();
-        live[value.0 as usize] = true;
-        uses[value.0 as usize].push(count + 1 + number);
+        for value in effect.values() {
+            live[value.0 as usize] = true;
+            if uses[value.0 as usize].last() != Some(&(count + 1 + number)) {
+                uses[value.0 as usize].push(count + 1 + number);
+            }
+        }
     }
     let doubt = slice.doubt.filter(|value| slice.is_constant(*value) != Some(0));
     if let Some(value) = doubt {
@@ -149,7 +178,7 @@ pub(crate) fn emit(
         emitter.asm.branch(Code::Jne_rel32_64, label);
         emitter.release(count);
     }
-    emitter.effects(count, exits.words);
+    emitter.effects(count, exits.words, exits.cold);
     emitter.frame
 }
 
@@ -345,7 +374,35 @@ impl Emitter<'_> {
                 let (enter, back) = (self.asm.label(), self.asm.label());
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 self.asm.bind(back);
-                cold.push(Cold { enter, back, with, given, value: ymm(to) });
+                cold.push(Cold { enter, back, does: Rare::Rescue { with, given, value: ymm(to) } });
+            }
+            Node::Word(place) => {
+                let to = self.allocate(position, &[]);
+                self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+                let word = at_base(Register::RAX, place as i32);
+                self.asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, ymm(to), Rm::Memory(word));
+                self.hold(value, to);
+            }
+            Node::Load { address, distance, mask } => {
+                let locked = [address, mask, value];
+                let access = Lanes {
+                    address: self.register(address, position, &locked),
+                    distance,
+                    mask: self.register(mask, position, &locked),
+                };
+                let to = self.allocate(position, &locked);
+                self.hold(value, to);
+                let free = ymm(self.allocate(position, &locked));
+                let (enter, back) = (self.asm.label(), self.asm.label());
+                in_a_row(self.asm, self.pool, access, free);
+                self.asm.branch(Code::Jne_rel32_64, enter);
+                let (asm, to) = (&mut *self.asm, ymm(to));
+                asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+                asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(access.address)));
+                let row = at(Register::RAX, Register::RCX, distance);
+                asm.two(Code::VEX_Vmovups_ymm_ymmm256, to, Rm::Memory(row));
+                asm.bind(back);
+                cold.push(Cold { enter, back, does: Rare::Load { to, free, access } });
             }
         }
         self.release(position);
@@ -378,19 +435,18 @@ impl Emitter<'_> {
         }
     }
 
-    fn effects(&mut self, start: usize, words: &[u32]) {
+    fn effects(&mut self, start: usize, words: &[u32], cold: &mut Vec<Cold>) {
         let slice = self.slice;
         let stored: HashSet<Row> = slice
             .effects
             .iter()
             .filter_map(|effect| match effect {
                 Effect::Store(row, _) => Some(*row),
-                Effect::Gather(..) | Effect::Leave(..) => None,
+                Effect::Gather(..) | Effect::Leave(..) | Effect::Scatter { .. } => None,
             })
             .collect();
         // Rows that are to be written while their old words are still needed are read first.
-        for effect in &slice.effects {
-            let value = effect.value();
+        for value in slice.effects.iter().flat_map(|effect| effect.values()) {
             if let Node::Row(row) = slice.nodes[value.0 as usize]
                 && stored.contains(&row)
             {
@@ -401,6 +457,26 @@ impl Emitter<'_> {
         for (number, effect) in slice.effects.iter().enumerate() {
             let position = start + 1 + number;
             match *effect {
+                Effect::Scatter { address, distance, mask, value } => {
+                    let locked = [address, mask, value];
+                    let access = Lanes {
+                        address: self.register(address, position, &locked),
+                        distance,
+                        mask: self.register(mask, position, &locked),
+                    };
+                    let from = self.register(value, position, &locked);
+                    let free = ymm(self.allocate(position, &locked));
+                    let (enter, back) = (self.asm.label(), self.asm.label());
+                    in_a_row(self.asm, self.pool, access, free);
+                    self.asm.branch(Code::Jne_rel32_64, enter);
+                    let asm = &mut *self.asm;
+                    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+                    asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(access.address)));
+                    let row = at(Register::RAX, Register::RCX, distance);
+                    asm.store(Code::VEX_Vmovups_ymmm256_ymm, row, from);
+                    asm.bind(back);
+                    cold.push(Cold { enter, back, does: Rare::Store { from, access } });
+                }
                 Effect::Store(row, value) => {
                     let register = self.register(value, position, &[]);
                     let home = self.home(row);
@@ -435,32 +511,104 @@ impl Emitter<'_> {
     }
 }
 
-/// Emits the calls of rescuers, and what they share.
+/// Sets the flags: equal, if all lanes are in the mask and their words lie in a row.
+fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
+    let Lanes { address, mask, .. } = access;
+    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
+    let steps = Rm::Memory(at_base(POOL, pool.steps()));
+    asm.three(Code::VEX_Vpaddd_ymm_ymm_ymmm256, free, free, steps);
+    all_equal(asm, address, free, mask);
+}
+
+/// Sets the flags: equal, if the two are the same in all lanes, and all are in the mask.
+fn all_equal(asm: &mut Assembler, a: Register, b: Register, mask: Register) {
+    asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, Rm::Register(a));
+    asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, Rm::Register(mask));
+    asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::ECX, Rm::Register(b));
+    asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::ECX), 0xff);
+}
+
+/// Emits what is rare.
 pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
-    if cold.is_empty() {
-        return;
-    }
     let shared = asm.label();
-    for Cold { enter, back, with, given, value } in cold {
+    for Cold { enter, back, does } in cold {
         asm.bind(*enter);
-        let part = |number: i32| at_base(Register::RSP, RESCUE + VECTOR * number);
-        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(4), *value);
-        for (number, given) in given.iter().enumerate() {
-            let from = match given {
-                Rm::Register(register) => *register,
-                // The value is in the frame already: its register is free.
-                Rm::Memory(_) => {
-                    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, *value, *given);
-                    *value
-                }
-            };
-            asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(number as i32), from);
+        match does {
+            Rare::Rescue { with, given, value } => emit_rescue(asm, shared, *with, given, *value),
+            Rare::Load { to, free, access } => emit_load(asm, *to, *free, *access, *back),
+            Rare::Store { from, access } => emit_store(asm, *from, *access, *back),
         }
-        asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.0 as u64));
-        asm.branch(Code::Call_rel32_64, shared);
-        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, *value, Rm::Memory(part(4)));
         asm.branch(Code::Jmp_rel32_64, *back);
     }
+    if cold.iter().any(|cold| matches!(cold.does, Rare::Rescue { .. })) {
+        emit_shared(asm, shared);
+    }
+}
+
+/// One word for all lanes; else each lane its own.
+fn emit_load(asm: &mut Assembler, to: Register, free: Register, access: Lanes, back: Label) {
+    let Lanes { address, distance, mask } = access;
+    let each = asm.label();
+    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
+    all_equal(asm, address, free, mask);
+    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    asm.branch(Code::Jne_rel32_64, each);
+    asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(address)));
+    let word = at(Register::RAX, Register::RCX, distance);
+    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, to, Rm::Memory(word));
+    asm.branch(Code::Jmp_rel32_64, back);
+    asm.bind(each);
+    asm.three(Code::VEX_Vpxor_ymm_ymm_ymmm256, to, to, Rm::Register(to));
+    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, free, Rm::Register(mask));
+    let words = at(Register::RAX, address, distance);
+    asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
+}
+
+/// One lane after another.
+fn emit_store(asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
+    let Lanes { address, distance, mask } = access;
+    let lane = asm.label();
+    let (addresses, values) = (RESCUE, RESCUE + VECTOR);
+    asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::ECX, Rm::Register(mask));
+    asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
+    asm.branch(Code::Je_rel32_64, back);
+    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, addresses), address);
+    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, values), from);
+    let part = |start: i32| {
+        MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::RDX, 4, start.into(), 1)
+    };
+    asm.bind(lane);
+    asm.three_of(Code::Tzcnt_r32_rm32, Register::EDX, Register::ECX);
+    asm.two(Code::Mov_r32_rm32, WORD, Rm::Memory(part(values)));
+    asm.two(Code::Mov_r32_rm32, Register::EDX, Rm::Memory(part(addresses)));
+    asm.store(Code::Mov_rm32_r32, at(Register::RAX, Register::RDX, distance), WORD);
+    asm.three_of(Code::VEX_Blsr_r32_rm32, Register::ECX, Register::ECX);
+    asm.branch(Code::Jne_rel32_64, lane);
+}
+
+/// The call of a rescuer.
+fn emit_rescue(asm: &mut Assembler, shared: Label, with: Function, given: &[Rm; 4], value: Register) {
+    let part = |number: i32| at_base(Register::RSP, RESCUE + VECTOR * number);
+    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(4), value);
+    for (number, given) in given.iter().enumerate() {
+        let from = match given {
+            Rm::Register(register) => *register,
+            // The value is in the frame already: its register is free.
+            Rm::Memory(_) => {
+                asm.two(Code::VEX_Vmovaps_ymm_ymmm256, value, *given);
+                value
+            }
+        };
+        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(number as i32), from);
+    }
+    asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.0 as u64));
+    asm.branch(Code::Call_rel32_64, shared);
+    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, value, Rm::Memory(part(4)));
+}
+
+/// What the calls of rescuers share.
+fn emit_shared(asm: &mut Assembler, shared: Label) {
     asm.bind(shared);
     // The return address lies below the frame.
     let kept = |number: usize| at_base(Register::RSP, 8 + KEPT + VECTOR * number as i32);
@@ -499,6 +647,11 @@ pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
     }
+}
+
+/// The lower half of a register.
+fn xmm(ymm: Register) -> Register {
+    Register::XMM0 + (ymm as u32 - Register::YMM0 as u32)
 }
 
 fn ymm(number: usize) -> Register {

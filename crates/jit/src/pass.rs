@@ -31,6 +31,9 @@ pub type Callee = unsafe extern "sysv64" fn(*mut State, u32, u64) -> u32;
 /// Straight-line code for all slices of a group, then a call.
 #[derive(Clone, Debug)]
 pub struct Segment {
+    /// A slice that only doubts: where it does, the segment refuses before anything is done. What it checks does not depend
+    /// on the window.
+    pub check: Option<Slice>,
     /// For slices that no lane leaves and whose numbers need no care.
     pub quick: Option<Slice>,
     /// For all others.
@@ -61,6 +64,8 @@ pub enum Step {
     LeaveInTurn(u32),
     /// The call behind a segment.
     Call,
+    /// The segment of this number begins, which may refuse.
+    Begin(u32),
 }
 
 /// Whether the flow comes back to where the pass begins.
@@ -142,6 +147,8 @@ pub enum Ended {
     Left(usize),
     /// At the call of this number, which is the call of this step.
     Stopped(u32, usize),
+    /// At this step, with which a segment begins that has refused.
+    Refused(usize),
 }
 
 /// Something that ran in a pass.
@@ -158,6 +165,7 @@ pub struct Count {
 const BUDGET: u32 = 0;
 const DONE: u32 = 1;
 const TURN: u32 = 2;
+/// By a call or a segment.
 const STOPPED: u32 = 3;
 
 /// The floating point modes of code: nothing raised, to nearest; denormals are zeros, as operands and as results.
@@ -194,7 +202,7 @@ impl Plan {
                     Side::Taken(branch) => branches[branch].sizes[0] += size,
                     Side::Not(branch) => branches[branch].sizes[1] += size,
                 },
-                Step::Leave { .. } | Step::LeaveInTurn(_) | Step::Call => {}
+                Step::Leave { .. } | Step::LeaveInTurn(_) | Step::Call | Step::Begin(_) => {}
             }
             sides.push(side);
         }
@@ -274,7 +282,8 @@ impl Passes {
     ///
     /// # Safety
     /// The processor has AVX2 and FMA. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
-    /// of the mask has the lanes. The state's context is what the functions of the pass take it for.
+    /// of the mask has the lanes. The state's context is what the functions of the pass take it for, and its window has the
+    /// bytes that the pass loads and stores.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -384,6 +393,13 @@ impl Pass {
                     }
                     calls += 1;
                 }
+                Step::Begin(segment) => {
+                    // Nothing is refused for no lanes.
+                    if active != 0 && state.refused == segment + 1 {
+                        ended = Some(Ended::Refused(number));
+                        break;
+                    }
+                }
             }
         }
         for word in self.steps.iter().filter_map(Step::leaves) {
@@ -391,7 +407,7 @@ impl Pass {
         }
         state.budget -= tried as i32;
         state.left = 0;
-        state.stopped = 0;
+        (state.stopped, state.refused) = (0, 0);
         (state.active, state.population) = (active, active.count_ones().into());
         ended.or_else(|| match self.back {
             Back::Never => Some(Ended::Turn),
@@ -506,6 +522,9 @@ impl Compiler<'_> {
         let plan = self.plan;
         let segment = &plan.segments[number];
         let is_empty = |slice: &Slice| slice.effects.is_empty();
+        if let Some(check) = &segment.check {
+            self.check(number, check, leave);
+        }
         if !is_empty(&segment.exact) || segment.quick.as_ref().is_some_and(|quick| !is_empty(quick)) {
             let asm = &mut self.asm;
             let mut words: Vec<u32> =
@@ -569,6 +588,24 @@ impl Compiler<'_> {
         self.asm.bind(skip);
     }
 
+    /// Returns if the slice doubts for some lanes.
+    fn check(&mut self, number: usize, check: &Slice, leave: Label) {
+        let [slice, next, refused, done] = [(); 4].map(|()| self.asm.label());
+        self.asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+        self.asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
+        self.asm.bind(slice);
+        self.asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
+        self.asm.branch(Code::Je_rel32_64, next);
+        self.slice(check, Some(refused), &[]);
+        self.end_of_slice(slice, next, done, &[]);
+        self.asm.bind(refused);
+        let segment = at_base(STATE, place::REFUSED);
+        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(segment), number as i32 + 1);
+        self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, STOPPED));
+        self.asm.branch(Code::Jmp_rel32_64, leave);
+        self.asm.bind(done);
+    }
+
     fn slice(&mut self, slice: &Slice, doubt: Option<Label>, words: &[u32]) {
         let exits = Exits { doubt, words, cold: &mut self.cold };
         let stride = 4 * self.lanes as u32;
@@ -615,15 +652,16 @@ impl Compiler<'_> {
         // Some lane has left. Nothing is counted before it is known that others go on.
         self.asm.bind(left);
         self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
-        for word in leaves.iter().filter_map(|(step, _)| step.leaves()) {
+        for (step, _) in &leaves {
+            let Some(word) = step.leaves() else { continue };
             let word = at_base(STATE, place::WORDS + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
-            self.asm.three(
-                Code::VEX_Andn_r64_r64_rm64,
-                Register::RDX,
-                Register::RAX,
-                Rm::Register(Register::RDX),
-            );
+            if let Step::LeaveInTurn(_) = step {
+                self.asm.store(Code::Test_rm64_r64, at_base(STATE, place::ACTIVE), Register::RAX);
+                self.returns_if(Code::Jne_rel32_64, TURN, leave);
+            }
+            let rest = Rm::Register(Register::RDX);
+            self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RDX, Register::RAX, rest);
         }
         self.asm.push(Instruction::with2(Code::Test_rm64_r64, Register::RDX, Register::RDX));
         self.returns_if(Code::Je_rel32_64, TURN, leave);

@@ -124,6 +124,14 @@ pub(crate) enum Node {
         minus: bool,
         of: [Value; 3],
     },
+    /// The word at this place of the window, in all lanes.
+    Word(u32),
+    /// Each lane's word of the window, at its address and this distance in bytes; zeros in lanes without the mask's sign.
+    Load {
+        address: Value,
+        distance: i32,
+        mask: Value,
+    },
     /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
     /// a lane of the mask.
     Rescue {
@@ -166,12 +174,20 @@ pub(crate) enum Effect {
     Gather(u32, Value),
     /// As [`Effect::Gather`], of lanes that leave.
     Leave(u32, Value),
+    /// The words of the window at the addresses, a distance in bytes behind them, become the value, lane after lane, where
+    /// the mask's sign is set.
+    Scatter { address: Value, distance: i32, mask: Value, value: Value },
 }
 
 impl Effect {
-    pub(crate) fn value(self) -> Value {
-        let (Effect::Store(_, value) | Effect::Gather(_, value) | Effect::Leave(_, value)) = self;
-        value
+    pub(crate) fn values(self) -> impl Iterator<Item = Value> {
+        let all = match self {
+            Effect::Store(_, value) | Effect::Gather(_, value) | Effect::Leave(_, value) => {
+                [Some(value), None, None]
+            }
+            Effect::Scatter { address, mask, value, .. } => [Some(address), Some(mask), Some(value)],
+        };
+        all.into_iter().flatten()
     }
 }
 
@@ -331,6 +347,52 @@ impl Slice {
         self.node(Node::Rescue { with: Function(with as usize), value, test, mask, sources })
     }
 
+    /// The word at a place of the window, in bytes, in all lanes.
+    ///
+    /// The place lies in the window, as the caller sees to.
+    pub fn window_word(&mut self, place: u32) -> Value {
+        self.node(Node::Word(place))
+    }
+
+    /// Each lane's word of the window, at its address and a distance in bytes, in lanes of the mask.
+    ///
+    /// A check of the segment, or what the caller knows of the address, sees to it that the words lie in the window.
+    pub fn window_load(&mut self, address: Value, distance: i32, mask: Value) -> Value {
+        self.node(Node::Load { address, distance, mask })
+    }
+
+    /// At the end, the words of the window at the addresses and a distance in bytes become the value in lanes of the mask, the
+    /// lowest lane first.
+    ///
+    /// As of [`window_load`](Self::window_load), the words lie in the window. Slices come one after another: what a segment
+    /// loads must not be what it stores.
+    pub fn window_store(&mut self, address: Value, distance: i32, mask: Value, value: Value) {
+        self.effects.push(Effect::Scatter { address, distance, mask, value });
+    }
+
+    /// Whether words of the window are read to make the value.
+    pub fn is_loaded(&self, value: Value) -> bool {
+        // What a value is made of comes before it.
+        let mut asked = vec![false; value.0 as usize + 1];
+        asked[value.0 as usize] = true;
+        for number in (0..asked.len()).rev() {
+            if asked[number] {
+                let node = &self.nodes[number];
+                if matches!(node, Node::Load { .. } | Node::Word(_)) {
+                    return true;
+                }
+                Slice::sources(node).for_each(|source| asked[source.0 as usize] = true);
+            }
+        }
+        false
+    }
+
+    /// The same values, of which nothing is kept: the slice is given up where the sign of the test is set for a lane that takes
+    /// part, and does nothing else.
+    pub fn only(&self, test: Value) -> Slice {
+        Slice { effects: Vec::new(), doubt: Some(test), ..self.clone() }
+    }
+
     /// The slice is given up where the sign of the test is set for a lane that takes part.
     pub fn doubt(&mut self, test: Value) {
         let zero = self.constant(0);
@@ -358,7 +420,7 @@ impl Slice {
     /// The words that it gathers bits for.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         self.effects.iter().filter_map(|effect| match effect {
-            Effect::Store(..) => None,
+            Effect::Store(..) | Effect::Scatter { .. } => None,
             Effect::Gather(word, _) | Effect::Leave(word, _) => Some(*word),
         })
     }
@@ -366,7 +428,7 @@ impl Slice {
     /// Whether the host's floating point modes are asked.
     pub(crate) fn has_floats(&self) -> bool {
         self.nodes.iter().any(|node| match node {
-            Node::Row(_) | Node::Constant(_) | Node::Select(_) => false,
+            Node::Row(_) | Node::Constant(_) | Node::Select(_) | Node::Word(_) | Node::Load { .. } => false,
             Node::Two(op, _) => op.is_float(),
             Node::One(op, _) => !matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_)),
             Node::Fused { .. } | Node::Rescue { .. } => true,
@@ -376,8 +438,8 @@ impl Slice {
     /// The values that a value is made of.
     pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
         let (count, all) = match *node {
-            Node::Row(_) | Node::Constant(_) => (0, [Value(0); 6]),
-            Node::Two(_, [a, b]) => (2, [a, b, a, a, a, a]),
+            Node::Row(_) | Node::Constant(_) | Node::Word(_) => (0, [Value(0); 6]),
+            Node::Two(_, [a, b]) | Node::Load { address: a, mask: b, .. } => (2, [a, b, a, a, a, a]),
             Node::One(_, a) => (1, [a; 6]),
             Node::Select([a, b, c]) | Node::Fused { of: [a, b, c], .. } => (3, [a, b, c, a, a, a]),
             Node::Rescue { value, test, mask, sources: [a, b, c], .. } => (6, [value, test, mask, a, b, c]),

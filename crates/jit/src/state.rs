@@ -44,6 +44,10 @@ pub struct State {
     pub(crate) pool: *const u8,
     /// The call that did not go on.
     pub(crate) stopped: u32,
+    /// The segment that refused, counted from 1.
+    pub(crate) refused: u32,
+    /// Bytes that slices load from and store to, which their checks know the number of.
+    pub window: *mut u8,
     /// Branches that divided the lanes.
     pub divergent: u64,
     /// Bits of lanes that slices give.
@@ -79,6 +83,8 @@ impl State {
             context: std::ptr::null_mut(),
             pool: std::ptr::null(),
             stopped: 0,
+            refused: 0,
+            window: std::ptr::null_mut(),
             divergent: 0,
             words: [0; WORDS],
             outcomes: [[0; 4]; BRANCHES],
@@ -124,6 +130,8 @@ pub(crate) mod place {
     pub(crate) const MODE: i32 = offset_of!(State, mode) as i32;
     pub(crate) const POOL: i32 = offset_of!(State, pool) as i32;
     pub(crate) const STOPPED: i32 = offset_of!(State, stopped) as i32;
+    pub(crate) const REFUSED: i32 = offset_of!(State, refused) as i32;
+    pub(crate) const WINDOW: i32 = offset_of!(State, window) as i32;
     pub(crate) const WORDS: i32 = offset_of!(State, words) as i32;
     pub(crate) const OUTCOMES: i32 = offset_of!(State, outcomes) as i32;
     pub(crate) const TAKEN: i32 = offset_of!(State, taken) as i32;

@@ -48,7 +48,7 @@ fn run(plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count
 
 fn straight(slice: Slice) -> Plan {
     Plan {
-        segments: vec![Segment { quick: None, exact: slice, call: None }],
+        segments: vec![Segment { check: None, quick: None, exact: slice, call: None }],
         steps: vec![Step::Run(1)],
         back: Back::Never,
         mask: Row::Own(0),
@@ -344,7 +344,7 @@ fn a_loop_counts_as_a_group_would() {
         slice
     };
     let plan = Plan {
-        segments: vec![Segment { quick: Some(body(false)), exact: body(true), call: None }],
+        segments: vec![Segment { check: None, quick: Some(body(false)), exact: body(true), call: None }],
         steps: vec![
             Step::Run(2),
             Step::Leave { word: 0, arrives: false },

@@ -104,7 +104,11 @@ impl Fast {
 
     /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
-        Fast::lowered(grid, level, extent == Extent::Single).with_passes(grid.context(), extent)
+        Fast::lowered(grid, level, extent == Extent::Single).with_passes(
+            grid.context(),
+            grid.launch().shared_bytes(),
+            extent,
+        )
     }
 
     /// Places of the code whose instruction the reference interpreter executes.

@@ -338,31 +338,36 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             let (block, diamond, taken) = loop {
                 // SAFETY: lowering numbers only blocks that it makes.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
-                if let Some(pass) = self.pass() {
-                    match self.run_pass(pass, block) {
-                        Passed::Before(next) => {
-                            self.block = next;
-                            continue;
-                        }
-                        Passed::Behind(number) => {
-                            self.block = number;
-                            // SAFETY: as above.
-                            block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
-                        }
-                        Passed::Refused(block) => {
-                            // A pass does no joins but those of conditionals, whose blocks load and store nothing.
-                            let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
-                            return Halt::At(Place { block, first: 0, joined, refused: true });
+                let passed = match self.pass() {
+                    Some(pass) => self.run_pass(pass, block),
+                    None => Passed::Apart(self.block),
+                };
+                match passed {
+                    Passed::Before(next) => {
+                        self.block = next;
+                        continue;
+                    }
+                    Passed::Behind(number) => {
+                        self.block = number;
+                        // SAFETY: as above.
+                        block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
+                    }
+                    Passed::Refused(block) => {
+                        // A pass does no joins but those of conditionals, whose blocks load and store nothing.
+                        let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
+                        return Halt::At(Place { block, first: 0, joined, refused: true });
+                    }
+                    Passed::Apart(number) => {
+                        self.block = number;
+                        // SAFETY: as above.
+                        block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
+                        let covered = block.chained <= self.budget;
+                        if !covered || !self.run_block(number, block) {
+                            self.count_chain(block);
+                            let joined = block.join.then_some(self.arrived);
+                            return Halt::At(Place { block: number, first: 0, joined, refused: covered });
                         }
                     }
-                } else if block.chained > self.budget {
-                    self.count_chain(block);
-                    let joined = block.join.then_some(self.arrived);
-                    return Halt::At(Place { block: self.block, first: 0, joined, refused: false });
-                } else if !self.run_block(self.block, block) {
-                    self.count_chain(block);
-                    let joined = block.join.then_some(self.arrived);
-                    return Halt::At(Place { block: self.block, first: 0, joined, refused: true });
                 }
                 match self.step(wide, block) {
                     Step::Block(next) => self.block = next,

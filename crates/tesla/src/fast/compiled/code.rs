@@ -11,10 +11,11 @@ use reconverge_jit::{One, Rescuer, Row, Slice, Two, Value, predicate};
 use super::rescue;
 use crate::context::Context;
 use crate::fast::Extent;
-use crate::inst::{Arith, Condition, Dst, Guard, Inst, Mem, Op, Operand};
+use crate::inst::{Access, Arith, Base, Condition, Dst, Guard, Inst, Mem, Memory, Op, Operand, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::{Addition, Logic, Product};
 use crate::lane::{Compare, Modifiers, Rounding, Width};
+use crate::spaces::aligned;
 
 const SIGN: u32 = 1 << 31;
 
@@ -33,6 +34,17 @@ pub(super) struct Program<'a> {
     pub(super) stride: u32,
     /// Whether the operand is at one address for all lanes, and its word.
     pub(super) constant: &'a dyn Fn(&Mem) -> Option<u32>,
+    /// Bytes of s[], which is the window.
+    pub(super) shared: u32,
+}
+
+/// Loads and stores of lanes by one register, for which the same lanes are checked.
+struct Reach {
+    base: Value,
+    mask: Value,
+    /// The least distance and the greatest, in bytes.
+    least: i32,
+    greatest: i32,
 }
 
 /// Flags: Z, S, C, O as truth values.
@@ -73,6 +85,9 @@ pub(super) struct Way<'a> {
     needed: BTreeSet<Row>,
     covered: BTreeSet<Row>,
     left: bool,
+    /// What it loads and stores by addresses of lanes, and whether it loads or reads s[] at all.
+    reaches: Vec<Reach>,
+    loads: bool,
 }
 
 impl<'a> Way<'a> {
@@ -90,6 +105,8 @@ impl<'a> Way<'a> {
             needed: BTreeSet::new(),
             covered: BTreeSet::new(),
             left: false,
+            reaches: Vec::new(),
+            loads: false,
         }
     }
 
@@ -513,8 +530,130 @@ impl<'a> Way<'a> {
         match &inst.op {
             Op::Idle(_) => true,
             Op::Arith(op) if inst.lanes & 15 == 15 => self.arithmetic(op, inst).is_some(),
+            Op::Memory(Memory::Ld) if inst.lanes & 15 == 15 && matches!(inst.dst, Dst::R32(_)) => {
+                // A load has no flags to write.
+                let inst = Inst { cdst: None, ..*inst };
+                self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst).is_some()
+            }
             _ => false,
         }
+    }
+
+    // s[].
+
+    /// Whether words are loaded, or read at an address that is the same for all lanes.
+    pub(super) fn loads(&self) -> bool {
+        self.loads
+    }
+
+    /// Whether the address of an operand of s[] depends on what the segment has loaded.
+    pub(super) fn is_late(&mut self, mem: &Mem) -> bool {
+        self.base(mem).is_none_or(|base| self.slice.is_loaded(base))
+    }
+
+    /// Whether a load of each lane's own word from memory has a template, or a store to it.
+    pub(super) fn reaches(&self, mem: &Mem) -> bool {
+        // A store and a load of words cannot be told from each other in fewer bytes than a word.
+        let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
+        let base = match mem.base {
+            Base::A(1..=4) => true,
+            Base::A(_) => false,
+            Base::R(register) => self.register(register).is_some() && i16::try_from(mem.offset).is_ok(),
+        };
+        mem.space == Space::Shared && !mem.increment && whole && base && self.program.shared >= 4
+    }
+
+    /// The register of an address.
+    fn base(&mut self, mem: &Mem) -> Option<Value> {
+        let row = match mem.base {
+            Base::A(register @ 1..=4) => Row::Own(A + u32::from(register) - 1),
+            Base::A(_) => return None,
+            Base::R(register) => self.register(register)?,
+        };
+        let base = self.read(row);
+        self.settle(base);
+        Some(base)
+    }
+
+    /// Notes what lanes of a mask reach by a register, and gives the distance.
+    fn reach(&mut self, mem: &Mem, base: Value, mask: Value) -> i32 {
+        let distance = i32::from(mem.offset as i16);
+        match self.reaches.iter_mut().find(|reach| reach.base == base && reach.mask == mask) {
+            Some(reach) => {
+                (reach.least, reach.greatest) = (reach.least.min(distance), reach.greatest.max(distance));
+            }
+            None => self.reaches.push(Reach { base, mask, least: distance, greatest: distance }),
+        }
+        distance
+    }
+
+    /// Each lane's word of s[].
+    fn load(&mut self, mem: &Mem, mask: Value) -> Option<Value> {
+        let base = self.base(mem)?;
+        let distance = self.reach(mem, base, mask);
+        self.loads = true;
+        Some(self.slice.window_load(base, distance, mask))
+    }
+
+    /// A word or less of s[] at an address that is the same for all lanes, and is there. Lower bits of an address count as
+    /// zero. (13.18)
+    fn shared_word(&mut self, mem: &Mem) -> Option<Value> {
+        let bytes = mem.access.bytes();
+        let fixed = mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment && bytes <= 4;
+        let at = aligned(u32::from(mem.offset as u16), bytes);
+        if !fixed || (at | 3) >= self.program.shared {
+            return None;
+        }
+        self.loads = true;
+        let word = self.slice.window_word(at & !3);
+        let word = self.one(One::Shr(8 * (at & 3) as u8), word);
+        Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
+    }
+
+    /// A store to s[]: behind everything else that the segment does. `None` if there is no template for it.
+    pub(super) fn store_shared(&mut self, inst: &Inst) -> Option<()> {
+        let Operand::Mem(mem) = inst.src[0] else { return None };
+        let Operand::R32(register) = inst.src[1] else { return None };
+        let value = self.source(Operand::R32(register), self.entry)?;
+        self.settle(value);
+        let mask = self.mask_of(inst.guard);
+        let base = self.base(&mem)?;
+        let distance = self.reach(&mem, base, mask);
+        self.slice.window_store(base, distance, mask, value);
+        Some(())
+    }
+
+    /// The active lanes for which a guard holds.
+    fn mask_of(&mut self, guard: Guard) -> Value {
+        let mask = self.mask();
+        match self.holds(guard) {
+            Some(predicate) => self.two(Two::And, predicate, mask),
+            None => mask,
+        }
+    }
+
+    /// What sees, before the segment begins, whether some lane would reach beyond s[] or between words; `None` if nothing can.
+    pub(super) fn check(&mut self) -> Option<Slice> {
+        let reaches = std::mem::take(&mut self.reaches);
+        let mut bad = None;
+        for Reach { base, mask, least, greatest } in reaches {
+            let limit = self.word((self.program.shared & !3) - 4);
+            let three = self.word(3);
+            let low = self.two(Two::And, base, three);
+            let zero = self.word(0);
+            let mut good = self.two(Two::Equal, low, zero);
+            // Between two words that are there, no further apart than s[] has bytes, there are others.
+            for distance in [least, greatest] {
+                let distance = self.word(distance as u32);
+                let at = self.two(Two::Add, base, distance);
+                let within = self.two(Two::MinUnsigned, at, limit);
+                let within = self.two(Two::Equal, within, at);
+                good = self.two(Two::And, good, within);
+            }
+            let outside = self.two(Two::AndNot, good, mask);
+            bad = Some(bad.map_or(outside, |bad| self.two(Two::Or, bad, outside)));
+        }
+        Some(self.slice.only(bad?))
     }
 
     fn arithmetic(&mut self, op: &Arith, inst: &Inst) -> Option<()> {
@@ -527,12 +666,13 @@ impl<'a> Way<'a> {
         if !has_template(op, inst, writes.is_some(), self.program.context) {
             return None;
         }
-        let sources = [self.source(inst.src[0])?, self.source(inst.src[1])?, self.source(inst.src[2])?];
+        let mask = self.mask_of(inst.guard);
+        let sources = [
+            self.source(inst.src[0], mask)?,
+            self.source(inst.src[1], mask)?,
+            self.source(inst.src[2], mask)?,
+        ];
         let predicate = self.holds(inst.guard);
-        let mut mask = self.mask();
-        if let Some(predicate) = predicate {
-            mask = self.two(Two::And, predicate, mask);
-        }
         let (result, flags) = self.result(op, inst, sources, mask)?;
         match inst.dst {
             Dst::R32(register) => {
@@ -567,7 +707,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    fn source(&mut self, operand: Operand) -> Option<Value> {
+    /// An operand, for lanes of a mask.
+    fn source(&mut self, operand: Operand, mask: Value) -> Option<Value> {
         Some(match operand {
             Operand::None => self.word(0),
             Operand::R32(register) => match self.register(register) {
@@ -575,7 +716,7 @@ impl<'a> Way<'a> {
                 None => self.word(0),
             },
             Operand::R16(half) => {
-                let value = self.source(Operand::R32(half.register()))?;
+                let value = self.source(Operand::R32(half.register()), mask)?;
                 self.settle(value);
                 match half.is_high() {
                     true => self.one(One::Shr(16), value),
@@ -589,8 +730,13 @@ impl<'a> Way<'a> {
             Operand::A(0) => self.word(0),
             Operand::A(register @ 1..=4) => self.read(Row::Own(A + u32::from(register) - 1)),
             Operand::Mem(mem) => {
-                let word = (self.program.constant)(&mem)?;
-                self.word(word)
+                if let Some(word) = (self.program.constant)(&mem) {
+                    self.word(word)
+                } else if self.reaches(&mem) {
+                    self.load(&mem, mask)?
+                } else {
+                    self.shared_word(&mem)?
+                }
             }
             _ => return None,
         })

@@ -75,6 +75,8 @@ struct Found {
     plan: Plan,
     /// By step, the block.
     at: Vec<u32>,
+    /// Steps with which segments begin at the load or store at the end of a block, not before the block.
+    at_access: Vec<u32>,
     /// Steps with which lanes leave.
     gone: Vec<(u32, Gone)>,
     calls: Vec<Call>,
@@ -95,12 +97,16 @@ pub(super) struct Compiled {
     known: Vec<Known>,
     /// By block, the pass that begins there, or [`NONE`].
     starts: Vec<u32>,
+    /// Bytes of s[].
+    shared: usize,
 }
 
 /// What running a pass needs to know of it.
 #[derive(Debug)]
 struct Known {
     at: Vec<u32>,
+    /// As [`Found::at_access`].
+    at_access: Vec<u32>,
     sizes: Vec<u32>,
     gone: Vec<(u32, Gone)>,
     calls: Vec<Call>,
@@ -113,17 +119,17 @@ struct Known {
 }
 
 impl Fast {
-    /// Compiles passes where that can be.
-    pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
+    /// Compiles passes where that can be, for blocks with so many bytes of s[].
+    pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
         if self.level.kind() >= Kind::Avx2 {
-            self.compiled = Compiled::of(context, &self.lowered, extent).map(Arc::new);
+            self.compiled = Compiled::of(context, &self.lowered, shared, extent).map(Arc::new);
         }
         self
     }
 }
 
 impl Compiled {
-    fn of(context: &Context, lowered: &Lowered, extent: Extent) -> Option<Compiled> {
+    fn of(context: &Context, lowered: &Lowered, shared: usize, extent: Extent) -> Option<Compiled> {
         let constant = |mem: &Mem| {
             let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
             let Space::Const(bank) = mem.space else { return None };
@@ -144,6 +150,7 @@ impl Compiled {
             mask: Row::Group(mask * stride),
             stride,
             constant: &constant,
+            shared: shared as u32,
         };
         let found = trace::passes(context, lowered, &program);
         if found.is_empty() {
@@ -159,6 +166,7 @@ impl Compiled {
                 sizes: found.at.iter().map(|block| lowered.blocks[*block as usize].size).collect(),
                 most: found.plan.most(),
                 at: found.at,
+                at_access: found.at_access,
                 gone: found.gone,
                 calls: found.calls,
                 after: found.after,
@@ -167,7 +175,7 @@ impl Compiled {
                 branches: found.branches,
             });
         }
-        Some(Compiled { passes, known, starts })
+        Some(Compiled { passes, known, starts, shared })
     }
 
     /// The pass that begins at a block.

@@ -14,7 +14,7 @@ use crate::flow::Flow;
 
 impl Fast {
     /// As it is.
-    pub(super) fn with_passes(self, _: &Context, _: Extent) -> Self {
+    pub(super) fn with_passes(self, _: &Context, _: usize, _: Extent) -> Self {
         self
     }
 }
@@ -45,6 +45,8 @@ pub(super) enum Passed {
     /// At the load or store at the end of this block, which some lane cannot do.
     #[expect(dead_code, reason = "no pass gives it")]
     Refused(u32),
+    /// Before this block, which runs without a pass.
+    Apart(u32),
 }
 
 impl Runner<'_> {

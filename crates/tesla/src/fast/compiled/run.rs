@@ -48,6 +48,8 @@ pub(in crate::fast) enum Passed {
     Behind(u32),
     /// At the load or store at the end of this block, which some lane cannot do.
     Refused(u32),
+    /// Before this block, which runs without a pass.
+    Apart(u32),
 }
 
 /// What calls need.
@@ -83,6 +85,9 @@ impl<'a> Runner<'a> {
         take_registers(state, lanes, known.registers);
         state.budget = *budget as i32;
         let rows = lanes.rows.first().cast();
+        let window = lanes.shared.bytes_mut();
+        assert!(window.len() >= compiled.shared, "the block was made for this launch");
+        state.window = window.as_mut_ptr();
         let mut calls = Calls { compiled, pass, lowered, lanes, memory };
         state.context = (&raw mut calls).cast();
         let (mut broke, mut returned) = (0, 0);
@@ -99,7 +104,7 @@ impl<'a> Runner<'a> {
             Some((_, Gone::Waits)) | None => {}
         };
         // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
-        // which hold the mask; and the context is what their calls take it for.
+        // which hold the mask, and for a window of these bytes; and the context is what their calls take it for.
         let ended =
             unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
         let Calls { lanes, .. } = calls;
@@ -123,6 +128,10 @@ impl<'a> Runner<'a> {
             },
             Ended::Left(step) => Passed::Behind(known.at[step]),
             Ended::Stopped(_, step) => Passed::Refused(known.at[step]),
+            Ended::Refused(step) if known.at_access.contains(&(step as u32)) => {
+                Passed::Refused(known.at[step])
+            }
+            Ended::Refused(step) => Passed::Apart(known.at[step]),
         }
     }
 }

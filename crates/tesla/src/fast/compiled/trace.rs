@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::fast::Extent;
 use crate::fast::lower::{Block, Last, Lowered, NONE};
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
-use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Op, Operand};
+use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Memory, Op, Operand};
 use crate::lane::integer::Addition;
 
 /// Blocks of a pass at most.
@@ -21,6 +21,9 @@ const MOST_BLOCKS: usize = 64;
 
 /// Instructions of a pass at most: what a turn tries must fit into what a warp may run at once.
 const MOST_INSTRUCTIONS: usize = 400;
+
+/// Templates that a load or store is as good as.
+const ACCESS: usize = 3;
 
 /// Words of lanes that leave, the last ones of the state: between runs these are zero.
 const LEAVES: u32 = 16;
@@ -62,6 +65,17 @@ fn heads(context: &Context, lowered: &Lowered) -> BTreeSet<u32> {
     lowered.blocks.iter().filter_map(back).collect()
 }
 
+/// Where a segment begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    /// Nowhere yet: with the next block.
+    Not,
+    /// Where the warp may go on in another way: with a block, or a load or store.
+    Anywhere,
+    /// In the middle of a block.
+    Inside,
+}
+
 /// A pass while it is found.
 struct Tracer<'a> {
     context: &'a Context,
@@ -70,6 +84,10 @@ struct Tracer<'a> {
     quick: Way<'a>,
     exact: Way<'a>,
     segments: Vec<Segment>,
+    /// What the segment that is made may begin with.
+    begun: Begun,
+    /// Steps with which segments begin at the load or store at the end of a block, not before the block.
+    at_access: Vec<u32>,
     steps: Vec<Step>,
     /// By step: the block that runs there.
     at: Vec<u32>,
@@ -99,6 +117,8 @@ fn trace(
         quick: Way::new(program, false),
         exact: Way::new(program, true),
         segments: Vec::new(),
+        begun: Begun::Not,
+        at_access: Vec::new(),
         steps: Vec::new(),
         at: Vec::new(),
         gone: Vec::new(),
@@ -296,17 +316,27 @@ impl<'a> Tracer<'a> {
     fn execute(&mut self, number: u32) -> Option<()> {
         let block = self.block(number)?;
         let inside = &self.lowered.inside[number as usize];
+        if self.begun == Begun::Not {
+            self.begin(number, false);
+        }
         let mut start = block.start;
         for (place, inst) in self.instructions(number).iter().enumerate() {
             let accesses = place + 1 == block.size as usize && matches!(block.last, Last::Memory(_));
             let end = inside.ends.get(place).copied().unwrap_or(block.end);
             let range = std::mem::replace(&mut start, end)..end;
-            if !accesses && self.quick.instruction(inst) {
-                if !self.exact.instruction(inst) {
-                    return None;
+            if accesses && matches!(inst.op, Op::Memory(Memory::St)) {
+                if self.store(number, inst) {
+                    self.templates += ACCESS;
+                    continue;
                 }
-                self.templates += 1;
-                continue;
+            } else if !accesses || self.loads(number, inst) {
+                if self.quick.instruction(inst) {
+                    if !self.exact.instruction(inst) {
+                        return None;
+                    }
+                    self.templates += if accesses { ACCESS } else { 1 };
+                    continue;
+                }
             }
             let access = match block.last {
                 Last::Memory(access) if accesses => Some(access),
@@ -324,6 +354,57 @@ impl<'a> Tracer<'a> {
         Some(())
     }
 
+    /// A segment begins before a block, or at its load or store.
+    fn begin(&mut self, block: u32, at_access: bool) {
+        if at_access {
+            self.at_access.push(self.steps.len() as u32);
+        }
+        self.step(Step::Begin(self.segments.len() as u32), block);
+        self.begun = Begun::Anywhere;
+    }
+
+    /// Ends the segment before the load or store of a block, and begins another.
+    fn cut(&mut self, block: u32) {
+        self.end_segment(None, None);
+        self.begin(block, true);
+    }
+
+    /// Whether the load of a block has a template. Then the segment is one that can see before it begins whether all lanes can
+    /// load.
+    fn loads(&mut self, block: u32, inst: &Inst) -> bool {
+        let Some(mem) = inst.src.iter().find_map(|operand| match operand {
+            Operand::Mem(mem) if self.exact.reaches(mem) => Some(mem),
+            _ => None,
+        }) else {
+            return false;
+        };
+        if self.begun != Begun::Anywhere || self.exact.is_late(mem) {
+            self.cut(block);
+        }
+        true
+    }
+
+    /// The store of a block, if it has a template: behind all that the segment does, which loads nothing, for slices come one
+    /// after another.
+    fn store(&mut self, block: u32, inst: &Inst) -> bool {
+        let Operand::Mem(mem) = inst.src[0] else { return false };
+        if !self.exact.reaches(&mem) || !matches!(inst.src[1], Operand::R32(_)) || inst.lanes & 15 != 15 {
+            return false;
+        }
+        if inst.gate().is_some_and(|register| usize::from(register) >= self.program.registers) {
+            return true; // It vanishes. (1.4)
+        }
+        if self.begun != Begun::Anywhere || self.exact.loads() || self.exact.is_late(&mem) {
+            self.cut(block);
+        }
+        let mut done = true;
+        self.both(|way| done &= way.store_shared(inst).is_some());
+        debug_assert!(done, "a store that has a template");
+        self.end_segment(None, None);
+        self.begun = Begun::Not;
+        done
+    }
+
     /// Ends the segment with a call.
     fn call(&mut self, block: u32, call: Call) -> Option<()> {
         let word = self.word();
@@ -331,16 +412,20 @@ impl<'a> Tracer<'a> {
             return None;
         }
         self.touched |= call.registers;
-        let nothing = BTreeSet::new();
-        let (quick, exact) = self.ways();
-        self.segments.push(Segment {
-            quick: Some(quick.finish(&nothing, Some(word))),
-            exact: exact.finish(&nothing, Some(word)),
-            call: Some((CALLEE, self.calls.len() as u32, word)),
-        });
+        let ends = call.access.0.is_some();
+        self.end_segment(Some((CALLEE, self.calls.len() as u32, word)), Some(word));
         self.calls.push(call);
         self.step(Step::Call, block);
+        self.begun = if ends { Begun::Not } else { Begun::Inside };
         Some(())
+    }
+
+    fn end_segment(&mut self, call: Option<(reconverge_jit::Callee, u32, u32)>, lanes: Option<u32>) {
+        let nothing = BTreeSet::new();
+        let (quick, mut exact) = self.ways();
+        let check = exact.check();
+        let (quick, exact) = (quick.finish(&nothing, lanes), exact.finish(&nothing, lanes));
+        self.segments.push(Segment { check, quick: Some(quick), exact, call });
     }
 
     /// The segment's ways; others begin.
@@ -352,15 +437,17 @@ impl<'a> Tracer<'a> {
     }
 
     fn finish(mut self, back: Back, after: After) -> Option<Found> {
-        let (quick, exact) = self.ways();
-        let lazy = back == Back::Always && self.segments.is_empty();
+        let (quick, mut exact) = self.ways();
+        let check = exact.check();
+        // Where a segment refuses, everything is the machine's own.
+        let lazy = back == Back::Always && self.segments.is_empty() && check.is_none();
         let mut dropped = BTreeSet::new();
         if lazy {
             dropped.extend(quick.covered().intersection(exact.covered()).copied());
         }
         let nothing = BTreeSet::new();
         let (quick, exact) = (quick.finish(&dropped, None), exact.finish(&nothing, None));
-        self.segments.push(Segment { quick: Some(quick), exact, call: None });
+        self.segments.push(Segment { check, quick: Some(quick), exact, call: None });
         let plan = Plan {
             segments: self.segments,
             steps: self.steps,
@@ -374,6 +461,7 @@ impl<'a> Tracer<'a> {
             Found {
                 plan,
                 at: self.at,
+                at_access: self.at_access,
                 gone: self.gone,
                 calls: self.calls,
                 after,
