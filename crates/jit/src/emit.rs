@@ -80,8 +80,8 @@ pub(crate) struct Cold {
 enum Rare {
     /// A call of a rescuer. Sources and mask, where they are; the register of the value, before and after.
     Rescue { with: Function, given: [Rm; 4], value: Register },
-    /// A load of words that do not lie in a row.
-    Load { to: Register, free: Register, access: Lanes },
+    /// A load of words that do not lie in a row; with the place of their order in the frame, where that is known.
+    Load { to: Register, free: Register, access: Lanes, order: Option<i32> },
     /// A store of such words.
     Store { from: Register, access: Lanes },
 }
@@ -118,6 +118,10 @@ struct Emitter<'a> {
     frame: i32,
     /// Values whose rows are about to change.
     homeless: HashSet<Value>,
+    /// By address and mask, how many loads there are.
+    loads: HashMap<(Value, Value), usize>,
+    /// By address and mask, the place in the frame of [`order`].
+    orders: HashMap<(Value, Value), i32>,
 }
 
 /// Emits a slice. Gives the bytes of the frame that it needs.
@@ -156,6 +160,12 @@ pub(crate) fn emit(
             }
         }
     }
+    let mut loads = HashMap::new();
+    for (number, node) in slice.nodes.iter().enumerate() {
+        if let (true, Node::Load { address, mask, .. }) = (live[number], node) {
+            *loads.entry((*address, *mask)).or_default() += 1;
+        }
+    }
     let mut emitter = Emitter {
         asm,
         pool,
@@ -167,6 +177,8 @@ pub(crate) fn emit(
         kept: vec![None; count],
         frame: SPILLED,
         homeless: HashSet::new(),
+        loads,
+        orders: HashMap::new(),
     };
     for number in (0..count).filter(|number| live[*number]) {
         emitter.node(number, exits.cold);
@@ -384,6 +396,7 @@ impl Emitter<'_> {
                 self.hold(value, to);
             }
             Node::Load { address, distance, mask } => {
+                let mask_value = mask;
                 let locked = [address, mask, value];
                 let access = Lanes {
                     address: self.register(address, position, &locked),
@@ -392,20 +405,60 @@ impl Emitter<'_> {
                 };
                 let to = self.allocate(position, &locked);
                 self.hold(value, to);
-                let free = ymm(self.allocate(position, &locked));
+                let (to, free) = (ymm(to), ymm(self.allocate(position, &locked)));
                 let (enter, back) = (self.asm.label(), self.asm.label());
-                in_a_row(self.asm, self.pool, access, free);
+                let order = self.order((address, mask_value), access, [to, free]);
+                match order {
+                    Some(place) => {
+                        let order = Rm::Memory(at_base(Register::RSP, place));
+                        self.asm.number(Code::Cmp_rm8_imm8, order, ROW);
+                    }
+                    None => in_a_row(self.asm, self.pool, access, free),
+                }
                 self.asm.branch(Code::Jne_rel32_64, enter);
-                let (asm, to) = (&mut *self.asm, ymm(to));
+                let asm = &mut *self.asm;
                 asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
                 asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(access.address)));
                 let row = at(Register::RAX, Register::RCX, distance);
                 asm.two(Code::VEX_Vmovups_ymm_ymmm256, to, Rm::Memory(row));
                 asm.bind(back);
-                cold.push(Cold { enter, back, does: Rare::Load { to, free, access } });
+                cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
             }
         }
         self.release(position);
+    }
+
+    /// The place in the frame of how the words of several loads lie, which the first of them finds out.
+    fn order(
+        &mut self,
+        of: (Value, Value),
+        Lanes { address, mask, .. }: Lanes,
+        [one, other]: [Register; 2],
+    ) -> Option<i32> {
+        if let Some(place) = self.orders.get(&of) {
+            return Some(*place);
+        }
+        if self.loads.get(&of).is_none_or(|count| *count < 2) {
+            return None;
+        }
+        let place = self.frame;
+        self.frame += VECTOR;
+        self.orders.insert(of, place);
+        let steps = at_base(POOL, self.pool.steps());
+        let asm = &mut *self.asm;
+        asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, other, Rm::Register(xmm(address)));
+        asm.three(Code::VEX_Vpsubd_ymm_ymm_ymmm256, other, address, Rm::Register(other));
+        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, one, Rm::Memory(steps));
+        all_equal(asm, other, one, mask);
+        asm.push(Instruction::with1(Code::Setne_rm8, Register::AL));
+        asm.three(Code::VEX_Vpxor_ymm_ymm_ymmm256, one, one, Rm::Register(one));
+        all_equal(asm, other, one, mask);
+        asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
+        // ROW, ONE, or another number.
+        asm.three_of(Code::And_rm8_r8, Register::CL, Register::AL);
+        asm.three_of(Code::Add_rm8_r8, Register::AL, Register::CL);
+        asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
+        Some(place)
     }
 
     /// A register of its own with the value, which may stay in another.
@@ -511,6 +564,10 @@ impl Emitter<'_> {
     }
 }
 
+/// Words of all lanes that lie in a row, or one word for all lanes.
+const ROW: i32 = 0;
+const ONE: i32 = 1;
+
 /// Sets the flags: equal, if all lanes are in the mask and their words lie in a row.
 fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
     let Lanes { address, mask, .. } = access;
@@ -535,7 +592,7 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
         asm.bind(*enter);
         match does {
             Rare::Rescue { with, given, value } => emit_rescue(asm, shared, *with, given, *value),
-            Rare::Load { to, free, access } => emit_load(asm, *to, *free, *access, *back),
+            Rare::Load { to, free, access, order } => emit_load(asm, [*to, *free], *access, *order, *back),
             Rare::Store { from, access } => emit_store(asm, *from, *access, *back),
         }
         asm.branch(Code::Jmp_rel32_64, *back);
@@ -546,11 +603,18 @@ pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
 }
 
 /// One word for all lanes; else each lane its own.
-fn emit_load(asm: &mut Assembler, to: Register, free: Register, access: Lanes, back: Label) {
+fn emit_load(asm: &mut Assembler, [to, free]: [Register; 2], access: Lanes, order: Option<i32>, back: Label) {
     let Lanes { address, distance, mask } = access;
     let each = asm.label();
-    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
-    all_equal(asm, address, free, mask);
+    match order {
+        Some(place) => {
+            asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at_base(Register::RSP, place)), ONE);
+        }
+        None => {
+            asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
+            all_equal(asm, address, free, mask);
+        }
+    }
     asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
     asm.branch(Code::Jne_rel32_64, each);
     asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(address)));

@@ -13,6 +13,8 @@
 // Code is called here: the only place that does.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use crate::CompileError;
@@ -102,6 +104,16 @@ enum Side {
     Not(usize),
 }
 
+/// Steps whose counts the code keeps together.
+#[derive(Clone, Debug)]
+enum Settling {
+    /// So many runs of a side.
+    Runs(Side, Range<usize>),
+    Branch,
+    /// By number of the step.
+    Leave(usize),
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Branch {
     word: u32,
@@ -115,8 +127,8 @@ struct Branch {
 pub struct Pass {
     start: usize,
     steps: Vec<Step>,
-    /// By step; of those that run.
-    sides: Vec<Side>,
+    /// What settling does, step by step.
+    settling: Vec<Settling>,
     branches: Vec<Branch>,
     back: Back,
     /// Instructions that a turn tries at most.
@@ -152,10 +164,10 @@ pub enum Ended {
 }
 
 /// Something that ran in a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The step.
-    pub step: usize,
+    /// [`Step::Run`]s, by their number among those of the pass.
+    pub runs: Range<usize>,
     /// How often, for some lanes.
     pub times: u64,
     /// The lanes of all times, summed.
@@ -254,7 +266,8 @@ impl Passes {
             };
             bytes.extend(compiler.pass()?);
             let (steps, back, most) = (plan.steps.clone(), plan.back, plan.most());
-            passes.push(Pass { start, steps, sides, branches, back, most });
+            let settling = settling(&steps, &sides);
+            passes.push(Pass { start, steps, settling, branches, back, most });
         }
         let pool = pool.words.into_iter().map(Constants).collect();
         Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode })
@@ -323,6 +336,29 @@ impl Passes {
     }
 }
 
+/// What settling does.
+fn settling(steps: &[Step], sides: &[Side]) -> Vec<Settling> {
+    let (mut all, mut runs, mut leaves): (Vec<Settling>, _, _) = (Vec::new(), 0, 0);
+    for (number, (step, side)) in steps.iter().zip(sides).enumerate() {
+        match step {
+            Step::Run(_) => {
+                match all.last_mut() {
+                    Some(Settling::Runs(before, range)) if *before == *side => range.end += 1,
+                    _ => all.push(Settling::Runs(*side, runs..runs + 1)),
+                }
+                runs += 1;
+            }
+            Step::If(_) => all.push(Settling::Branch),
+            Step::Leave { .. } if leaves < LEAVES => {
+                all.push(Settling::Leave(number));
+                leaves += 1;
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
 impl Pass {
     /// Counts a turn in which lanes left, or whose lanes do not all come back, or that a call has stopped. `None`: the next
     /// one may begin.
@@ -333,7 +369,7 @@ impl Pass {
         count: &mut impl FnMut(Count),
         gone: &mut impl FnMut(usize, u64),
     ) -> Option<Ended> {
-        let mut tried = 0;
+        let (mut tried, mut runs) = (0, 0);
         let mut active = state.active;
         // Of the open branches: the lanes that take the other side, and those that have come to the end.
         let (mut open, mut depth) = ([(0, 0, false); BRANCHES], 0);
@@ -344,8 +380,9 @@ impl Pass {
                 Step::Run(size) => {
                     if active != 0 {
                         tried += size;
-                        count(Count { step: number, times: 1, lanes: active.count_ones().into() });
+                        count(Count { runs: runs..runs + 1, times: 1, lanes: active.count_ones().into() });
                     }
+                    runs += 1;
                 }
                 Step::If(word) => {
                     let taken = state.words[word as usize] & active;
@@ -430,9 +467,9 @@ impl Pass {
         // The lanes that have not left so far.
         let mut all = state.lanes;
         let (mut branch, mut leave) = (0, 0);
-        for (number, (step, side)) in self.steps.iter().zip(&self.sides).enumerate() {
-            match step {
-                Step::If(_) => {
+        for settling in &self.settling {
+            match settling {
+                Settling::Branch => {
                     let [took, _, both, not] = std::mem::take(&mut state.outcomes[branch]);
                     let taken = std::mem::take(&mut state.taken[branch]);
                     let parent = self.branches[branch].parent;
@@ -441,21 +478,20 @@ impl Pass {
                     state.divergent += both;
                     branch += 1;
                 }
-                Step::Run(_) => {
+                Settling::Runs(side, runs) => {
                     let times = of(&times, state.turns, *side);
                     if times > 0 {
-                        count(Count { step: number, times, lanes: of(&lanes, all, *side) });
+                        count(Count { runs: runs.clone(), times, lanes: of(&lanes, all, *side) });
                     }
                 }
-                Step::Leave { .. } if leave < LEAVES => {
+                Settling::Leave(number) => {
                     all -= std::mem::take(&mut state.gone_lanes[leave]);
                     match std::mem::take(&mut state.gone[leave]) {
                         0 => {}
-                        lanes => gone(number, lanes),
+                        lanes => gone(*number, lanes),
                     }
                     leave += 1;
                 }
-                _ => {}
             }
         }
         (state.turns, state.lanes) = (0, 0);

@@ -18,7 +18,7 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_jit::{FLUSH, Passes, Plan, Row};
+use reconverge_jit::{FLUSH, Passes, Plan, Row, Step};
 use reconverge_simt::level::Kind;
 
 use super::lanes::ACTIVE;
@@ -107,7 +107,10 @@ struct Known {
     at: Vec<u32>,
     /// As [`Found::at_access`].
     at_access: Vec<u32>,
-    sizes: Vec<u32>,
+    /// By run, the block.
+    ran: Vec<u32>,
+    /// The instructions of all runs before, by run and at the end.
+    before: Vec<u32>,
     gone: Vec<(u32, Gone)>,
     calls: Vec<Call>,
     after: After,
@@ -162,8 +165,17 @@ impl Compiled {
         let mut known = Vec::new();
         for (block, found) in found {
             starts[block as usize] = known.len() as u32;
+            let mut before = vec![0];
+            let mut ran = Vec::new();
+            for (step, block) in found.plan.steps.iter().zip(&found.at) {
+                if let Step::Run(size) = step {
+                    before.push(before[ran.len()] + size);
+                    ran.push(*block);
+                }
+            }
             known.push(Known {
-                sizes: found.at.iter().map(|block| lowered.blocks[*block as usize].size).collect(),
+                ran,
+                before,
                 most: found.plan.most(),
                 at: found.at,
                 at_access: found.at_access,

@@ -91,11 +91,13 @@ impl<'a> Runner<'a> {
         let mut calls = Calls { compiled, pass, lowered, lanes, memory };
         state.context = (&raw mut calls).cast();
         let (mut broke, mut returned) = (0, 0);
-        let count = |Count { step, times, lanes }: Count| {
-            let Some(size) = known.sizes.get(step) else { return };
-            runs[known.at[step] as usize] += times;
-            statistics.instructions += u64::from(*size) * times;
-            statistics.lane_instructions += u64::from(*size) * lanes;
+        let count = |Count { runs: range, times, lanes }: Count| {
+            let size = u64::from(known.before[range.end] - known.before[range.start]);
+            for block in &known.ran[range] {
+                runs[*block as usize] += times;
+            }
+            statistics.instructions += size * times;
+            statistics.lane_instructions += size * lanes;
         };
         let gone = |step: usize, lanes: u64| match known.gone.iter().find(|(at, _)| *at as usize == step) {
             Some((_, Gone::Breaks)) => broke |= lanes,
@@ -119,7 +121,9 @@ impl<'a> Runner<'a> {
             let place = lanes.tables.sets[ACTIVE];
             lanes.row_mut(place).0 = std::array::from_fn(|lane| 0u32.wrapping_sub(*active >> lane & 1));
         }
-        flow.stay(Mask(state.active), Mask(broke), Mask(returned));
+        if broke | returned != 0 || flow.active() != Mask(state.active) {
+            flow.stay(Mask(state.active), Mask(broke), Mask(returned));
+        }
         match ended {
             Ended::Budget => Passed::Before(known.at[0]),
             Ended::Turn => match known.after {
@@ -163,23 +167,30 @@ impl Drop for Runner<'_> {
 }
 
 /// `$c` and `$a` as words, for those of the bits: `$c0` is the first, `$a1` the fifth.
+#[inline]
 fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
+    fn widen<T: Copy + Into<u32>>(to: &mut [u32; WARP], from: &[T; WARP]) {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = (*from).into());
+    }
     for register in (0..8).filter(|register| registers >> register & 1 != 0) {
         if register < 4 {
-            *state.own_mut::<WARP>(C + register) = lanes.c(register as u8).map(u32::from);
+            widen(state.own_mut::<WARP>(C + register), lanes.c(register as u8));
         } else {
-            *state.own_mut::<WARP>(A + register - 4) = lanes.a(register as u8 - 3).map(u32::from);
+            widen(state.own_mut::<WARP>(A + register - 4), &lanes.a(register as u8 - 3));
         }
     }
 }
 
 /// The other way round.
+#[inline]
 fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     for register in (0..8).filter(|register| registers >> register & 1 != 0) {
         if register < 4 {
-            *lanes.c_mut(register as u8) = state.own::<WARP>(C + register).map(|word| word as u8);
+            let (to, from) = (lanes.c_mut(register as u8), state.own::<WARP>(C + register));
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as u8);
         } else {
-            *lanes.a_mut(register as u8 - 3) = state.own::<WARP>(A + register - 4).map(|word| word as u16);
+            let (to, from) = (lanes.a_mut(register as u8 - 3), state.own::<WARP>(A + register - 4));
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as u16);
         }
     }
 }

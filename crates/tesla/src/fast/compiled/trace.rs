@@ -456,7 +456,7 @@ impl<'a> Tracer<'a> {
             lazy: lazy && !dropped.is_empty(),
         };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = self.program.extent != Extent::Worth || gain > if back == Back::Never { 24 } else { 4 };
+        let worth = self.program.extent != Extent::Worth || gain > if back == Back::Never { 16 } else { 4 };
         (worth && plan.fits() && plan.steps.iter().any(|step| matches!(step, Step::Run(_)))).then_some(
             Found {
                 plan,
