@@ -329,14 +329,12 @@ impl<'a> Tracer<'a> {
                     self.templates += ACCESS;
                     continue;
                 }
-            } else if !accesses || self.loads(number, inst) {
-                if self.quick.instruction(inst) {
-                    if !self.exact.instruction(inst) {
-                        return None;
-                    }
-                    self.templates += if accesses { ACCESS } else { 1 };
-                    continue;
+            } else if (!accesses || self.loads(number, inst)) && self.quick.instruction(inst) {
+                if !self.exact.instruction(inst) {
+                    return None;
                 }
+                self.templates += if accesses { ACCESS } else { 1 };
+                continue;
             }
             let access = match block.last {
                 Last::Memory(access) if accesses => Some(access),
