@@ -3,6 +3,7 @@
 //! | read | for |
 //! |---|---|
 //! | `slice` | what happens to eight lanes, as values |
+//! | `rows` | what rows are in the middle of a slice |
 //! | `emit` | which value is in which register |
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
@@ -17,10 +18,14 @@ mod asm;
 mod emit;
 mod pages;
 mod pass;
+mod rows;
 mod slice;
 mod state;
 
-pub use pass::{Back, Callee, Count, Ended, FLUSH, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step};
+pub use pass::{
+    Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
+};
+pub use rows::Rows;
 pub use slice::{LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
 pub use state::{BRANCHES, MASK, OWN, State, WORDS};
 

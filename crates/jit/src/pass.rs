@@ -49,7 +49,9 @@ pub struct Segment {
 pub enum Step {
     /// So many instructions, for the lanes that are active there.
     Run(u32),
-    /// The lanes of a word take a branch, and run as far as its `Else`; they arrive there first.
+    /// So many instructions of a side of a branch that the flow also runs where no lane takes that side.
+    Meanwhile(u32),
+    /// The lanes of a word take a branch, and run as far as its `Else`; with [`Plan::joins`] they arrive there first.
     If(u32),
     /// The others run.
     Else,
@@ -94,6 +96,8 @@ pub struct Plan {
     pub mask: Row,
     /// In the quick way not all is stored in the last segment: the last turn before the budget ends is exact.
     pub lazy: bool,
+    /// Where a branch divides the lanes, those that take it arrive at a join, which takes one instruction.
+    pub joins: bool,
 }
 
 /// Where a count belongs.
@@ -109,6 +113,8 @@ enum Side {
 enum Settling {
     /// So many runs of a side.
     Runs(Side, Range<usize>),
+    /// A run as often as that of the branch around the side.
+    Meanwhile(Side, usize),
     Branch,
     /// By number of the step.
     Leave(usize),
@@ -118,8 +124,8 @@ enum Settling {
 struct Branch {
     word: u32,
     parent: Side,
-    /// Instructions of those that take it and of the others.
-    sizes: [u32; 2],
+    /// Instructions of those that take it, of the others, and of both whether there are such lanes or not.
+    sizes: [u32; 3],
 }
 
 /// A compiled pass.
@@ -131,6 +137,7 @@ pub struct Pass {
     settling: Vec<Settling>,
     branches: Vec<Branch>,
     back: Back,
+    joins: bool,
     /// Instructions that a turn tries at most.
     pub most: u32,
 }
@@ -151,7 +158,7 @@ struct Constants([u32; LANES]);
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At its beginning: the budget does not cover another turn.
+    /// At its beginning: the budget does not cover another turn, or all turns have been made.
     Budget,
     /// At its end.
     Turn,
@@ -166,9 +173,9 @@ pub enum Ended {
 /// Something that ran in a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// [`Step::Run`]s, by their number among those of the pass.
+    /// [`Step::Run`]s and [`Step::Meanwhile`]s, by their number among those of the pass.
     pub runs: Range<usize>,
-    /// How often, for some lanes.
+    /// How often.
     pub times: u64,
     /// The lanes of all times, summed.
     pub lanes: u64,
@@ -182,6 +189,8 @@ const STOPPED: u32 = 3;
 
 /// The floating point modes of code: nothing raised, to nearest; denormals are zeros, as operands and as results.
 pub const FLUSH: u32 = 0x9fc0;
+/// Nothing raised, to nearest; denormals are zeros as operands, and are results.
+pub const FLUSH_OPERANDS: u32 = 0x1fc0;
 /// Nothing raised, to nearest.
 pub const KEEP_DENORMALS: u32 = 0x1f80;
 
@@ -203,7 +212,7 @@ impl Plan {
         for step in &self.steps {
             match *step {
                 Step::If(word) => {
-                    branches.push(Branch { word, parent: side, sizes: [0; 2] });
+                    branches.push(Branch { word, parent: side, sizes: [0; 3] });
                     open.push(branches.len() - 1);
                     side = Side::Taken(branches.len() - 1);
                 }
@@ -213,6 +222,10 @@ impl Plan {
                     Side::All => {}
                     Side::Taken(branch) => branches[branch].sizes[0] += size,
                     Side::Not(branch) => branches[branch].sizes[1] += size,
+                },
+                Step::Meanwhile(size) => match side {
+                    Side::All => {}
+                    Side::Taken(branch) | Side::Not(branch) => branches[branch].sizes[2] += size,
                 },
                 Step::Leave { .. } | Step::LeaveInTurn(_) | Step::Call | Step::Begin(_) => {}
             }
@@ -235,8 +248,9 @@ impl Plan {
     /// Instructions that a turn tries at most: an arrival at a join is one as well.
     pub fn most(&self) -> u32 {
         let of = |step: &Step| match step {
-            Step::Run(size) => *size,
-            Step::If(_) | Step::Leave { arrives: true, .. } => 1,
+            Step::Run(size) | Step::Meanwhile(size) => *size,
+            Step::If(_) => self.joins.into(),
+            Step::Leave { arrives: true, .. } => 1,
             _ => 0,
         };
         self.steps.iter().map(of).sum()
@@ -265,9 +279,9 @@ impl Passes {
                 frame: 0,
             };
             bytes.extend(compiler.pass()?);
-            let (steps, back, most) = (plan.steps.clone(), plan.back, plan.most());
+            let (steps, back, joins, most) = (plan.steps.clone(), plan.back, plan.joins, plan.most());
             let settling = settling(&steps, &sides);
-            passes.push(Pass { start, steps, settling, branches, back, most });
+            passes.push(Pass { start, steps, settling, branches, back, joins, most });
         }
         let pool = pool.words.into_iter().map(Constants).collect();
         Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode })
@@ -321,7 +335,7 @@ impl Passes {
                 BUDGET => break Ended::Budget,
                 DONE => break Ended::Turn,
                 TURN => match pass.turn(state, &mut count, &mut gone) {
-                    None if state.budget < pass.most as i32 => break Ended::Budget,
+                    None if state.budget < pass.most as i32 || state.rounds == 0 => break Ended::Budget,
                     None => {}
                     Some(ended) => break ended,
                 },
@@ -346,6 +360,10 @@ fn settling(steps: &[Step], sides: &[Side]) -> Vec<Settling> {
                     Some(Settling::Runs(before, range)) if *before == *side => range.end += 1,
                     _ => all.push(Settling::Runs(*side, runs..runs + 1)),
                 }
+                runs += 1;
+            }
+            Step::Meanwhile(_) => {
+                all.push(Settling::Meanwhile(*side, runs));
                 runs += 1;
             }
             Step::If(_) => all.push(Settling::Branch),
@@ -373,12 +391,21 @@ impl Pass {
         let mut active = state.active;
         // Of the open branches: the lanes that take the other side, and those that have come to the end.
         let (mut open, mut depth) = ([(0, 0, false); BRANCHES], 0);
+        // Whether lanes have come to each of them, and to the pass.
+        let mut comes = [true; BRANCHES + 1];
         let mut calls = 0;
         let mut ended = None;
         for (number, step) in self.steps.iter().enumerate() {
             match *step {
                 Step::Run(size) => {
                     if active != 0 {
+                        tried += size;
+                        count(Count { runs: runs..runs + 1, times: 1, lanes: active.count_ones().into() });
+                    }
+                    runs += 1;
+                }
+                Step::Meanwhile(size) => {
+                    if comes[depth] {
                         tried += size;
                         count(Count { runs: runs..runs + 1, times: 1, lanes: active.count_ones().into() });
                     }
@@ -391,11 +418,12 @@ impl Pass {
                     state.divergent += u64::from(divides);
                     open[depth] = (not, 0, divides);
                     depth += 1;
+                    comes[depth] = active != 0;
                     active = taken;
                 }
                 Step::Else => {
                     let (not, arrived, divides) = &mut open[depth.saturating_sub(1)];
-                    tried += u32::from(*divides && active != 0);
+                    tried += u32::from(self.joins && *divides && active != 0);
                     *arrived = active;
                     active = std::mem::take(not);
                 }
@@ -446,11 +474,15 @@ impl Pass {
         state.left = 0;
         (state.stopped, state.refused) = (0, 0);
         (state.active, state.population) = (active, active.count_ones().into());
-        ended.or_else(|| match self.back {
+        let ended = ended.or_else(|| match self.back {
             Back::Never => Some(Ended::Turn),
             Back::Always => None,
             Back::All(word) => (state.words[word as usize] & active != active).then_some(Ended::Turn),
-        })
+        });
+        if ended.is_none() {
+            state.rounds = state.rounds.wrapping_sub(1);
+        }
+        ended
     }
 
     /// Gives what the code itself has counted.
@@ -482,6 +514,16 @@ impl Pass {
                     let times = of(&times, state.turns, *side);
                     if times > 0 {
                         count(Count { runs: runs.clone(), times, lanes: of(&lanes, all, *side) });
+                    }
+                }
+                Settling::Meanwhile(side, run) => {
+                    let parent = match side {
+                        Side::All => Side::All,
+                        Side::Taken(branch) | Side::Not(branch) => self.branches[*branch].parent,
+                    };
+                    let times = of(&times, state.turns, parent);
+                    if times > 0 {
+                        count(Count { runs: *run..run + 1, times, lanes: of(&lanes, all, *side) });
                     }
                 }
                 Settling::Leave(number) => {
@@ -527,10 +569,19 @@ impl Compiler<'_> {
         self.asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(budget));
         self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), most);
         self.returns_if(Code::Jl_rel32_64, BUDGET, leave);
+        if self.plan.back != Back::Never {
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 0);
+            self.returns_if(Code::Je_rel32_64, BUDGET, leave);
+        }
         self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
         if self.plan.lazy {
             self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), 2 * most);
             self.asm.push(Instruction::with1(Code::Setl_rm8, Register::R15L));
+            let last = self.asm.label();
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+            self.asm.branch(Code::Jne_rel32_64, last);
+            self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
+            self.asm.bind(last);
         }
         for number in 0..self.plan.segments.len() {
             self.segment(number, leave);
@@ -736,7 +787,7 @@ impl Compiler<'_> {
     fn count(&mut self, leaves: bool) {
         let (sides, _) = self.plan.branches();
         let runs = self.plan.steps.iter().zip(&sides).map(|(step, side)| match (step, side) {
-            (Step::Run(size), Side::All) => *size,
+            (Step::Run(size) | Step::Meanwhile(size), Side::All) => *size,
             _ => 0,
         });
         let always: u32 = runs.sum();
@@ -745,6 +796,9 @@ impl Compiler<'_> {
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
         asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
         asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
+        if self.plan.back != Back::Never {
+            asm.number(Code::Sub_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+        }
         let (mut branch, mut left) = (0, 0);
         for step in &self.plan.steps {
             match *step {
@@ -784,7 +838,7 @@ impl Compiler<'_> {
 
     /// Counts a branch: how many take it, and what it costs.
     fn count_branch(&mut self, number: usize) {
-        let Compiler { asm, pool, branches, .. } = self;
+        let Compiler { asm, pool, branches, plan: Plan { joins, .. }, .. } = self;
         // The lanes of a side, where branches inside it need them.
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
@@ -818,8 +872,9 @@ impl Compiler<'_> {
         let outcome =
             MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
         asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
-        let [taken, not] = branch.sizes;
-        let table = pool.table([taken, 0, taken + not + 1, not]);
+        let [taken, not, always] = branch.sizes;
+        let both = taken + not + u32::from(*joins);
+        let table = pool.table([taken + always, 0, both + always, not + always]);
         let size = MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
         asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
         asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);

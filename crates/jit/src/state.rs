@@ -25,6 +25,8 @@ pub struct State {
     pub(crate) rows: *mut u8,
     /// Instructions that may still be tried.
     pub budget: i32,
+    /// Turns that may still begin in a pass that comes back to its beginning; `u32::MAX` for any number.
+    pub rounds: u32,
     /// Some lane has left in this turn of a pass.
     pub(crate) left: u32,
     /// The lanes that take part when a turn begins.
@@ -73,6 +75,7 @@ impl State {
         Box::new(State {
             rows: std::ptr::null_mut(),
             budget: 0,
+            rounds: u32::MAX,
             left: 0,
             active: 0,
             population: 0,
@@ -121,6 +124,7 @@ pub(crate) mod place {
 
     pub(crate) const ROWS: i32 = offset_of!(State, rows) as i32;
     pub(crate) const BUDGET: i32 = offset_of!(State, budget) as i32;
+    pub(crate) const ROUNDS: i32 = offset_of!(State, rounds) as i32;
     pub(crate) const LEFT: i32 = offset_of!(State, left) as i32;
     pub(crate) const ACTIVE: i32 = offset_of!(State, active) as i32;
     pub(crate) const POPULATION: i32 = offset_of!(State, population) as i32;

@@ -53,6 +53,7 @@ fn straight(slice: Slice) -> Plan {
         back: Back::Never,
         mask: Row::Own(0),
         lazy: false,
+        joins: true,
     }
 }
 
@@ -359,6 +360,7 @@ fn a_loop_counts_as_a_group_would() {
         back: Back::Always,
         mask: Row::Own(0),
         lazy: false,
+        joins: true,
     };
     let most = plan.most();
     assert_eq!(most, 15);

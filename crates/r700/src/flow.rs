@@ -21,6 +21,7 @@
 //! which orders clauses that an in-order machine runs in order anyway.
 
 mod events;
+mod passes;
 mod state;
 mod view;
 

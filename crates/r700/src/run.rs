@@ -8,7 +8,7 @@ use reconverge_isa::Program;
 use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap};
 
 use crate::cause::Cause;
-use crate::fast::{self, Fast};
+use crate::fast::{self, Extent, Fast};
 use crate::launch::{Input, Launch, LaunchError, MOST_LANES};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
@@ -98,9 +98,11 @@ impl Running {
     fn new(program: &Program, mut launch: Launch, options: &Options) -> Running {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let origin = Origin::new(program, launch, options);
-        let fast = match options.engine.not_compiled() {
+        let fast = match options.engine {
             Engine::Reference => None,
-            _ => Some(Fast::new(&origin)),
+            Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
+            Engine::Compiled => Some(Fast::compiled(&origin, Extent::Worth)),
+            Engine::LockstepCompiled => Some(Fast::compiled(&origin, Extent::Throughout)),
         };
         Running { origin, fast, simd: Simd { scatter, global, ..Simd::default() } }
     }

@@ -170,7 +170,7 @@ fn pieces_together_equal_one_run() {
         let whole = run(&program, &launch, &with(Engine::Reference));
         assert!(whole.is_ok());
         for piece in [0, 1, 64, 100, 1_000, 2_944, 2_950, usize::MAX] {
-            for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+            for engine in Engine::ALL {
                 assert!(
                     together(&program, &launch, &with(engine), piece) == whole,
                     "{piece} lanes, {engine}"
@@ -195,7 +195,7 @@ fn what_wavefronts_share_goes_on_from_piece_to_piece() {
     let left = whole.as_ref().expect("it ends");
     assert_eq!((left.exports[0].values[999], left.memory.scatter[249]), ([0, 1, 0, 7], 999));
     for piece in [64, 300, 1_000] {
-        for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+        for engine in Engine::ALL {
             assert!(together(&program, &launch, &with(engine), piece) == whole, "{piece} lanes, {engine}");
         }
     }
@@ -207,7 +207,7 @@ fn a_trap_in_a_piece_is_that_of_the_whole_run() {
     let launch = launch(1_000, 64, |_| true, |_| false, &[700, 702, 900]);
     let whole = run(&program, &launch, &with(Engine::Reference));
     for piece in [64, 128, 960, 1_000] {
-        for engine in [Engine::Reference, Engine::Fast, Engine::Lockstep] {
+        for engine in Engine::ALL {
             assert_eq!(together(&program, &launch, &with(engine), piece), whole);
         }
     }

@@ -39,7 +39,7 @@ use crate::launch::Launch;
 use crate::meaning::{AluCode, Meaning, Opcode};
 use crate::rules::Rule;
 use crate::wave::PREVIOUS;
-use crate::words::CfInst;
+use crate::words::{CfInst, Op2};
 
 /// A control-flow instruction.
 #[derive(Clone, Debug)]
@@ -95,6 +95,33 @@ pub(super) struct Clause {
     pub(super) single: Option<Groups>,
 }
 
+/// What an operation is, for who makes other code of it than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Template {
+    /// Nothing but its own code.
+    None,
+    /// One opcode that has code of its own.
+    Code(AluCode),
+    /// One opcode, and a PRED_SET* of its result.
+    Both(Op2, Op2),
+    /// A sum over the four vector slots.
+    Dot4 {
+        /// DOT4_IEEE.
+        ieee: bool,
+    },
+    /// The sets of lanes by the predicate.
+    Sets,
+}
+
+/// An operation of the run that is being made.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    operation: Operation,
+    template: Template,
+    /// Its opcode, if it has code of its own without modifiers.
+    plain: Option<AluCode>,
+}
+
 /// Groups of a clause that run one after another for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
@@ -144,9 +171,15 @@ pub(super) struct Lowered {
     pub(super) fetches: Vec<FetchInfo>,
     /// Groups by run.
     pub(super) operations: Vec<Operation>,
+    /// By operation.
+    pub(super) templates: Vec<Template>,
+    /// The constants that have a row, which nothing writes.
+    pub(super) constants: Vec<(u32, Place)>,
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
+    /// How many of them are registers: the others mean nothing between clauses.
+    pub(super) registers: usize,
     /// AR.x to AR.w.
     pub(super) address: [Place; 4],
     /// Those after PV and PS.
@@ -154,6 +187,12 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
+    /// The number of the first control-flow instruction of the program that has this one.
+    #[cfg_attr(not(feature = "compiled"), expect(dead_code, reason = "passes ask for it"))]
+    pub(super) fn first_of(&self, number: u32) -> u32 {
+        if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
+    }
+
     /// The nodes of the program, or of the fetch program, by address, and the number of the first.
     pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
         let (first, second) = self.nodes.split_at(self.fetch_program);
@@ -176,6 +215,8 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         runs: Vec::new(),
         fetches: Vec::new(),
         operations: Vec::new(),
+        templates: Vec::new(),
+        constants: Vec::new(),
         tables: Tables {
             registers: Layout::new(previous),
             indexed: launch.num_gprs.into(),
@@ -183,6 +224,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         },
         address: [0, 1, 2, 3].map(|chan| layout.place(previous + PREVIOUS + INTERMEDIATE + chan)),
         layout,
+        registers: previous,
         room: vec![Row::ZERO; INTERMEDIATE + 4],
     };
     let (strict, level) = (options.mode == Mode::Strict, options.level());
@@ -191,7 +233,6 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         strict,
         level,
         previous,
-        constants: Vec::new(),
         temporaries: Vec::new(),
         used: 0,
         checks: Vec::new(),
@@ -212,15 +253,13 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// The constants that have a row.
-    constants: Vec<(u32, Place)>,
     /// Rows for operands of a group, and how many of them the group has.
     temporaries: Vec<Place>,
     used: usize,
     /// What must be there for the run that is being made.
     checks: Vec<Check>,
-    /// The operations of the run that is being made; with its opcode where one has code of its own without modifiers.
-    run: Vec<(Operation, Option<AluCode>)>,
+    /// The operations of the run that is being made.
+    run: Vec<Made>,
     lowered: Lowered,
 }
 
@@ -384,7 +423,9 @@ impl Lowering<'_> {
         let mut rest = &operations[..];
         while let [one, others @ ..] = rest {
             let both = others.first().and_then(|other| self.both(one, other));
-            self.lowered.operations.push(both.unwrap_or(one.0));
+            let (operation, template) = both.unwrap_or((one.operation, one.template));
+            self.lowered.operations.push(operation);
+            self.lowered.templates.push(template);
             rest = if both.is_some() { &others[1..] } else { others };
         }
         let end = self.lowered.operations.len() as u32;
@@ -395,17 +436,17 @@ impl Lowering<'_> {
     }
 
     /// Two operations as one; `None` where they have no common code.
-    fn both(
-        &self,
-        &(first, first_code): &(Operation, Option<AluCode>),
-        &(second, second_code): &(Operation, Option<AluCode>),
-    ) -> Option<Operation> {
-        let run = choose_both(first_code?, second_code?, self.level)?;
+    fn both(&self, first: &Made, second: &Made) -> Option<(Operation, Template)> {
+        let (Made { operation: first, plain: one, .. }, Made { operation: second, plain: other, .. }) =
+            (first, second);
+        let run = choose_both((*one)?, (*other)?, self.level)?;
+        let (Some(AluCode::Op2(one)), Some(AluCode::Op2(two))) = (*one, *other) else { return None };
         let [tested, other, _] = second.src;
         let fits = tested == first.dst && other != first.dst && (first.set, second.set) == (ACTIVE, ACTIVE);
         let nowhere = second.dst == self.intermediate(INTERMEDIATE - 1);
         let src = [first.src[0], first.src[1], other];
-        (fits && nowhere).then_some(Operation { run, src, dst: first.dst, ..second })
+        (fits && nowhere)
+            .then_some((Operation { run, src, dst: first.dst, ..*second }, Template::Both(one, two)))
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `run` | runs clauses one after another, and the control flow between them |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs what reaches memory, and exports |
+//! | `compiled` | runs clauses as host code |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
@@ -20,6 +21,8 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+mod compiled;
 mod curves;
 mod fetch;
 mod indexed;
@@ -28,6 +31,9 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+#[path = "compiled/none.rs"]
+mod none;
 mod parallel;
 mod run;
 
@@ -42,8 +48,21 @@ use crate::code::{CfOp, Code, FetchOp};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::Origin;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use compiled::Passer;
 use lower::Lowered;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use none::Passer;
 use run::{Counts, Runner};
+
+/// What the compiled engine makes passes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Whatever is worth it.
+    Worth,
+    /// Whatever can be, so that as much as possible is compared.
+    Throughout,
+}
 
 /// A program lowered for a launch, or for all pieces of one.
 #[derive(Clone, Debug)]
@@ -52,6 +71,8 @@ pub(crate) struct Fast {
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
 impl Fast {
@@ -59,7 +80,26 @@ impl Fast {
         let Origin { code, fetch_code, launch, options } = origin;
         let lowered = lower::lower(code, fetch_code.as_deref(), launch, options);
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
-        Fast { lowered, level: options.level(), data_share }
+        Fast {
+            lowered,
+            level: options.level(),
+            data_share,
+            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+            compiled: None,
+        }
+    }
+
+    /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
+    pub(crate) fn compiled(origin: &Origin, extent: Extent) -> Fast {
+        Fast::new(origin).with_passes(extent)
+    }
+
+    /// What runs passes of the program; `None` where it is not compiled.
+    fn passer(&self) -> Option<Passer<'_>> {
+        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+        return self.compiled.as_deref().map(Passer::new);
+        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+        None
     }
 
     /// The rows that operations need after a wavefront's registers.

@@ -10,8 +10,12 @@ use reconverge_simt::wide::{Set, Wide};
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
 
 use super::Fast;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use super::compiled::{Passer, Work as Passing};
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Node, Work};
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use super::none::{Passer, Work as Passing};
 use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
@@ -27,6 +31,7 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     counts: Counts,
+    passes: Option<Passer<'a>>,
 }
 
 /// Instructions of a wavefront that its statistics do not have yet, and their sum over lanes. Kept apart, so that the loop
@@ -55,6 +60,12 @@ impl Issued {
         if O::ENABLED {
             observer.event(Event::Issue { pc, mask: lanes });
         }
+    }
+
+    /// Adds counts.
+    pub(super) fn add(&mut self, instructions: u64, lane_instructions: u64) {
+        self.instructions += instructions;
+        self.lane_instructions += lane_instructions;
     }
 
     /// Adds the counts to the wavefront's.
@@ -86,6 +97,16 @@ impl Counts {
             nodes: vec![false; lowered.nodes.len()],
             empty_push: false,
         }
+    }
+
+    /// Counts runs of groups by number.
+    pub(super) fn count_run(&mut self, number: u32, times: u64) {
+        self.runs[number as usize] += times;
+    }
+
+    /// An instruction that decides about flow has run.
+    pub(super) fn see_node(&mut self, number: u32) {
+        self.nodes[number as usize] = true;
     }
 
     /// Adds those of other wavefronts of the same program.
@@ -176,7 +197,8 @@ impl<'a> Runner<'a> {
             loop_index: 0,
             tables: &fast.lowered.tables,
         };
-        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts: Counts::new(&fast.lowered) }
+        let counts = Counts::new(&fast.lowered);
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, passes: fast.passer() }
     }
 
     pub(super) fn reset_counts(&mut self) {
@@ -238,6 +260,21 @@ impl<'a> Runner<'a> {
         let mut limit = stop.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
+            if !O::ENABLED
+                && let Some(passes) = self.passes
+                && let Some(left) = limit.checked_sub(issued.instructions)
+                && let Some(pass) = passes.pass(first + pc, left, &wave.flow)
+            {
+                let before = issued.instructions;
+                let Runner { level, lanes, counts, .. } = self;
+                let issued = &mut issued;
+                passes
+                    .run(pass, Passing { lowered, level: *level, lanes, wave, counts, issued, budget: left });
+                if O::PATHS {
+                    observer.path(Path::Compiled, issued.instructions - before);
+                }
+                continue;
+            }
             let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
             if let Some(Node { work: work @ (Work::Export(_) | Work::Memory(_)), end, .. }) = node {
                 if self.exports(wide, wave, &mut issued, (work, first + pc), *end, observer) {

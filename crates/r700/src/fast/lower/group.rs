@@ -8,17 +8,18 @@ use super::super::indexed::{Check, WriteByLoop, WriteByRow};
 use super::super::kernels::{Shape, choose};
 use super::super::lanes::{ACTIVE, Across, FALSE, Handler, Operation, Place, TRUE, handler};
 use super::plan::indexes_register;
-use super::{Before, INTERMEDIATE, Lowering};
+use super::{Before, INTERMEDIATE, Lowering, Made, Template};
 use crate::code::{AluClause, AluOp, Group, Operand, Source, TRANS};
 use crate::meaning::{AluCode, Meaning};
 use crate::wave::PREVIOUS;
 use crate::words::Op2;
 
+/// A copy is a MOV.
+const COPY: Template = Template::Code(AluCode::Op2(Op2::MOV));
+
 /// An instruction of one slot on its way to an operation.
 struct Draft {
-    operation: Operation,
-    /// The opcode, if the operation is its own code without modifiers.
-    plain: Option<AluCode>,
+    made: Made,
     /// What it reads.
     reads: Vec<Place>,
     /// Where else its result goes: a register, a row of PV or PS.
@@ -35,7 +36,7 @@ impl Lowering<'_> {
     ) {
         if group.ops.iter().any(|op| op.pred_sel.is_some()) {
             let operation = self.operation(handler::<Sets>(self.level));
-            self.run.push((operation, None));
+            self.push(operation, Template::Sets);
         }
         self.used = 0;
         // Also of operands without a visible effect.
@@ -63,36 +64,42 @@ impl Lowering<'_> {
             }
             // The slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             let result = self.temporary();
-            draft.operation.dst = result;
-            self.run.push((draft.operation, None));
-            let write = self.indexed_write(op, before, result, draft.operation.set);
-            self.run.push((write, None));
+            draft.made.operation.dst = result;
+            let set = draft.made.operation.set;
+            self.push(draft.made.operation, draft.made.template);
+            let write = self.indexed_write(op, before, result, set);
+            self.push(write, Template::None);
             for other in draft.others {
-                copies.push(self.copy(result, other, draft.operation.set));
+                copies.push(self.copy(result, other, set));
             }
         }
         let mut waiting = 0;
         while !drafts.is_empty() {
             let others_read = |number: usize| {
-                let row = drafts[number].operation.dst;
+                let row = drafts[number].made.operation.dst;
                 drafts.iter().enumerate().any(|(other, draft)| other != number && draft.reads.contains(&row))
             };
             let free = (0..drafts.len()).find(|number| !others_read(*number));
             let mut draft = drafts.remove(free.unwrap_or(0));
-            let result = draft.operation.dst;
+            let result = draft.made.operation.dst;
             if free.is_none() {
                 // Every row to write is still to be read: the result waits in an intermediate row.
-                draft.operation.dst = self.intermediate(waiting);
+                draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
-            let from = draft.operation.dst;
+            let Operation { dst: from, set, .. } = draft.made.operation;
             let goals = free.is_none().then_some(result).into_iter().chain(draft.others);
             for goal in goals.filter(|goal| *goal != from) {
-                copies.push(self.copy(from, goal, draft.operation.set));
+                copies.push(self.copy(from, goal, set));
             }
-            self.run.push((draft.operation, draft.plain));
+            self.run.push(draft.made);
         }
-        self.run.extend(copies.into_iter().map(|copy| (copy, None)));
+        copies.into_iter().for_each(|copy| self.push(copy, COPY));
+    }
+
+    /// Adds an operation to the run that is being made.
+    pub(super) fn push(&mut self, operation: Operation, template: Template) {
+        self.run.push(Made { operation, template, plain: None });
     }
 
     /// The operation of one slot; `None` when it has no visible effect.
@@ -121,7 +128,7 @@ impl Lowering<'_> {
             // AR of the lanes that the predicate keeps out.
             let zero = self.constant_place(0);
             let operation = self.copy(zero, address, ACTIVE);
-            self.run.push((operation, None));
+            self.push(operation, COPY);
         }
         if dst.is_none() && !op.sets_predicate() && !matches!(op.opcode.meaning, Meaning::Kill(_)) {
             return None;
@@ -152,7 +159,12 @@ impl Lowering<'_> {
             operation.run = self.across(op, modified)?;
             operation.number = self.lowered.tables.across.len() as u32;
             self.lowered.tables.across.push(across);
-            return Some(Draft { operation, plain: None, reads, others });
+            let template = match op.opcode.code {
+                AluCode::Op2(Op2::DOT4) => Template::Dot4 { ieee: false },
+                AluCode::Op2(Op2::DOT4_IEEE) => Template::Dot4 { ieee: true },
+                AluCode::Op2(_) | AluCode::Op3(_) => Template::None,
+            };
+            return Some(Draft { made: Made { operation, template, plain: None }, reads, others });
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
@@ -187,7 +199,8 @@ impl Lowering<'_> {
             }
         }
         let plain = own.filter(|_| !shape.modified && !shape.finish).map(|_| op.opcode.code);
-        Some(Draft { operation, plain, reads, others })
+        let template = own.map_or(Template::None, |_| Template::Code(op.opcode.code));
+        Some(Draft { made: Made { operation, template, plain }, reads, others })
     }
 
     /// The row of an operand as [`Lowering::source`] gives it; if it is `held`, no indexed write of the group reaches it.
@@ -205,7 +218,7 @@ impl Lowering<'_> {
         }
         let copy = self.temporary();
         let operation = self.copy(row, copy, ACTIVE);
-        self.run.push((operation, None));
+        self.push(operation, COPY);
         (copy, keep, flip)
     }
 

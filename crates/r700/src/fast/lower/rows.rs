@@ -5,7 +5,7 @@ use reconverge_simt::registers::Row;
 use super::super::indexed::{ConstantByLoop, ConstantByRow, ReadByLoop, ReadByRow};
 use super::super::lanes::{Constants, Place, handler};
 use super::plan::{Index, by_loop, index};
-use super::{Before, INTERMEDIATE, Lowering};
+use super::{Before, INTERMEDIATE, Lowering, Template};
 use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, Operand, Source, TRANS, Window};
 use crate::wave::PREVIOUS;
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         let mut operation = self.operation(if row.is_some() { by_row } else { by_loop });
         (operation.dst, operation.number) = (dst, number);
         operation.src[0] = row.unwrap_or(operation.src[0]);
-        self.run.push((operation, None));
+        self.push(operation, Template::None);
         dst
     }
 
@@ -137,13 +137,13 @@ impl Lowering<'_> {
     }
 
     pub(super) fn constant_place(&mut self, word: u32) -> Place {
-        let found = self.constants.iter().find(|(constant, _)| *constant == word);
+        let found = self.lowered.constants.iter().find(|(constant, _)| *constant == word);
         if let Some((_, place)) = found {
             return *place;
         }
         let place = self.lowered.layout.add();
         self.lowered.room.push(Row([word; LANES]));
-        self.constants.push((word, place));
+        self.lowered.constants.push((word, place));
         place
     }
 

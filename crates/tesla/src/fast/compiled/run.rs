@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
         let state = state.get_or_insert_with(State::new);
         let known = &compiled.known[pass as usize];
         take_registers(state, lanes, known.registers);
-        state.budget = *budget as i32;
+        (state.budget, state.rounds) = (*budget as i32, u32::MAX);
         let rows = lanes.rows.first().cast();
         let window = lanes.shared.bytes_mut();
         assert!(window.len() >= compiled.shared, "the block was made for this launch");

@@ -452,6 +452,7 @@ impl<'a> Tracer<'a> {
             back,
             mask: self.program.mask,
             lazy: lazy && !dropped.is_empty(),
+            joins: true,
         };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
         let worth = self.program.extent != Extent::Worth || gain > if back == Back::Never { 16 } else { 4 };

@@ -1,0 +1,602 @@
+//! From operations to values: the templates.
+//!
+//! A [`Way`] is a segment while it is made, in its quick or its exact way: [`Way::operation`] gives the effect of an operation
+//! of the fast engine in the words of [`crate::lane`], eight lanes at once.
+//!
+//! The code takes denormal operands as zeros, and rounds results gradually, as the lane functions do; that a denormal result
+//! is a zero is seen to where its bits are looked at ([`Rows::settle`]). The processor's NaN of two operands is the machine's:
+//! the first one, quieted. Only the NaN that it makes of numbers has another sign.
+
+use std::collections::BTreeSet;
+
+use reconverge_jit::{One, Row, Rows, Slice, Two, Value, predicate};
+
+use crate::fast::lanes::{FALSE, Operation, Place, TRUE, Tables};
+use crate::fast::lower::Template;
+use crate::lane;
+use crate::meaning::AluCode;
+use crate::words::{Op2, Op3};
+
+/// Bytes of a row.
+const ROW: u32 = 4 * crate::chip::LANES as u32;
+
+/// What lowering knows of the program.
+pub(super) struct Program<'a> {
+    pub(super) tables: &'a Tables,
+    /// By row, the word that it has in all lanes; its kind has no other rows.
+    pub(super) constants: &'a [(u32, Place)],
+    /// Rows of registers. What is behind them is dead at the end of a clause.
+    pub(super) registers: usize,
+}
+
+/// A comparison of a PRED_SET*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    Float(u8),
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterEqual,
+    GreaterUnsigned,
+    GreaterEqualUnsigned,
+}
+
+/// A segment while it is made.
+pub(super) struct Way<'a> {
+    program: &'a Program<'a>,
+    pub(super) rows: Rows,
+    /// The predicate, and the lanes that run instructions with PRED_SEL: `None` for all.
+    predicate: Option<Value>,
+    chosen: [Option<Value>; 2],
+    /// The lanes that UPDATE_EXECUTE_MASK switches off.
+    skip: Option<Value>,
+}
+
+fn row(place: Place) -> Row {
+    Row::Group(place.number() as u32 * ROW)
+}
+
+impl<'a> Way<'a> {
+    pub(super) fn new(program: &'a Program<'a>, mask: Row, exact: bool) -> Self {
+        Way { program, rows: Rows::new(mask, exact), predicate: None, chosen: [None; 2], skip: None }
+    }
+
+    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
+        self.rows.slice.two(op, a, b)
+    }
+
+    fn one(&mut self, op: One, a: Value) -> Value {
+        self.rows.slice.one(op, a)
+    }
+
+    fn word(&mut self, word: u32) -> Value {
+        self.rows.slice.constant(word)
+    }
+
+    fn not(&mut self, a: Value) -> Value {
+        self.rows.slice.not(a)
+    }
+
+    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
+        self.two(Two::FCompare(predicate), a, b)
+    }
+
+    fn place(&mut self, place: Place) -> Value {
+        match self.program.constants.iter().find(|(_, constant)| *constant == place) {
+            Some((word, _)) => self.word(*word),
+            None => self.rows.read(row(place)),
+        }
+    }
+
+    fn modified(&mut self, value: Value, keep: u32, flip: u32) -> Value {
+        let raw = self.rows.is_raw(value);
+        let keep = self.word(keep);
+        let value = self.two(Two::And, value, keep);
+        let flip = self.word(flip);
+        let value = self.two(Two::Xor, value, flip);
+        if raw { self.rows.raw(value) } else { value }
+    }
+
+    fn source(&mut self, operation: &Operation, number: usize) -> Value {
+        let value = self.place(operation.src[number]);
+        self.modified(value, operation.keep[number], operation.flip[number])
+    }
+
+    // Clauses.
+
+    /// A clause begins: the predicate holds for all lanes.
+    pub(super) fn begin(&mut self) {
+        (self.predicate, self.chosen, self.skip) = (None, [None; 2], None);
+    }
+
+    /// A clause ends: what is not a register is dead. Gives the lanes that UPDATE_EXECUTE_MASK switches off, among the active
+    /// ones; what it says of others means nothing.
+    pub(super) fn end(&mut self) -> Value {
+        let registers = self.program.registers as u32 * ROW;
+        self.rows.forget(|row| matches!(row, Row::Group(place) if place >= registers));
+        let none = self.word(0);
+        self.skip.take().unwrap_or(none)
+    }
+
+    /// The lanes of a set among the active ones; `None` for all of those.
+    fn chosen(&self, set: u8) -> Option<Value> {
+        match set {
+            TRUE => self.chosen[0],
+            FALSE => self.chosen[1],
+            _ => None,
+        }
+    }
+
+    /// The sets [`TRUE`] and [`FALSE`].
+    fn sets(&mut self) {
+        let all = self.word(u32::MAX);
+        let holds = self.predicate.unwrap_or(all);
+        self.chosen = [Some(holds), Some(self.not(holds))];
+    }
+
+    /// A PRED_SET* that holds for these lanes. (Lanes::decide)
+    fn decide(&mut self, operation: &Operation, holds: Value) {
+        let running = self.chosen(operation.set);
+        if operation.update_pred {
+            let holds = match running {
+                Some(running) => {
+                    let all = self.word(u32::MAX);
+                    let before = self.predicate.unwrap_or(all);
+                    self.rows.slice.select(running, before, holds)
+                }
+                None => holds,
+            };
+            self.predicate = Some(holds);
+        }
+        if operation.update_execute_mask {
+            let not = self.not(holds);
+            self.skip = Some(match running {
+                Some(running) => self.two(Two::And, running, not),
+                None => not,
+            });
+        }
+    }
+
+    /// An operation that has a template.
+    pub(super) fn operation(&mut self, operation: &Operation, template: Template) {
+        let value = match template {
+            Template::None => return,
+            Template::Sets => return self.sets(),
+            Template::Dot4 { ieee } => {
+                let sum = self.dot4(operation, ieee);
+                self.finish(operation, sum, false)
+            }
+            Template::Code(AluCode::Op2(code)) => match test(code) {
+                Some(test) => {
+                    let [a, b] = [0, 1].map(|number| self.source(operation, number));
+                    let holds = self.holds(test, a, b);
+                    self.decide(operation, holds);
+                    let one = self.word(lane::ONE);
+                    self.two(Two::AndNot, holds, one)
+                }
+                None => self.op2(code, operation),
+            },
+            Template::Code(AluCode::Op3(code)) => self.op3(code, operation),
+            Template::Both(first, second) => {
+                let value = self.op2(first, operation);
+                let other = self.place(operation.src[2]);
+                if let Some(test) = test(second) {
+                    let holds = self.holds(test, value, other);
+                    self.decide(operation, holds);
+                }
+                value
+            }
+        };
+        let chosen = self.chosen(operation.set);
+        self.rows.write(row(operation.dst), chosen, value);
+    }
+
+    // Floats.
+
+    /// A result that the machine makes of floats by its usual rule of NaN: the first of the operands that is one, else its own.
+    fn float(&mut self, value: Value, operands: &[Value]) -> Value {
+        if !self.rows.exact {
+            return self.rows.raw(value);
+        }
+        let mut made = self.compare(predicate::UNORD, value, value);
+        if let [a, rest @ ..] = operands {
+            let b = rest.first().unwrap_or(a);
+            let numbers = self.compare(predicate::ORD, *a, *b);
+            made = self.two(Two::And, made, numbers);
+        }
+        let nan = self.word(lane::NAN);
+        let value = self.rows.slice.select(made, value, nan);
+        self.rows.raw(value)
+    }
+
+    fn add(&mut self, a: Value, b: Value) -> Value {
+        let sum = self.two(Two::FAdd, a, b);
+        self.float(sum, &[a, b])
+    }
+
+    fn multiply(&mut self, a: Value, b: Value) -> Value {
+        let product = self.two(Two::FMul, a, b);
+        self.float(product, &[a, b])
+    }
+
+    /// Zero times anything is +0.
+    fn legacy(&mut self, a: Value, b: Value) -> Value {
+        let product = self.multiply(a, b);
+        let zero = self.word(0);
+        let is_zero = |way: &mut Self, factor: Value| match way.rows.slice.is_constant(factor) {
+            Some(word) => way.word(if lane::flush(word) << 1 == 0 { u32::MAX } else { 0 }),
+            None => way.compare(predicate::EQ, factor, zero),
+        };
+        let (no_a, no_b) = (is_zero(self, a), is_zero(self, b));
+        let none = self.two(Two::Or, no_a, no_b);
+        let product = self.two(Two::AndNot, none, product);
+        self.rows.raw(product)
+    }
+
+    fn product(&mut self, ieee: bool, a: Value, b: Value) -> Value {
+        if ieee { self.multiply(a, b) } else { self.legacy(a, b) }
+    }
+
+    fn dot4(&mut self, operation: &Operation, ieee: bool) -> Value {
+        let across = &self.program.tables.across[operation.number as usize];
+        let mut sum = None;
+        for slot in 0..4 {
+            let [a, b] = [across[slot], across[slot + 4]].map(|source| {
+                let value = self.place(source.place);
+                self.modified(value, source.keep, source.flip)
+            });
+            let product = self.product(ieee, a, b);
+            sum = Some(sum.map_or(product, |sum| self.add(sum, product)));
+        }
+        let zero = self.word(0);
+        sum.unwrap_or(zero)
+    }
+
+    /// OMOD or the factor of a MULADD, then CLAMP. `chosen`: the value is one of the operands, with its own bits.
+    fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
+        let (mut value, mut chosen) = (value, chosen);
+        if operation.factor != 1.0 {
+            let factor = self.word(operation.factor.to_bits());
+            let scaled = self.two(Two::FMul, value, factor);
+            value = self.rows.raw(scaled);
+            chosen = false;
+        }
+        if !operation.clamp {
+            return value;
+        }
+        let (zero, one) = (self.word(0), self.word(lane::ONE));
+        // A NaN becomes the second operand, as a zero does.
+        let positive = self.two(Two::FMax, value, zero);
+        let mut clamped = self.two(Two::FMin, positive, one);
+        if chosen {
+            let normal = self.word(0x0080_0000);
+            let (above, below) = (self.two(Two::Greater, value, zero), self.two(Two::Greater, normal, value));
+            let denormal = self.two(Two::And, above, below);
+            clamped = self.rows.slice.select(denormal, clamped, value);
+        }
+        if operation.dx10_clamp {
+            return clamped;
+        }
+        let nan = self.compare(predicate::UNORD, value, value);
+        let kept = self.rows.slice.select(nan, clamped, value);
+        // The NaN may not be the machine's yet; what is a number is settled, and settling it again would change denormals.
+        if chosen || self.rows.exact {
+            return kept;
+        }
+        self.rows.slice.doubt(nan);
+        kept
+    }
+
+    fn holds(&mut self, test: Test, a: Value, b: Value) -> Value {
+        if let Test::Float(predicate) = test {
+            return self.compare(predicate, a, b);
+        }
+        let (a, b) = (self.rows.settle(a), self.rows.settle(b));
+        match test {
+            Test::Float(_) | Test::Equal => self.two(Two::Equal, a, b),
+            Test::NotEqual => {
+                let equal = self.two(Two::Equal, a, b);
+                self.not(equal)
+            }
+            Test::Greater => self.two(Two::Greater, a, b),
+            Test::GreaterEqual => {
+                let less = self.two(Two::Greater, b, a);
+                self.not(less)
+            }
+            Test::GreaterUnsigned => {
+                let at_most = self.at_least(b, a);
+                self.not(at_most)
+            }
+            Test::GreaterEqualUnsigned => self.at_least(a, b),
+        }
+    }
+
+    /// a >= b, unsigned.
+    fn at_least(&mut self, a: Value, b: Value) -> Value {
+        let larger = self.two(Two::MaxUnsigned, a, b);
+        self.two(Two::Equal, larger, a)
+    }
+
+    /// The integer part toward zero, the nearest that fits; 0 for NaN.
+    fn whole(&mut self, a: Value) -> Value {
+        let part = self.one(One::Truncate, a);
+        let limit = self.word(0x4f00_0000); // 2^31
+        let above = self.compare(predicate::GE, a, limit);
+        let part = self.two(Two::Xor, part, above);
+        let nan = self.compare(predicate::UNORD, a, a);
+        self.two(Two::AndNot, nan, part)
+    }
+
+    fn whole_unsigned(&mut self, a: Value) -> Value {
+        let (limit, twice) = (self.word(0x4f00_0000), self.word(0x4f80_0000)); // 2^31, 2^32
+        let upper = self.compare(predicate::GE, a, limit);
+        let over = self.two(Two::And, upper, limit);
+        let rest = self.two(Two::FSub, a, over);
+        let part = self.one(One::Truncate, rest);
+        let top = self.one(One::Shl(31), upper);
+        let part = self.two(Two::Xor, part, top);
+        let zero = self.word(0);
+        let positive = self.compare(predicate::GT, a, zero);
+        let part = self.two(Two::And, part, positive);
+        let beyond = self.compare(predicate::GE, a, twice);
+        self.two(Two::Or, part, beyond)
+    }
+
+    /// A shift by the low five bits of a count.
+    fn shift(&mut self, by: Two, known: fn(u8) -> One, a: Value, count: Value) -> Value {
+        if let Some(count) = self.rows.slice.is_constant(count) {
+            return self.one(known((count & 31) as u8), a);
+        }
+        let low = self.word(31);
+        let count = self.two(Two::And, count, low);
+        self.two(by, a, count)
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm an opcode")]
+    fn op2(&mut self, code: Op2, operation: &Operation) -> Value {
+        let a = self.source(operation, 0);
+        let one_source = matches!(
+            code,
+            Op2::MOV
+                | Op2::NOT_INT
+                | Op2::FLT_TO_INT
+                | Op2::FLT_TO_UINT
+                | Op2::INT_TO_FLT
+                | Op2::UINT_TO_FLT
+                | Op2::RECIP_IEEE
+                | Op2::SQRT_IEEE
+                | Op2::FRACT
+                | Op2::TRUNC
+                | Op2::CEIL
+                | Op2::RNDNE
+                | Op2::FLOOR
+        );
+        let b = if one_source { a } else { self.source(operation, 1) };
+        let finished = |way: &mut Self, value: Value| way.finish(operation, value, false);
+        // Floats.
+        let float = match code {
+            Op2::ADD => Some(self.add(a, b)),
+            Op2::MUL => Some(self.legacy(a, b)),
+            Op2::MUL_IEEE => Some(self.multiply(a, b)),
+            Op2::RECIP_IEEE => {
+                let one = self.word(lane::ONE);
+                let value = self.two(Two::FDiv, one, a);
+                Some(self.float(value, &[a]))
+            }
+            Op2::SQRT_IEEE => {
+                let value = self.one(One::Sqrt, a);
+                Some(self.float(value, &[a]))
+            }
+            Op2::FRACT => {
+                let floor = self.one(One::Round(1), a);
+                let value = self.two(Two::FSub, a, floor);
+                Some(self.float(value, &[a]))
+            }
+            Op2::RNDNE | Op2::FLOOR | Op2::CEIL | Op2::TRUNC => {
+                let mode = match code {
+                    Op2::RNDNE => 0,
+                    Op2::FLOOR => 1,
+                    Op2::CEIL => 2,
+                    _ => 3,
+                };
+                let value = self.one(One::Round(mode), a);
+                Some(self.float(value, &[a]))
+            }
+            Op2::INT_TO_FLT => {
+                let a = self.rows.settle(a);
+                Some(self.one(One::Float, a))
+            }
+            Op2::UINT_TO_FLT => {
+                let a = self.rows.settle(a);
+                let low = self.word(0xffff);
+                let (high, low) = (self.one(One::Shr(16), a), self.two(Two::And, a, low));
+                let (high, low) = (self.one(One::Float, high), self.one(One::Float, low));
+                let unit = self.word(65536f32.to_bits());
+                let high = self.two(Two::FMul, high, unit);
+                Some(self.two(Two::FAdd, high, low))
+            }
+            Op2::SETE | Op2::SETGT | Op2::SETGE | Op2::SETNE => {
+                let predicate = match code {
+                    Op2::SETE => predicate::EQ,
+                    Op2::SETGT => predicate::GT,
+                    Op2::SETGE => predicate::GE,
+                    _ => predicate::NEQ,
+                };
+                let held = self.compare(predicate, a, b);
+                let one = self.word(lane::ONE);
+                Some(self.two(Two::And, held, one))
+            }
+            _ => None,
+        };
+        if let Some(value) = float {
+            return finished(self, value);
+        }
+        match code {
+            Op2::SETE_DX10 => return self.compare(predicate::EQ, a, b),
+            Op2::SETGT_DX10 => return self.compare(predicate::GT, a, b),
+            Op2::SETGE_DX10 => return self.compare(predicate::GE, a, b),
+            Op2::SETNE_DX10 => return self.compare(predicate::NEQ, a, b),
+            Op2::FLT_TO_INT => return self.whole(a),
+            Op2::FLT_TO_UINT => return self.whole_unsigned(a),
+            Op2::MOV if operation.factor == 1.0 && !operation.clamp => return a,
+            _ => {}
+        }
+        // Bits.
+        let (a, b) = (self.rows.settle(a), self.rows.settle(b));
+        let choice = match code {
+            Op2::MOV => Some(a),
+            Op2::MAX | Op2::MIN | Op2::MAX_DX10 | Op2::MIN_DX10 => {
+                let predicate =
+                    if let Op2::MAX | Op2::MAX_DX10 = code { predicate::GE } else { predicate::LT };
+                let mut first = self.compare(predicate, a, b);
+                if let Op2::MAX_DX10 | Op2::MIN_DX10 = code {
+                    let nan = self.compare(predicate::UNORD, b, b);
+                    first = self.two(Two::Or, first, nan);
+                }
+                Some(self.rows.slice.select(first, b, a))
+            }
+            _ => None,
+        };
+        if let Some(value) = choice {
+            return self.finish(operation, value, true);
+        }
+        match code {
+            Op2::AND_INT => self.two(Two::And, a, b),
+            Op2::OR_INT => self.two(Two::Or, a, b),
+            Op2::XOR_INT => self.two(Two::Xor, a, b),
+            Op2::NOT_INT => self.not(a),
+            Op2::ADD_INT => self.two(Two::Add, a, b),
+            Op2::SUB_INT => self.two(Two::Sub, a, b),
+            Op2::MAX_INT => self.two(Two::MaxSigned, a, b),
+            Op2::MIN_INT => self.two(Two::MinSigned, a, b),
+            Op2::MAX_UINT => self.two(Two::MaxUnsigned, a, b),
+            Op2::MIN_UINT => self.two(Two::MinUnsigned, a, b),
+            Op2::SETE_INT => self.holds(Test::Equal, a, b),
+            Op2::SETNE_INT => self.holds(Test::NotEqual, a, b),
+            Op2::SETGT_INT => self.holds(Test::Greater, a, b),
+            Op2::SETGE_INT => self.holds(Test::GreaterEqual, a, b),
+            Op2::SETGT_UINT => self.holds(Test::GreaterUnsigned, a, b),
+            Op2::SETGE_UINT => self.holds(Test::GreaterEqualUnsigned, a, b),
+            Op2::ASHR_INT => self.shift(Two::Sar, One::Sar, a, b),
+            Op2::LSHR_INT => self.shift(Two::Shr, One::Shr, a, b),
+            Op2::LSHL_INT => self.shift(Two::Shl, One::Shl, a, b),
+            Op2::MULLO_INT | Op2::MULLO_UINT => self.two(Two::Mul, a, b),
+            // What has no template is not asked for.
+            _ => a,
+        }
+    }
+
+    fn op3(&mut self, code: Op3, operation: &Operation) -> Value {
+        let [a, b, c] = [0, 1, 2].map(|number| self.source(operation, number));
+        let zero = self.word(0);
+        let choice = match code {
+            Op3::CNDE => self.compare(predicate::EQ, a, zero),
+            Op3::CNDGT => self.compare(predicate::GT, a, zero),
+            Op3::CNDGE => self.compare(predicate::GE, a, zero),
+            Op3::CNDE_INT => self.holds(Test::Equal, a, zero),
+            Op3::CNDGT_INT => self.holds(Test::Greater, a, zero),
+            Op3::CNDGE_INT => self.holds(Test::GreaterEqual, a, zero),
+            _ => {
+                let ieee = matches!(
+                    code,
+                    Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2
+                );
+                let product = self.product(ieee, a, b);
+                let sum = self.add(product, c);
+                return self.finish(operation, sum, false);
+            }
+        };
+        let value = self.rows.choose(choice, c, b);
+        match code {
+            Op3::CNDE_INT | Op3::CNDGT_INT | Op3::CNDGE_INT => value,
+            _ => self.finish(operation, value, true),
+        }
+    }
+
+    /// [`Rows::finish`].
+    pub(super) fn store(self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
+        self.rows.finish(dropped, lanes)
+    }
+}
+
+/// The comparison of a PRED_SET*.
+fn test(code: Op2) -> Option<Test> {
+    Some(match code {
+        Op2::PRED_SETE => Test::Float(predicate::EQ),
+        Op2::PRED_SETGT => Test::Float(predicate::GT),
+        Op2::PRED_SETGE => Test::Float(predicate::GE),
+        Op2::PRED_SETNE => Test::Float(predicate::NEQ),
+        Op2::PRED_SETE_INT => Test::Equal,
+        Op2::PRED_SETNE_INT => Test::NotEqual,
+        Op2::PRED_SETGT_INT => Test::Greater,
+        Op2::PRED_SETGE_INT => Test::GreaterEqual,
+        Op2::PRED_SETGT_UINT => Test::GreaterUnsigned,
+        Op2::PRED_SETGE_UINT => Test::GreaterEqualUnsigned,
+        _ => return None,
+    })
+}
+
+/// Whether there is a template for an opcode that has code of its own.
+pub(super) fn has_template(template: Template) -> bool {
+    match template {
+        Template::None => false,
+        Template::Sets | Template::Dot4 { .. } | Template::Both(..) => true,
+        Template::Code(AluCode::Op2(code)) => {
+            test(code).is_some()
+                || matches!(
+                    code,
+                    Op2::ADD
+                        | Op2::MUL
+                        | Op2::MUL_IEEE
+                        | Op2::MAX
+                        | Op2::MIN
+                        | Op2::MAX_DX10
+                        | Op2::MIN_DX10
+                        | Op2::SETE
+                        | Op2::SETGT
+                        | Op2::SETGE
+                        | Op2::SETNE
+                        | Op2::SETE_DX10
+                        | Op2::SETGT_DX10
+                        | Op2::SETGE_DX10
+                        | Op2::SETNE_DX10
+                        | Op2::MOV
+                        | Op2::AND_INT
+                        | Op2::OR_INT
+                        | Op2::XOR_INT
+                        | Op2::NOT_INT
+                        | Op2::ADD_INT
+                        | Op2::SUB_INT
+                        | Op2::MAX_INT
+                        | Op2::MIN_INT
+                        | Op2::MAX_UINT
+                        | Op2::MIN_UINT
+                        | Op2::SETE_INT
+                        | Op2::SETGT_INT
+                        | Op2::SETGE_INT
+                        | Op2::SETNE_INT
+                        | Op2::SETGT_UINT
+                        | Op2::SETGE_UINT
+                        | Op2::ASHR_INT
+                        | Op2::LSHR_INT
+                        | Op2::LSHL_INT
+                        | Op2::MULLO_INT
+                        | Op2::MULLO_UINT
+                        | Op2::FLT_TO_INT
+                        | Op2::FLT_TO_UINT
+                        | Op2::INT_TO_FLT
+                        | Op2::UINT_TO_FLT
+                        | Op2::RECIP_IEEE
+                        | Op2::SQRT_IEEE
+                        | Op2::FRACT
+                        | Op2::TRUNC
+                        | Op2::CEIL
+                        | Op2::RNDNE
+                        | Op2::FLOOR
+                )
+        }
+        Template::Code(AluCode::Op3(code)) => {
+            !matches!(code, Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2)
+        }
+    }
+}
