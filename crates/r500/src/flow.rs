@@ -752,6 +752,7 @@ impl FlowView for Flow {
 mod counters;
 use counters::Counters;
 
+mod passes;
 mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};
 

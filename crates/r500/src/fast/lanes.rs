@@ -150,6 +150,12 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
+    /// The first row, for code that finds the others by their distance.
+    #[cfg_attr(not(feature = "compiled"), expect(dead_code, reason = "passes ask for it"))]
+    pub(super) fn first_row(&mut self) -> *mut u8 {
+        self.rows.first().cast()
+    }
+
     /// A whole row.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> &[u32; WIDEST] {

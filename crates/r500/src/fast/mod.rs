@@ -6,6 +6,7 @@
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
 //! | `run` | blocks one after another, and flow control between them |
+//! | `compiled` | runs blocks as host code |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
@@ -17,6 +18,8 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+mod compiled;
 mod fetch;
 mod functions;
 mod kernels;
@@ -24,22 +27,40 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+#[path = "compiled/none.rs"]
+mod none;
 pub(crate) mod parallel;
 mod run;
 
-use reconverge_simt::{Level, Options};
+use reconverge_simt::{Engine, Level, Options};
 
 use crate::group::{Group, OUTPUTS, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use compiled::Passer;
 use lower::Lowered;
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use none::Passer;
+
+/// What the compiled engine makes passes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Whatever is worth it.
+    Worth,
+    /// Whatever can be, so that as much as possible is compared.
+    Throughout,
+}
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
     lowered: Lowered,
     level: Level,
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
 impl Fast {
@@ -51,7 +72,26 @@ impl Fast {
     /// `bound`: the surfaces of the CTM model, whatever is in memory.
     pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
         let level = options.level();
-        Fast { lowered: lower::lower(setup, launch, options.mode, bound, level), level }
+        let fast = Fast {
+            lowered: lower::lower(setup, launch, options.mode, bound, level),
+            level,
+            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+            compiled: None,
+        };
+        // Without AVX2, or without memory for code, the compiled engine is the fast one.
+        match options.engine {
+            Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
+            Engine::Compiled => fast.with_passes(Extent::Worth),
+            Engine::LockstepCompiled => fast.with_passes(Extent::Throughout),
+        }
+    }
+
+    /// What runs passes of the program; `None` where it is not compiled.
+    fn passer(&self) -> Option<Passer<'_>> {
+        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+        return self.compiled.as_deref().map(Passer::new);
+        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+        None
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

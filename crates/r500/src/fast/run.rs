@@ -5,8 +5,12 @@ use std::ops::Range;
 use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+use super::compiled::{Passed, Work};
 use super::lanes::{Lanes, Operation, Set, State, choose};
 use super::lower::{Flow, Last, NONE};
+#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
+use super::none::{Passed, Work};
 use crate::cause::Cause;
 use crate::flow::{self, LoopStep};
 use crate::group::Group;
@@ -123,6 +127,7 @@ impl Fast {
 
         // The next block, where it is known.
         let mut number = NONE;
+        let passes = self.passer();
 
         let stop = loop {
             if flow.active() != active {
@@ -139,8 +144,50 @@ impl Fast {
                     _ => break Stop::Reference,
                 }
             }
+            // The operations of this block have run.
+            let mut ran = false;
+            if !O::ENABLED
+                && inside == 0
+                && let Some(passes) = passes
+                && let Some(pass) = passes.pass(number, budget, flow)
+            {
+                let divergent_branches = &mut statistics.divergent_branches;
+                let (lanes, level, left) = (&mut lanes, self.level, budget);
+                let (budget, lane_instructions) = (&mut budget, &mut lane_instructions);
+                let work =
+                    Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions };
+                let passed = passes.run(pass, work);
+                announce_path(observer, Path::Compiled, left - *budget);
+                match passed {
+                    Passed::On => {
+                        number = NONE;
+                        continue;
+                    }
+                    Passed::Behind(block) => (number, ran) = (block, true),
+                    Passed::Left(at) => {
+                        let block = &lowered.blocks[at as usize];
+                        let Last::Flow(place) = block.last else { break Stop::Reference };
+                        let Flow { fc, constant, .. } = &lowered.flows[place as usize];
+                        // All that are active leave, whose row the pass has made.
+                        let want = flow.active();
+                        (active, number) = (want, NONE);
+                        match flow.execute(&fc.inst, &fc.addr, want, *constant, offset) {
+                            Ok(_) => continue,
+                            Err(undefined) => {
+                                break stop(observer, block.first + block.size - 1, want, undefined.into());
+                            }
+                        }
+                    }
+                }
+                if flow.active() != active {
+                    active = flow.active();
+                    members = u64::from(active.count());
+                    full = usize::from(active == all && whole_quads);
+                    choose(self.level, lanes, Set::ACTIVE, active);
+                }
+            }
             let block = &lowered.blocks[number as usize];
-            let runs_operations = active.any() || block.inactive;
+            let runs_operations = !ran && (active.any() || block.inactive);
             if let Some(al) = &block.al
                 && runs_operations
             {
@@ -149,7 +196,7 @@ impl Fast {
                     break Stop::Reference;
                 }
             }
-            if inside == 0 && u64::from(block.size) <= budget {
+            if ran || inside == 0 && u64::from(block.size) <= budget {
                 let mut start = block.start;
                 if runs_operations && let Some(split) = block.split {
                     let operations = &lowered.operations[start as usize..split as usize];

@@ -93,3 +93,25 @@ impl Flow {
         }
     }
 }
+
+impl InLoop {
+    /// Whether it ends an iteration.
+    pub(crate) const fn ends(&self) -> bool {
+        self.end
+    }
+
+    /// Whether its loop has aL; `None` for a CONTINUE.
+    pub(crate) const fn al(&self) -> Option<bool> {
+        self.al
+    }
+
+    /// Whether lanes that are not covered have no vote.
+    pub(crate) const fn ignores_uncovered(&self) -> bool {
+        self.ignore_uncovered
+    }
+
+    /// What it adds to aL.
+    pub(crate) const fn step(&self) -> i8 {
+        self.step
+    }
+}

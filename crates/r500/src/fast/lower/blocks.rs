@@ -222,6 +222,7 @@ impl<'a> Lowering<'a> {
         }
         if Instruction::new(self, &inst.common, alu, slot).lower().is_none() {
             self.lowered.operations.truncate(start);
+            self.lowered.templates.truncate(start);
             return false;
         }
         true

@@ -11,7 +11,7 @@ use crate::words::AlphaOp;
 /// How channels are computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
-    id: u8,
+    pub(super) computes: Computes,
     /// How many sources a channel has.
     pub(super) sources: usize,
     /// How many channels one vector operation computes at most.
@@ -21,8 +21,21 @@ pub(super) struct Code {
 
 impl PartialEq for Code {
     fn eq(&self, other: &Code) -> bool {
-        self.id == other.id
+        self.computes == other.computes
     }
+}
+
+/// What a code computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fast) enum Computes {
+    /// A * B + C.
+    Sum,
+    /// The source.
+    Pass,
+    /// The source without its sign.
+    Magnitude,
+    /// An operation of the alpha unit.
+    Of(AlphaOp),
 }
 
 /// What the code of a vector operation depends on.
@@ -45,11 +58,11 @@ pub(super) struct Shape {
 
 impl Code {
     /// A * B + C.
-    pub(super) const SUM: Code = Code { id: u8::MAX, sources: 3, most: 4, handlers: sum };
+    pub(super) const SUM: Code = Code { computes: Computes::Sum, sources: 3, most: 4, handlers: sum };
     /// The source, with OMOD.
-    pub(super) const PASS: Code = Code::together::<kernels::Pass>(u8::MAX - 1);
+    pub(super) const PASS: Code = Code::together::<kernels::Pass>(Computes::Pass);
     /// The source without its sign.
-    pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(u8::MAX - 2);
+    pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
     /// The code of an operation that works channel by channel; `None`: the reference interpreter executes it.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
@@ -58,7 +71,7 @@ impl Code {
             Value::Choice(_) | Value::Rounded(_) | Value::Transcendental(_) => operation.alpha?,
             Value::Dot(_) | Value::Forwarded => return None,
         };
-        let id = op as u8;
+        let id = Computes::Of(op);
         Some(match op {
             AlphaOp::MIN => Code::together::<kernels::Min>(id),
             AlphaOp::MAX => Code::together::<kernels::Max>(id),
@@ -76,19 +89,19 @@ impl Code {
     }
 
     /// Up to four channels in one vector operation.
-    const fn together<K: Kernel>(id: u8) -> Code {
-        Code { id, sources: K::SOURCES, most: 4, handlers: channels::<K> }
+    const fn together<K: Kernel>(computes: Computes) -> Code {
+        Code { computes, sources: K::SOURCES, most: 4, handlers: channels::<K> }
     }
 
     /// One channel in a vector operation.
-    const fn alone<K: Kernel>(id: u8) -> Code {
-        Code { id, sources: K::SOURCES, most: 1, handlers: channel::<K> }
+    const fn alone<K: Kernel>(computes: Computes) -> Code {
+        Code { computes, sources: K::SOURCES, most: 1, handlers: channel::<K> }
     }
 
     /// A function of one lane.
-    const fn function<F: Function>(id: u8) -> Code {
+    const fn function<F: Function>(computes: Computes) -> Code {
         Code {
-            id,
+            computes,
             sources: 1,
             most: 1,
             handlers: |shape| pair::<OfRow<F, true>, OfRow<F, false>>(shape.level),

@@ -55,6 +55,7 @@ impl Lowering<'_> {
         };
         let Some(operation) = operation else {
             self.lowered.operations.truncate(start);
+            self.lowered.templates.truncate(start);
             return false;
         };
         self.push(operation);

@@ -27,6 +27,7 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
 pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
+pub(super) use self::codes::Computes;
 use self::denormals::{Normal, values_of_al, written_by};
 pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
@@ -37,12 +38,38 @@ use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
-use crate::words::Omod;
+use crate::words::{AluResultOp, Omod};
+
+/// What an operation is, for who makes other code of it than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Template {
+    /// Nothing but its own code.
+    None,
+    /// Its own code, which looks at lanes that are not active.
+    Neighbours,
+    /// So many channels that are computed in one way.
+    Channels(Computes, usize),
+    /// The ALU result, of the first source; or of the sum of the three.
+    AluResult {
+        /// How it is compared with zero.
+        op: AluResultOp,
+        /// Of the sum.
+        of_sum: bool,
+    },
+}
 
 /// What lowering gives.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
+    /// By operation.
+    pub(super) templates: Vec<Template>,
+    /// The constants that have a row, which nothing writes, by row.
+    pub(super) constants: HashMap<usize, u32>,
+    /// Lanes of a group at most.
+    pub(super) width: usize,
+    /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
+    pub(super) zero_wins: bool,
     pub(super) fetches: Vec<Fetch>,
     pub(super) scatters: Vec<Scatter>,
     pub(super) loads: Vec<Load>,
@@ -89,6 +116,10 @@ pub(super) fn lower(
         known: HashMap::new(),
         lowered: Lowered {
             operations: Vec::new(),
+            templates: Vec::new(),
+            constants: HashMap::new(),
+            width: launch.hardware.group_width,
+            zero_wins: setup.zero_wins,
             fetches: Vec::new(),
             scatters: Vec::new(),
             loads: Vec::new(),
@@ -106,7 +137,9 @@ pub(super) fn lower(
         split: None,
     };
     lowering.program();
-    lowering.lowered
+    let Lowering { known, mut lowered, .. } = lowering;
+    lowered.constants = known.into_iter().map(|(bits, place)| (place.number(), bits)).collect();
+    lowered
 }
 
 /// Rows that the program may write.
@@ -178,7 +211,12 @@ impl Lowering<'_> {
     }
 
     fn push(&mut self, operation: Operation) {
+        self.push_as(operation, Template::None);
+    }
+
+    fn push_as(&mut self, operation: Operation, template: Template) {
         self.lowered.operations.push(operation);
+        self.lowered.templates.push(template);
     }
 
     /// An operation without arithmetic.

@@ -2,6 +2,7 @@
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::lanes::{Place, Set};
+use super::Template;
 use super::codes::Code;
 use super::schedule::{Computed, Instruction};
 use crate::inst::{CONSTANTS, Source, TEMPORARIES, inline_constant};
@@ -42,7 +43,7 @@ impl Instruction<'_, '_> {
             if self.is_normal(place) {
                 self.normal.push(dst);
             }
-            self.lowering.push(operation);
+            self.lowering.push_as(operation, Template::Neighbours);
             value = Value::Row(dst);
         }
         self.modified(value, modifier)

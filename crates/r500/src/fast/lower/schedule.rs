@@ -8,9 +8,9 @@ use super::super::bodies::{
 use super::super::kernels::{self, AnyMad, Mad};
 use super::super::lanes::{Channel, Operation, Place, Set};
 use super::super::memory::{Scatter, Scattered};
-use super::Lowering;
 use super::codes::{self, Code, Shape};
 use super::operands::{Operand, Value};
+use super::{Lowering, Template};
 use crate::group::{DEPTH_ROW, ROWS, color_row};
 use crate::inst::{Alu, Source};
 use crate::memory;
@@ -86,7 +86,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 let set = self.set(base, channel);
                 if rel {
                     let operation = self.lowering.plain::<ToTempByAl>(set);
-                    by_al.push(Operation { number: [temp, channel as u8], ..operation });
+                    let operation = Operation { number: [temp, channel as u8], ..operation };
+                    by_al.push((operation, Template::None));
                 } else {
                     writes.push((self.lowering.row(usize::from(temp) * 4 + channel), set));
                 }
@@ -96,15 +97,13 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 let target = alu.target(channel) as u8;
                 let set = active(self);
                 writes.push((self.lowering.row(color_row(usize::from(target), channel)), set));
-                marks.push(Operation {
-                    number: [target, channel as u8],
-                    ..self.lowering.plain::<ColorWritten>(set)
-                });
+                let operation = self.lowering.plain::<ColorWritten>(set);
+                marks.push((Operation { number: [target, channel as u8], ..operation }, Template::None));
             }
             if cached && channel == 3 && alu.w_omask {
                 let set = active(self);
                 writes.push((self.lowering.row(DEPTH_ROW), set));
-                marks.push(self.lowering.plain::<DepthWritten>(set));
+                marks.push((self.lowering.plain::<DepthWritten>(set), Template::None));
             }
             if !out && common.writes_output(channel) {
                 let set = active(self);
@@ -114,16 +113,17 @@ impl<'a, 'l> Instruction<'a, 'l> {
                     Target::C => self.lowering.plain::<Predicate<GE>>(set),
                     Target::D => self.lowering.plain::<Predicate<NE>>(set),
                 };
-                flags.push(Operation { number: [channel as u8, 0], ..operation });
+                flags.push((Operation { number: [channel as u8, 0], ..operation }, Template::None));
             }
             if !out && alu.alu_wmask && channel == common.alu_result_channel() {
                 let set = active(self);
-                flags.push(match common.alu_result_op {
+                let operation = match common.alu_result_op {
                     AluResultOp::EQ => self.lowering.plain::<AluResult<EQ>>(set),
                     AluResultOp::LT => self.lowering.plain::<AluResult<LT>>(set),
                     AluResultOp::GE => self.lowering.plain::<AluResult<GE>>(set),
                     AluResultOp::NE => self.lowering.plain::<AluResult<NE>>(set),
-                });
+                };
+                flags.push((operation, Template::AluResult { op: common.alu_result_op, of_sum: false }));
             }
             if let Some(scatter) = &mut scatter {
                 scatter.sets[channel] = active(self);
@@ -139,10 +139,11 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 continue;
             }
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
-                && let Some(judged) = self.judged(&computed, flag.set)
+                && let Some(judged) = self.judged(&computed, flag.0.set)
             {
                 // Reads before anything is written, and what it writes nothing here reads.
-                self.lowering.push(judged);
+                let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
+                self.lowering.push_as(judged, template);
                 continue;
             }
             let scratch = self.lowering.scratch()?;
@@ -152,9 +153,9 @@ impl<'a, 'l> Instruction<'a, 'l> {
             add(&mut together, &computed, scratch, None);
             let moved = Computed::moved(scratch);
             writes.iter().for_each(|(place, set)| add(&mut after, &moved, *place, Some(*set)));
-            for mut flag in by_al.into_iter().chain(flags) {
+            for (mut flag, template) in by_al.into_iter().chain(flags) {
                 flag.channels[0].src[0] = scratch;
-                marks.push(flag);
+                marks.push((flag, template));
             }
         }
         self.in_order(together, &mut after)?;
@@ -165,7 +166,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             self.lowering.split = Some(self.lowering.lowered.operations.len() as u32);
         }
         after.iter().for_each(|moves| self.emit(moves));
-        marks.into_iter().for_each(|mark| self.lowering.push(mark));
+        marks.into_iter().for_each(|(mark, template)| self.lowering.push_as(mark, template));
         Some(())
     }
 
@@ -245,7 +246,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             ..self.lowering.plain::<OfQuad>(Set::ACTIVE)
         };
         operation.channels[..channels.len()].copy_from_slice(channels);
-        self.lowering.push(operation);
+        self.lowering.push_as(operation, Template::Channels(code.computes, channels.len()));
         if arithmetic || code == Code::SUM {
             self.normal.extend(channels.iter().map(|channel| channel.dst));
         }

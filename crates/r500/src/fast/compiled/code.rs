@@ -1,0 +1,270 @@
+//! From operations to values: the templates.
+//!
+//! A [`Way`] is a segment while it is made, in its quick or its exact way: [`Way::operation`] gives the effect of an operation
+//! of the fast engine in the words of [`mod@crate::lane`], eight lanes at once.
+//!
+//! The code takes denormal operands as zeros, and rounds results gradually, as profile R does; that a denormal result is a
+//! zero, and every NaN the same one, is seen to where the bits are looked at ([`Rows::settle`]).
+
+use std::collections::{BTreeSet, HashMap};
+
+use reconverge_jit::{One, Row, Rows, Slice, Two, Value, predicate};
+
+use super::{ACTIVE_ROW, ROW, rescue};
+use crate::fast::lanes::{Channel, Operation, Place, Set};
+use crate::fast::lower::{Computes, Template};
+use crate::group::ROWS;
+use crate::lane::{self, NAN, Term};
+use crate::words::{AlphaOp, AluResultOp, Omod};
+
+const SIGN: u32 = 1 << 31;
+
+/// The bits of the smallest number that is not a denormal.
+const NORMAL: u32 = 0x0080_0000;
+
+/// What lowering knows of the program.
+pub(super) struct Program<'a> {
+    /// By row, the word that it has in all lanes.
+    pub(super) constants: &'a HashMap<usize, u32>,
+    pub(super) zero_wins: bool,
+}
+
+/// A segment while it is made.
+pub(super) struct Way<'a> {
+    program: &'a Program<'a>,
+    pub(super) rows: Rows,
+    /// The ALU result of the active lanes, where it was written.
+    pub(super) alu_result: Option<Value>,
+}
+
+fn row(place: Place) -> Row {
+    Row::Group(place.number() as u32 * ROW)
+}
+
+impl<'a> Way<'a> {
+    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
+        Way { program, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
+    }
+
+    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
+        self.rows.slice.two(op, a, b)
+    }
+
+    fn word(&mut self, word: u32) -> Value {
+        self.rows.slice.constant(word)
+    }
+
+    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
+        self.two(Two::FCompare(predicate), a, b)
+    }
+
+    fn source(&mut self, channel: &Channel, number: usize) -> Value {
+        let place = channel.src[number];
+        let value = match self.program.constants.get(&place.number()) {
+            Some(word) => self.word(*word),
+            None => self.rows.read(row(place)),
+        };
+        let flip = self.word(channel.flip[number]);
+        let flipped = self.two(Two::Xor, value, flip);
+        if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
+    }
+
+    /// What is behind the registers is dead at the end of an instruction.
+    pub(super) fn end(&mut self) {
+        self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
+    }
+
+    /// An operation that has a template.
+    pub(super) fn operation(&mut self, operation: &Operation, template: Template) {
+        match template {
+            Template::None | Template::Neighbours => {}
+            Template::Channels(computes, count) => {
+                let channels = &operation.channels[..count];
+                // All are read before one is written.
+                let values: Vec<Value> =
+                    channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
+                for (channel, value) in channels.iter().zip(values) {
+                    self.rows.write(row(channel.dst), None, value);
+                }
+            }
+            Template::AluResult { op, of_sum } => {
+                let channel = &operation.channels[0];
+                let value = match of_sum {
+                    true => self.sum(&Channel { omod: Omod::MUL_1, scale: 1.0, ..*channel }),
+                    false => self.source(channel, 0),
+                };
+                let zero = self.word(0);
+                let predicate = match op {
+                    AluResultOp::EQ => predicate::EQ,
+                    AluResultOp::LT => predicate::LT,
+                    AluResultOp::GE => predicate::GE,
+                    AluResultOp::NE => predicate::NEQ,
+                };
+                self.alu_result = Some(self.compare(predicate, value, zero));
+            }
+        }
+    }
+
+    fn channel(&mut self, operation: &Operation, channel: &Channel, computes: Computes) -> Value {
+        let value = match computes {
+            Computes::Sum => self.sum(channel),
+            Computes::Pass => {
+                let a = self.source(channel, 0);
+                self.scaled(a, operation)
+            }
+            Computes::Magnitude => {
+                let place = channel.src[0];
+                let a = self.source(&Channel { src: [place; 3], flip: [0; 3], ..*channel }, 0);
+                let magnitude = self.word(!SIGN);
+                let value = self.two(Two::And, a, magnitude);
+                return if self.rows.is_raw(a) { self.rows.raw(value) } else { value };
+            }
+            Computes::Of(op) => self.function(operation, channel, op),
+        };
+        if !operation.clamp {
+            return value;
+        }
+        // A NaN becomes the second operand, as a zero does.
+        let (zero, one) = (self.word(0), self.word(1f32.to_bits()));
+        let positive = self.two(Two::FMax, value, zero);
+        self.two(Two::FMin, positive, one)
+    }
+
+    /// A result of arithmetic.
+    fn float(&mut self, value: Value) -> Value {
+        if !self.rows.exact {
+            return self.rows.raw(value);
+        }
+        let made = self.compare(predicate::UNORD, value, value);
+        let nan = self.word(NAN.to_bits());
+        let value = self.rows.slice.select(made, value, nan);
+        self.rows.raw(value)
+    }
+
+    /// OMOD of a result that is rounded already.
+    fn scaled(&mut self, value: Value, operation: &Operation) -> Value {
+        if operation.omod == Omod::DISABLED {
+            return value;
+        }
+        if operation.scale != 1.0 {
+            let scale = self.word(operation.scale.to_bits());
+            let value = self.two(Two::FMul, value, scale);
+            return self.float(value);
+        }
+        if self.rows.is_raw(value) {
+            return value;
+        }
+        let minus_zero = self.word(SIGN);
+        let value = self.two(Two::FAdd, value, minus_zero);
+        self.float(value)
+    }
+
+    /// A * B + C.
+    fn sum(&mut self, channel: &Channel) -> Value {
+        let [mut a, mut b, c] = [0, 1, 2].map(|number| self.source(channel, number));
+        let zero_wins = self.program.zero_wins;
+        let known = [a, b, c].map(|value| self.rows.slice.is_constant(value).map(f32::from_bits));
+        if let [Some(x), Some(y), Some(z)] = known {
+            let terms = [Term::product(x, y, zero_wins), Term::value(z)];
+            return self.word(lane::sum(&terms, channel.omod).to_bits());
+        }
+        let sources = [a, b, c];
+        if zero_wins && self.rows.exact {
+            let (zero, sign) = (self.word(0), self.word(SIGN));
+            let (no_a, no_b) = (self.compare(predicate::EQ, a, zero), self.compare(predicate::EQ, b, zero));
+            let (sign_a, sign_b) = (self.two(Two::And, a, sign), self.two(Two::And, b, sign));
+            (a, b) = (self.rows.slice.select(no_b, a, sign_a), self.rows.slice.select(no_a, b, sign_b));
+        }
+        let sum = match known {
+            // Times one, and what is added to nothing.
+            [_, Some(1.0), _] => self.two(Two::FAdd, a, c),
+            [Some(1.0), ..] => self.two(Two::FAdd, b, c),
+            _ => self.rows.slice.fused(false, a, b, c),
+        };
+        if channel.scale == 1.0 {
+            return self.float(sum);
+        }
+        // Scaling rounds nothing again, but for sums that are denormals, or become such or stop being infinite.
+        let scale = self.word(channel.scale.to_bits());
+        let value = self.two(Two::FMul, sum, scale);
+        let (zero, magnitude) = (self.word(0), self.word(!SIGN));
+        let size = self.two(Two::And, sum, magnitude);
+        let limit =
+            if channel.scale > 1.0 { NORMAL } else { (f32::from_bits(NORMAL) / channel.scale).to_bits() + 1 };
+        let limit = self.word(limit);
+        let (some, small) = (self.two(Two::Greater, size, zero), self.two(Two::Greater, limit, size));
+        let mut test = self.two(Two::And, some, small);
+        if channel.scale < 1.0 {
+            let most = self.word(f32::MAX.to_bits());
+            let beyond = self.two(Two::Greater, size, most);
+            test = self.two(Two::Or, test, beyond);
+        }
+        if !self.rows.exact {
+            self.rows.slice.doubt(test);
+            return self.float(value);
+        }
+        let value = self.float(value);
+        let mask = self.rows.mask();
+        let with = rescue::sum(channel.omod, zero_wins);
+        let value = self.rows.slice.rescue(with, value, test, mask, sources);
+        self.rows.raw(value)
+    }
+
+    fn function(&mut self, operation: &Operation, channel: &Channel, op: AlphaOp) -> Value {
+        let a = self.source(channel, 0);
+        match op {
+            AlphaOp::RCP => {
+                let one = self.word(1f32.to_bits());
+                let value = self.two(Two::FDiv, one, a);
+                let value = self.float(value);
+                return self.scaled(value, operation);
+            }
+            AlphaOp::FRC => {
+                let floor = self.rows.slice.one(One::Round(1), a);
+                let value = self.two(Two::FSub, a, floor);
+                if operation.scale == 1.0 {
+                    return self.float(value);
+                }
+                let scale = self.word(operation.scale.to_bits());
+                let value = self.two(Two::FMul, value, scale);
+                return self.float(value);
+            }
+            _ => {}
+        }
+        let b = self.source(channel, 1);
+        let first = match op {
+            AlphaOp::MIN => self.compare(predicate::LT, a, b),
+            AlphaOp::MAX => self.compare(predicate::GT, a, b),
+            _ => {
+                let c = self.source(channel, 2);
+                let (limit, predicate) = match op {
+                    AlphaOp::CND => (0.5f32, predicate::GT),
+                    _ => (0.0, predicate::GE),
+                };
+                let limit = self.word(limit.to_bits());
+                self.compare(predicate, c, limit)
+            }
+        };
+        let value = self.rows.choose(first, b, a);
+        self.scaled(value, operation)
+    }
+
+    /// [`Rows::finish`].
+    pub(super) fn store(self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
+        self.rows.finish(dropped, lanes)
+    }
+}
+
+/// Whether there is a template for an operation.
+pub(super) fn has_template(operation: &Operation, template: Template) -> bool {
+    let computes = match template {
+        Template::None | Template::Neighbours => false,
+        Template::AluResult { .. } => true,
+        Template::Channels(Computes::Of(op), _) => {
+            use AlphaOp::{CMP, CND, FRC, MAX, MIN, RCP};
+            matches!(op, MIN | MAX | CND | CMP | FRC | RCP)
+        }
+        Template::Channels(Computes::Sum | Computes::Pass | Computes::Magnitude, _) => true,
+    };
+    computes && operation.set == Set::ACTIVE
+}
