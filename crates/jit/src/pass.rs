@@ -563,6 +563,7 @@ impl Compiler<'_> {
     fn pass(mut self) -> Result<Vec<u8>, CompileError> {
         // The size of the frame is known at the end: the segments come first here, and their prologue is made then.
         let (turn, leave) = (self.asm.label(), self.asm.label());
+        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
         self.asm.bind(turn);
         let most = self.plan.most() as i32;
         let budget = at_base(STATE, place::BUDGET);
@@ -573,15 +574,15 @@ impl Compiler<'_> {
             self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 0);
             self.returns_if(Code::Je_rel32_64, BUDGET, leave);
         }
-        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
         if self.plan.lazy {
+            let [last, others] = [(); 2].map(|()| self.asm.label());
             self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), 2 * most);
-            self.asm.push(Instruction::with1(Code::Setl_rm8, Register::R15L));
-            let last = self.asm.label();
+            self.asm.branch(Code::Jl_rel32_64, last);
             self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
-            self.asm.branch(Code::Jne_rel32_64, last);
-            self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
+            self.asm.branch(Code::Jne_rel32_64, others);
             self.asm.bind(last);
+            self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
+            self.asm.bind(others);
         }
         for number in 0..self.plan.segments.len() {
             self.segment(number, leave);
@@ -633,7 +634,7 @@ impl Compiler<'_> {
             asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
             asm.branch(Code::Je_rel32_64, next);
             if let Some(quick) = &segment.quick {
-                if plan.lazy {
+                if plan.lazy || plan.steps.iter().any(|step| step.leaves().is_some()) {
                     asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
                     asm.branch(Code::Jne_rel32_64, exact);
                 }
@@ -732,6 +733,7 @@ impl Compiler<'_> {
         self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
         self.come_back(leave);
         self.count(false);
+        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
         self.end_of_turn(turn, leave);
         if leaves.is_empty() || !counts_leaves {
             return;
@@ -755,6 +757,8 @@ impl Compiler<'_> {
         self.come_back(leave);
         self.count(true);
         self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+        // Where lanes have left, others soon do: the next turn does not try the quick way.
+        self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
         self.end_of_turn(turn, leave);
     }
 

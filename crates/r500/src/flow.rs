@@ -752,6 +752,7 @@ impl FlowView for Flow {
 mod counters;
 use counters::Counters;
 
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod passes;
 mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};

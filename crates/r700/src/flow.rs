@@ -21,6 +21,7 @@
 //! which orders clauses that an in-order machine runs in order anyway.
 
 mod events;
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod passes;
 mod state;
 mod view;

@@ -2,7 +2,7 @@
 
 use reconverge_simt::Mask;
 
-use super::{Flow, Frame};
+use super::{Flow, Frame, InLoop};
 
 impl Flow {
     /// How often the innermost loop may still go back, if it is of this kind and every lane that it has is active or has left
@@ -23,5 +23,27 @@ impl Flow {
         if let Some(al) = &mut frame.al {
             *al += i32::from(step) * rounds as i32;
         }
+    }
+}
+
+impl InLoop {
+    /// Whether it ends an iteration.
+    pub(crate) const fn ends(&self) -> bool {
+        self.end
+    }
+
+    /// Whether its loop has aL; `None` for a CONTINUE.
+    pub(crate) const fn al(&self) -> Option<bool> {
+        self.al
+    }
+
+    /// Whether lanes that are not covered have no vote.
+    pub(crate) const fn ignores_uncovered(&self) -> bool {
+        self.ignore_uncovered
+    }
+
+    /// What it adds to aL.
+    pub(crate) const fn step(&self) -> i8 {
+        self.step
     }
 }

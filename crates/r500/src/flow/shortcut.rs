@@ -20,12 +20,12 @@ pub(crate) enum LoopStep {
 pub(crate) struct InLoop {
     op: FcOp,
     /// It ends an iteration; otherwise it leaves the loop or the iteration.
-    end: bool,
+    pub(super) end: bool,
     /// Whether its loop has aL, if that matters.
-    al: Option<bool>,
-    ignore_uncovered: bool,
+    pub(super) al: Option<bool>,
+    pub(super) ignore_uncovered: bool,
     /// Added to aL.
-    step: i8,
+    pub(super) step: i8,
     /// Absolute.
     target: u16,
 }
@@ -91,27 +91,5 @@ impl Flow {
             self.announce(op, self.active, depth, decision, observer);
             Some(LoopStep::Next)
         }
-    }
-}
-
-impl InLoop {
-    /// Whether it ends an iteration.
-    pub(crate) const fn ends(&self) -> bool {
-        self.end
-    }
-
-    /// Whether its loop has aL; `None` for a CONTINUE.
-    pub(crate) const fn al(&self) -> Option<bool> {
-        self.al
-    }
-
-    /// Whether lanes that are not covered have no vote.
-    pub(crate) const fn ignores_uncovered(&self) -> bool {
-        self.ignore_uncovered
-    }
-
-    /// What it adds to aL.
-    pub(crate) const fn step(&self) -> i8 {
-        self.step
     }
 }

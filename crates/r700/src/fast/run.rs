@@ -38,8 +38,8 @@ pub(super) struct Runner<'a> {
 /// over operations does not wait for memory.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
-    instructions: u64,
-    lane_instructions: u64,
+    pub(super) instructions: u64,
+    pub(super) lane_instructions: u64,
 }
 
 impl Issued {
@@ -62,12 +62,6 @@ impl Issued {
         }
     }
 
-    /// Adds counts.
-    pub(super) fn add(&mut self, instructions: u64, lane_instructions: u64) {
-        self.instructions += instructions;
-        self.lane_instructions += lane_instructions;
-    }
-
     /// Adds the counts to the wavefront's.
     pub(super) fn settle(&mut self, wave: &mut Wave) {
         wave.statistics.instructions += self.instructions;
@@ -80,11 +74,11 @@ impl Issued {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// How often each run.
-    runs: Vec<u64>,
+    pub(super) runs: Vec<u64>,
     /// How often each instruction of a fetch clause.
     fetches: Vec<u64>,
     /// Whether each control-flow instruction at all.
-    nodes: Vec<bool>,
+    pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
     empty_push: bool,
 }
@@ -97,16 +91,6 @@ impl Counts {
             nodes: vec![false; lowered.nodes.len()],
             empty_push: false,
         }
-    }
-
-    /// Counts runs of groups by number.
-    pub(super) fn count_run(&mut self, number: u32, times: u64) {
-        self.runs[number as usize] += times;
-    }
-
-    /// An instruction that decides about flow has run.
-    pub(super) fn see_node(&mut self, number: u32) {
-        self.nodes[number as usize] = true;
     }
 
     /// Adds those of other wavefronts of the same program.

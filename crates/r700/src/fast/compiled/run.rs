@@ -92,13 +92,14 @@ impl<'a> Passer<'a> {
             for ran in &known.ran[range] {
                 match *ran {
                     Ran::Clause { run, depth: pushes } => {
-                        counts.count_run(run, times);
+                        counts.runs[run as usize] += times;
                         depth = depth.max(pushes);
                     }
-                    Ran::Node(number) => counts.see_node(number),
+                    Ran::Node(number) => counts.nodes[number as usize] = true,
                 }
             }
-            issued.add(size * times, size * lanes);
+            issued.instructions += size * times;
+            issued.lane_instructions += size * lanes;
         };
         let gone = |_: usize, lanes: u64| broke |= lanes;
         // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows, and

@@ -117,12 +117,18 @@ impl<'a> Way<'a> {
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
     pub(super) fn touched(&self) -> u32 {
+        bits(self.needed.iter().copied()) | self.writes()
+    }
+
+    /// Those that it writes.
+    pub(super) fn writes(&self) -> u32 {
         let flags = self.now.flags.keys().map(|c| Row::Own(C + u32::from(*c)));
-        let all = self.needed.iter().copied().chain(self.now.rows.keys().copied()).chain(flags);
-        all.fold(0, |bits, row| match row {
-            Row::Own(number @ C..=8) => bits | 1 << (number - C),
-            _ => bits,
-        })
+        bits(self.now.rows.keys().copied().chain(flags))
+    }
+
+    /// Those that it writes for all lanes that are active, before anything needs what they held.
+    pub(super) fn covers(&self) -> u32 {
+        bits(self.covered.iter().copied())
     }
 
     fn mask(&self) -> Value {
@@ -899,9 +905,9 @@ impl<'a> Way<'a> {
                 let positive = self.compare(predicate::GE, c, zero);
                 (self.select(positive, b, a), None)
             }
-            Arith::I2I { from, .. } => (self.extended(a, bits(from.size), from.signed), None),
+            Arith::I2I { from, .. } => (self.extended(a, size_bits(from.size), from.signed), None),
             Arith::I2F32 { from, .. } => {
-                let x = self.extended(a, bits(from.size), from.signed);
+                let x = self.extended(a, size_bits(from.size), from.signed);
                 let value = self.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
@@ -1031,7 +1037,15 @@ impl<'a> Way<'a> {
     }
 }
 
-fn bits(size: Size) -> u8 {
+/// The `$c` and `$a` among rows, by bit.
+fn bits(rows: impl Iterator<Item = Row>) -> u32 {
+    rows.fold(0, |bits, row| match row {
+        Row::Own(number @ C..=8) => bits | 1 << (number - C),
+        _ => bits,
+    })
+}
+
+fn size_bits(size: Size) -> u8 {
     match size {
         Size::B8 => 8,
         Size::B16 => 16,

@@ -70,6 +70,17 @@ struct Call {
     registers: u32,
 }
 
+/// The `$c` and `$a` of a pass, as [`Call::registers`].
+#[derive(Clone, Copy, Debug)]
+struct Registers {
+    /// Those that it reads or writes.
+    touched: u32,
+    /// Those that it writes.
+    written: u32,
+    /// Those that its first segment writes for all lanes that are active, before anything reads them.
+    fresh: u32,
+}
+
 /// A pass as it is found.
 struct Found {
     plan: Plan,
@@ -82,8 +93,7 @@ struct Found {
     calls: Vec<Call>,
     after: After,
     blocks: Vec<u32>,
-    /// As [`Call::registers`].
-    registers: u32,
+    registers: Registers,
     /// Entries of the stack that must be free, and whether one more for each lane that leaves.
     entries: usize,
     branches: bool,
@@ -114,7 +124,7 @@ struct Known {
     gone: Vec<(u32, Gone)>,
     calls: Vec<Call>,
     after: After,
-    registers: u32,
+    registers: Registers,
     /// As [`Found::entries`].
     entries: usize,
     branches: bool,

@@ -82,7 +82,9 @@ impl<'a> Runner<'a> {
         let Work { lowered, lanes, memory, flow, statistics, runs, budget, active } = work;
         let state = state.get_or_insert_with(State::new);
         let known = &compiled.known[pass as usize];
-        take_registers(state, lanes, known.registers);
+        // What a whole warp writes first, it need not know.
+        let unknown = if *active == u32::MAX { known.registers.fresh } else { 0 };
+        take_registers(state, lanes, known.registers.touched & !unknown);
         (state.budget, state.rounds) = (*budget as i32, u32::MAX);
         let rows = lanes.rows.first().cast();
         let window = lanes.shared.bytes_mut();
@@ -111,7 +113,9 @@ impl<'a> Runner<'a> {
             unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
         let Calls { lanes, .. } = calls;
         state.context = std::ptr::null_mut();
-        give_registers(state, lanes, known.registers);
+        if state.budget as u32 != *budget {
+            give_registers(state, lanes, known.registers.written);
+        }
         *budget = state.budget as u32;
         *active = state.active as u32;
         statistics.divergent_branches += std::mem::take(&mut state.divergent);
@@ -169,6 +173,25 @@ impl Drop for Runner<'_> {
 /// `$c` and `$a` as words, for those of the bits: `$c0` is the first, `$a1` the fifth.
 #[inline]
 fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
+    if registers != 0 {
+        // SAFETY: there are passes only where the processor has the level.
+        unsafe { take_registers_of(state, lanes, registers) };
+    }
+}
+
+/// The other way round.
+#[inline]
+fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
+    if registers != 0 {
+        // SAFETY: there are passes only where the processor has the level.
+        unsafe { give_registers_of(state, lanes, registers) };
+    }
+}
+
+/// [`take_registers`], for vectors of the level.
+#[target_feature(enable = "avx2")]
+fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
+    #[inline(always)]
     fn widen<T: Copy + Into<u32>>(to: &mut [u32; WARP], from: &[T; WARP]) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = (*from).into());
     }
@@ -181,9 +204,9 @@ fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     }
 }
 
-/// The other way round.
-#[inline]
-fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
+/// [`give_registers`], for vectors of the level.
+#[target_feature(enable = "avx2")]
+fn give_registers_of(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     for register in (0..8).filter(|register| registers >> register & 1 != 0) {
         if register < 4 {
             let (to, from) = (lanes.c_mut(register as u8), state.own::<WARP>(C + register));

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use reconverge_jit::{Back, Plan, Segment, Step};
 
 use super::code::{Program, Way};
-use super::{Access, After, CALLEE, Call, Found, Gone};
+use super::{Access, After, CALLEE, Call, Found, Gone, Registers};
 use crate::context::Context;
 use crate::fast::Extent;
 use crate::fast::lower::{Block, Last, Lowered, NONE};
@@ -98,6 +98,8 @@ struct Tracer<'a> {
     templates: usize,
     instructions: usize,
     touched: u32,
+    written: u32,
+    fresh: u32,
     /// Entries of the stack that must be free, and whether one more for each lane that leaves.
     entries: usize,
     branches: bool,
@@ -128,6 +130,8 @@ fn trace(
         templates: 0,
         instructions: 0,
         touched: 0,
+        written: 0,
+        fresh: 0,
         entries: 0,
         branches: false,
     };
@@ -410,6 +414,7 @@ impl<'a> Tracer<'a> {
             return None;
         }
         self.touched |= call.registers;
+        self.written |= call.registers;
         let ends = call.access.0.is_some();
         self.end_segment(Some((CALLEE, self.calls.len() as u32, word)), Some(word));
         self.calls.push(call);
@@ -430,7 +435,11 @@ impl<'a> Tracer<'a> {
     fn ways(&mut self) -> (Way<'a>, Way<'a>) {
         let quick = std::mem::replace(&mut self.quick, Way::new(self.program, false));
         let exact = std::mem::replace(&mut self.exact, Way::new(self.program, true));
+        if self.segments.is_empty() {
+            self.fresh = quick.covers() & exact.covers();
+        }
         self.touched |= quick.touched() | exact.touched();
+        self.written |= quick.writes() | exact.writes();
         (quick, exact)
     }
 
@@ -465,7 +474,7 @@ impl<'a> Tracer<'a> {
                 calls: self.calls,
                 after,
                 blocks: self.blocks,
-                registers: self.touched,
+                registers: Registers { touched: self.touched, written: self.written, fresh: self.fresh },
                 entries: self.entries,
                 branches: self.branches,
             },
