@@ -333,8 +333,10 @@ impl LoweredProgram for Prepared {
         let all = Mask::first(lanes.len());
         let options = Options::default();
         // The engines agree after stretches of any length of the same run.
-        let lockstep = Options { engine: Engine::Lockstep, ..options };
-        run(&self.setup, &launch, &lockstep).map_err(|error| error.to_string())?;
+        for engine in [Engine::Lockstep, Engine::LockstepCompiled] {
+            let lockstep = Options { engine, ..options };
+            run(&self.setup, &launch, &lockstep).map_err(|error| error.to_string())?;
+        }
         let fast = run(&self.setup, &launch, &options).map_err(|error| error.to_string())?;
         let mut group = launch.group(&self.setup, &options, 0, all);
         let mut reference = FlowTrace::default();
