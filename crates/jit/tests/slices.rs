@@ -4,6 +4,8 @@
 // Code is run, on a processor that is asked first, with rows that are there.
 #![allow(unsafe_code)]
 
+mod audit;
+
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use reconverge_jit::{
     Back, Count, Ended, FLUSH, KEEP_DENORMALS, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step,
@@ -29,6 +31,7 @@ fn can_run() -> bool {
 /// Runs the only pass of a plan for all lanes.
 fn run(plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, Box<State>) {
     let passes = Passes::compile(&[plan], N, mode).expect("code");
+    audit::audit(passes.bytes(0), size_of::<Rows>(), &[rescuer as *const () as usize], false);
     let mut state = State::new();
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut counts = Vec::new();

@@ -1,0 +1,258 @@
+//! Loads from the window and stores to it, what a check refuses, and the bytes of all that.
+
+#![cfg(target_arch = "x86_64")]
+// Code is run, on a processor that is asked first, with rows and a window that are there.
+#![allow(unsafe_code)]
+
+mod audit;
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use reconverge_jit::{
+    Back, Callee, Ended, FLUSH, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
+    predicate,
+};
+
+const N: usize = 32;
+const WORDS: usize = 48;
+
+/// Rows, aligned as groups keep theirs: addresses, values, what is loaded.
+#[derive(Clone, Debug, PartialEq)]
+#[repr(C, align(64))]
+struct Rows([[u32; N]; 4]);
+
+fn row(number: u32) -> Row {
+    Row::Group(number * 4 * N as u32)
+}
+
+fn can_run() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// A check that addresses are of words, and reach one of the window's at these distances.
+fn check(distances: [i32; 2]) -> Slice {
+    let mut slice = Slice::new();
+    let (address, mask) = (slice.row(row(0)), slice.row(Row::Own(0)));
+    let [zero, three, limit] = [0, 3, 4 * WORDS as u32 - 4].map(|word| slice.constant(word));
+    let low = slice.two(Two::And, address, three);
+    let mut good = slice.two(Two::Equal, low, zero);
+    for distance in distances {
+        let distance = slice.constant(distance as u32);
+        let at = slice.two(Two::Add, address, distance);
+        let least = slice.two(Two::MinUnsigned, at, limit);
+        let within = slice.two(Two::Equal, least, at);
+        good = slice.two(Two::And, good, within);
+    }
+    let bad = slice.two(Two::AndNot, good, mask);
+    slice.only(bad)
+}
+
+/// Row 2 = the word at the address and 4 bytes, row 3 = that at the address; or, with `stores`, these become row 1.
+fn body(stores: bool) -> Slice {
+    let mut slice = Slice::new();
+    let (address, value, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
+    if stores {
+        slice.window_store(address, 4, mask, value);
+        return slice;
+    }
+    for (to, distance) in [(2, 4), (3, 0)] {
+        let old = slice.row(row(to));
+        let loaded = slice.window_load(address, distance, mask);
+        let loaded = slice.select(mask, old, loaded);
+        slice.store(row(to), loaded);
+    }
+    slice
+}
+
+fn plan(stores: bool) -> Plan {
+    Plan {
+        segments: vec![Segment { check: Some(check([0, 4])), quick: None, exact: body(stores), call: None }],
+        steps: vec![Step::Begin(0), Step::Run(1)],
+        back: Back::Never,
+        mask: Row::Own(0),
+        lazy: false,
+        joins: false,
+    }
+}
+
+fn run(plan: Plan, rows: &mut Rows, window: &mut [u32; WORDS], lanes: u64, stores: bool) -> Ended {
+    let passes = Passes::compile(&[plan], N, FLUSH).expect("code");
+    audit::audit(passes.bytes(0), size_of::<Rows>(), &[], stores);
+    let mut state = State::new();
+    state.budget = 10;
+    state.window = window.as_mut_ptr().cast();
+    *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
+    // SAFETY: the processor was asked, the rows are those that the slices name, and the check keeps lanes within the window.
+    unsafe { passes.run(0, &mut state, rows.0.as_mut_ptr().cast(), lanes, |_| {}, |_, _| {}) }
+}
+
+/// Addresses of slices: in a row, all one, or each its own; some beyond the end or between words.
+fn addresses() -> impl Strategy<Value = [u32; N]> {
+    let within = 0..WORDS as u32 - 1;
+    let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));
+    let one = within.clone().prop_map(|word| [4 * word; 8]);
+    let each =
+        proptest::collection::vec(within, 8).prop_map(|words| std::array::from_fn(|lane| 4 * words[lane]));
+    let slice = prop_oneof![row, one, each];
+    let odd = prop_oneof![
+        6 => Just(None),
+        1 => (0..N, prop_oneof![Just(4 * WORDS as u32 - 4), Just(u32::MAX - 3), Just(2), any::<u32>()]).prop_map(Some),
+    ];
+    (proptest::collection::vec(slice, N / 8), odd).prop_map(|(slices, odd): (Vec<[u32; 8]>, _)| {
+        let mut all: [u32; N] = std::array::from_fn(|lane| slices[lane / 8][lane % 8]);
+        if let Some((lane, address)) = odd {
+            all[lane] = address;
+        }
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Lanes that all reach words of the window load and store them, the lowest lane first; where one does not, nothing is done.
+    #[test]
+    fn lanes_load_and_store_words_or_the_segment_refuses(
+        addresses in addresses(),
+        values in proptest::collection::vec(any::<u32>(), N),
+        words in proptest::collection::vec(any::<u32>(), WORDS),
+        lanes in prop_oneof![Just(u64::from(u32::MAX)), any::<u32>().prop_map(|lanes| u64::from(lanes) | 1)],
+        stores in any::<bool>(),
+    ) {
+        if !can_run() { return Ok(()); }
+        let mut rows = Rows([[0; N]; 4]);
+        rows.0[0] = addresses;
+        rows.0[1].copy_from_slice(&values);
+        let mut window: [u32; WORDS] = std::array::from_fn(|word| words[word]);
+        let (mut expected, mut left) = (rows.clone(), window);
+        let active = || (0..N).filter(|lane| lanes >> lane & 1 != 0);
+        let reaches = |address: u32| address & 3 == 0 && address / 4 < WORDS as u32 - 1;
+        let done = active().all(|lane| reaches(addresses[lane]));
+        for lane in active().filter(|_| done) {
+            let word = addresses[lane] as usize / 4;
+            if stores {
+                left[word + 1] = values[lane];
+            } else {
+                (expected.0[2][lane], expected.0[3][lane]) = (window[word + 1], window[word]);
+            }
+        }
+        let ended = run(plan(stores), &mut rows, &mut window, lanes, stores);
+        prop_assert_eq!(ended, if done { Ended::Turn } else { Ended::Refused(0) });
+        prop_assert_eq!(rows, expected);
+        prop_assert_eq!(window, left);
+    }
+}
+
+unsafe extern "sysv64" fn rescuer(_: *mut Rescue) {}
+
+unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
+    0
+}
+
+/// Every kind of step and of value, in one pass that is only read.
+#[test]
+fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
+    let slice = |exact: bool| {
+        let mut slice = Slice::new();
+        let (a, b, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
+        let mut all = vec![a, b, slice.window_word(8), slice.constant(77)];
+        for op in [
+            Two::Add,
+            Two::Sub,
+            Two::Mul,
+            Two::And,
+            Two::AndNot,
+            Two::Or,
+            Two::Xor,
+            Two::Equal,
+            Two::Greater,
+            Two::MinSigned,
+            Two::MaxSigned,
+            Two::MinUnsigned,
+            Two::MaxUnsigned,
+            Two::Shl,
+            Two::Shr,
+            Two::Sar,
+            Two::FAdd,
+            Two::FSub,
+            Two::FMul,
+            Two::FMin,
+            Two::FMax,
+            Two::FDiv,
+            Two::FCompare(predicate::LT),
+        ] {
+            all.push(slice.two(op, a, b));
+        }
+        for op in [
+            One::Float,
+            One::Truncate,
+            One::Nearest,
+            One::Round(1),
+            One::Sqrt,
+            One::Shl(3),
+            One::Shr(3),
+            One::Sar(3),
+        ] {
+            all.push(slice.one(op, b));
+        }
+        all.push(slice.select(a, b, mask));
+        all.push(slice.fused(false, a, b, mask));
+        all.push(slice.fused(true, a, b, mask));
+        all.push(slice.window_load(a, 12, mask));
+        all.push(slice.rescue(rescuer, b, a, mask, [a, b, mask]));
+        let sum = all.into_iter().reduce(|sum, value| slice.two(Two::Xor, sum, value)).expect("some");
+        slice.store(row(2), sum);
+        slice.store(Row::Own(OWN as u32 / 2), sum);
+        slice.gather(1, sum);
+        for word in 5..10 {
+            slice.gather(word, a);
+        }
+        if exact {
+            slice.leave(60, b);
+        } else {
+            slice.doubt(b);
+        }
+        slice.window_store(a, -4, mask, sum);
+        slice
+    };
+    let call: (Callee, u32, u32) = (callee, 3, 1);
+    let segment =
+        |call| Segment { check: Some(check([0, 4])), quick: Some(slice(false)), exact: slice(true), call };
+    let steps = vec![
+        Step::Begin(0),
+        Step::Call,
+        Step::Run(2),
+        Step::Leave { word: 60, arrives: true },
+        Step::If(1),
+        Step::Meanwhile(1),
+        Step::If(5),
+        Step::Run(2),
+        Step::Else,
+        Step::Run(3),
+        Step::End,
+        Step::Else,
+        Step::End,
+        Step::Begin(1),
+    ];
+    let functions = [rescuer as *const () as usize, callee as *const () as usize];
+    for (back, joins) in [(Back::Never, true), (Back::Always, false), (Back::All(6), true)] {
+        let segments = vec![segment(Some(call)), segment(None)];
+        let plan = Plan { segments, steps: steps.clone(), back, mask: Row::Own(0), lazy: true, joins };
+        let passes = Passes::compile(&[plan.clone(), plan], N, FLUSH).expect("code");
+        for number in 0..2 {
+            audit::audit(passes.bytes(number), size_of::<Rows>(), &functions, true);
+        }
+    }
+}
+
+/// What the audit is for.
+#[test]
+fn the_audit_sees_stores_elsewhere_and_other_instructions() {
+    let refuses = |bytes: &[u8]| std::panic::catch_unwind(|| audit::audit(bytes, 64, &[], false)).is_err();
+    assert!(!refuses(&[0x48, 0x31, 0xc0, 0xc3]), "xor rax, rax; ret");
+    assert!(refuses(&[0x48, 0x89, 0x07, 0xc3]), "mov [rdi], rax");
+    assert!(refuses(&[0x0f, 0x05, 0xc3]), "syscall");
+    assert!(refuses(&[0xff, 0xe0]), "jmp rax");
+    assert!(refuses(&[0xeb, 0x10, 0xc3]), "a jump out of the code");
+    assert!(refuses(&[0x48, 0x89, 0x44, 0x08, 0x00, 0xc3]), "mov [rax + rcx], rax where no window is");
+    assert!(refuses(&[0x4a, 0x89, 0x44, 0x2b, 0xf8, 0xc3]), "mov [rbx + r13 - 8], rax: before the state");
+}
