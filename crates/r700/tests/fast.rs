@@ -125,6 +125,209 @@ fn program(random: &mut Random) -> Program {
     Program::from_words(words)
 }
 
+/// Opcodes without tables of their own: what loops compute with.
+const PLAIN2: [Op2; 40] = [
+    Op2::ADD,
+    Op2::MUL,
+    Op2::MUL_IEEE,
+    Op2::MAX,
+    Op2::MIN,
+    Op2::MAX_DX10,
+    Op2::MIN_DX10,
+    Op2::SETE,
+    Op2::SETGT,
+    Op2::SETGE,
+    Op2::SETNE,
+    Op2::SETGT_DX10,
+    Op2::SETNE_DX10,
+    Op2::MOV,
+    Op2::MOV,
+    Op2::AND_INT,
+    Op2::XOR_INT,
+    Op2::NOT_INT,
+    Op2::ADD_INT,
+    Op2::SUB_INT,
+    Op2::MAX_INT,
+    Op2::MIN_UINT,
+    Op2::SETE_INT,
+    Op2::SETGE_INT,
+    Op2::SETGT_UINT,
+    Op2::SETGE_UINT,
+    Op2::ASHR_INT,
+    Op2::LSHR_INT,
+    Op2::LSHL_INT,
+    Op2::FRACT,
+    Op2::FLOOR,
+    Op2::CEIL,
+    Op2::TRUNC,
+    Op2::RNDNE,
+    Op2::PRED_SETE,
+    Op2::PRED_SETGT,
+    Op2::PRED_SETGE_INT,
+    Op2::PRED_SETNE_INT,
+    Op2::PRED_SETGT_UINT,
+    Op2::DOT4,
+];
+const PLAIN3: [Op3; 10] = [
+    Op3::MULADD,
+    Op3::MULADD_M2,
+    Op3::MULADD_D2,
+    Op3::MULADD_IEEE,
+    Op3::CNDE,
+    Op3::CNDGT,
+    Op3::CNDGE,
+    Op3::CNDE_INT,
+    Op3::CNDGT_INT,
+    Op3::CNDGE_INT,
+];
+const DECIDING: [Op2; 10] = [
+    Op2::PRED_SETE,
+    Op2::PRED_SETGT,
+    Op2::PRED_SETGE,
+    Op2::PRED_SETNE,
+    Op2::PRED_SETE_INT,
+    Op2::PRED_SETGT_INT,
+    Op2::PRED_SETGE_INT,
+    Op2::PRED_SETNE_INT,
+    Op2::PRED_SETGT_UINT,
+    Op2::PRED_SETGE_UINT,
+];
+
+/// A group of these opcodes; `decides`: it is one PRED_SET* with UPDATE_EXEC_MASK.
+fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32; 2]> {
+    let chosen: Vec<u8> = (0..4).filter(|_| !decides && random.once_in(2)).collect();
+    let chosen = if chosen.is_empty() { vec![random.below(4) as u8] } else { chosen };
+    let mut slots = Vec::new();
+    for (number, chan) in chosen.iter().enumerate() {
+        let sources = [source(random), source(random), source(random)];
+        let low = AluDword0 {
+            src0_sel: sources[0].0,
+            src0_rel: false,
+            src0_chan: sources[0].1,
+            src0_neg: random.once_in(4),
+            src1_sel: sources[1].0,
+            src1_rel: false,
+            src1_chan: sources[1].1,
+            src1_neg: random.once_in(4),
+            index_mode: IndexModeR700::AR_X,
+            pred_sel: match random.below(5) {
+                0 if predicates => PredSel::ZERO,
+                1 if predicates => PredSel::ONE,
+                _ => PredSel::OFF,
+            },
+            last: number + 1 == chosen.len(),
+        };
+        let (dst_gpr, clamp) = (random.below(4) as u8, random.once_in(4));
+        let high = if !decides && random.once_in(4) {
+            AluDword1Op3 {
+                src2_sel: sources[2].0,
+                src2_rel: false,
+                src2_chan: sources[2].1,
+                src2_neg: random.once_in(4),
+                alu_inst: PLAIN3[random.below(PLAIN3.len() as u32) as usize],
+                bank_swizzle: 0,
+                dst_gpr,
+                dst_rel: false,
+                dst_chan: *chan,
+                clamp,
+            }
+            .pack()
+        } else {
+            // The last is of four slots.
+            let plain = PLAIN2[random.below(PLAIN2.len() as u32 - 1) as usize];
+            AluDword1Op2R700 {
+                src0_abs: random.once_in(5),
+                src1_abs: random.once_in(5),
+                update_execute_mask: decides,
+                update_pred: predicates && random.once_in(2),
+                write_mask: !random.once_in(4),
+                omod: [Omod::OFF, Omod::OFF, Omod::M2, Omod::D2][random.below(4) as usize],
+                alu_inst: if decides { DECIDING[random.below(10) as usize] } else { plain } as u16,
+                bank_swizzle: 0,
+                dst_gpr,
+                dst_rel: false,
+                dst_chan: *chan,
+                clamp,
+            }
+            .pack()
+        };
+        slots.push([low.pack(), high]);
+    }
+    slots
+}
+
+/// A conditional, perhaps in a loop whose lanes leave it: its clauses are of what loops compute with. Then exports.
+fn conditional(random: &mut Random) -> Program {
+    let looped = random.once_in(2);
+    let otherwise = random.once_in(2);
+    let mut clauses: Vec<Vec<[u32; 2]>> = Vec::new();
+    let mut clause = |random: &mut Random, decides: bool| {
+        let predicates = random.once_in(3);
+        let groups = random.below(4) + u32::from(!decides);
+        let mut slots: Vec<[u32; 2]> =
+            (0..groups).flat_map(|_| plain_group(random, false, predicates)).collect();
+        if decides {
+            slots.extend(plain_group(random, true, predicates));
+        }
+        clauses.push(slots);
+        clauses.len() as u32 - 1
+    };
+    // Address in word 0; CF_INST, POP_COUNT and BARRIER in word 1. A clause has its number for an address.
+    let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
+    let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
+    const LOOP_END: u32 = 5;
+    const LOOP_START_DX10: u32 = 6;
+    const JUMP: u32 = 10;
+    const ELSE: u32 = 13;
+    const POP: u32 = 14;
+    const ALU: u32 = 8;
+    const PUSH_BEFORE: u32 = 9;
+    const POP_AFTER: u32 = 10;
+    const BREAK: u32 = 14;
+    let mut words: Vec<[u32; 2]> = Vec::new();
+    if looped {
+        words.push(cf(0, LOOP_START_DX10, 0));
+        words.push(alu(clause(random, true), BREAK));
+    }
+    words.push(alu(clause(random, true), PUSH_BEFORE));
+    let jump = words.len();
+    words.push(cf(0, JUMP, 0));
+    words.push(alu(clause(random, false), ALU));
+    if otherwise {
+        words[jump][0] = words.len() as u32;
+        words.push(cf(words.len() as u32 + 2, ELSE, 1));
+        words.push(alu(clause(random, false), POP_AFTER));
+    } else if random.once_in(2) {
+        words[jump] = cf(words.len() as u32 + 1, JUMP, 1);
+        words.push(cf(0, POP, 1));
+    } else {
+        // The POP comes either way.
+        words[jump][0] = words.len() as u32;
+        words.push(cf(0, POP, 1));
+    }
+    words.push(alu(clause(random, false), ALU));
+    if looped {
+        words[0][0] = words.len() as u32 + 1;
+        words.push(cf(1, LOOP_END, 0));
+    }
+    for register in 0..4u32 {
+        let high = if register == 3 { 0x9420_0688 } else { 0x9380_0688 };
+        words.push([0xc000_0000 | register << 15 | register, high]);
+    }
+    for number in 0..words.len() {
+        if let 8 | 9 | 10 | 14 = words[number][1] >> 26 & 15
+            && words[number][1] >> 30 & 1 == 0
+            && words[number][1] >> 29 & 1 == 1
+        {
+            let slots = &clauses[words[number][0] as usize];
+            words[number][0] = words.len() as u32;
+            words[number][1] |= (slots.len() as u32 - 1) << 18;
+            words.extend(slots);
+        }
+    }
+    Program::from_words(words.into_iter().flatten().collect::<Vec<u32>>())
+}
+
 fn launch(random: &mut Random) -> Launch {
     let chip = [Chip::RV770, Chip::RV770, Chip::named("rv730").unwrap()][random.below(3) as usize];
     let lanes = 1 + random.below(130) as usize;
@@ -159,6 +362,20 @@ fn random_groups_leave_the_same_on_every_engine() {
     }
     println!("{strict} ran in strict mode, {lenient} in lenient mode");
     assert!(strict * 25 >= programs * 2 && lenient * 5 >= programs * 3, "{strict}, {lenient}");
+}
+
+#[test]
+fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
+    let (programs, mut random) = Campaign::of_random(1500, 0x1f83_d9ab_fb41_bd6b);
+    let mut ended = 0;
+    for _ in 0..programs {
+        let program = conditional(&mut random);
+        let launch = Launch { dx10_loop_limit: Some(1 + random.below(20)), ..launch(&mut random) };
+        let options = Options { watchdog: 3000, ..LENIENT };
+        ended += u64::from(run(&program, &launch, &options).is_ok());
+    }
+    println!("{ended} ended");
+    assert!(ended * 10 >= programs * 9, "{ended}");
 }
 
 /// A clause of two groups in each form, behind some pushes and perhaps in a loop: where the form wants a loop or an

@@ -181,6 +181,11 @@ impl<'a> Way<'a> {
             [Some(1.0), ..] => self.two(Two::FAdd, b, c),
             _ => self.rows.slice.fused(false, a, b, c),
         };
+        if zero_wins && !self.rows.exact {
+            // It may be a number in the exact way, which not everything asks about that takes it.
+            let nan = self.compare(predicate::UNORD, sum, sum);
+            self.rows.slice.doubt(nan);
+        }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
