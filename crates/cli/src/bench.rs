@@ -13,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::Statistics;
+use reconverge_simt::compiling::{self, Spent};
 use reconverge_workbench::Session;
 use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Pieces, Recorded};
@@ -85,6 +86,12 @@ struct Measured {
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
+    /// The longest that compiling took before a run, in seconds; absent for engines that do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_s: Option<f64>,
+    /// Bytes of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code_bytes: Option<u64>,
     /// Pieces of the trace, where one was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_steps: Option<u64>,
@@ -201,6 +208,8 @@ struct Runs {
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
+    /// What compiling took before the run for which it took longest.
+    compiled: Spent,
     /// Hash of the result: of one that is wrong, where there is any.
     hash: u32,
     wrong: bool,
@@ -210,6 +219,7 @@ impl Runs {
     fn add(&mut self, kernel: &Work, session: Session, args: &Bench) -> Result<()> {
         let options = args.engine.options();
         let mut trace = Pieces::default();
+        let before = compiling::spent();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
         let outcome = match args.trace {
             true => session.run_traced(&options, Recorded::Flow, &mut trace)?,
@@ -217,6 +227,10 @@ impl Runs {
         };
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
+        let compiled = compiling::spent().since(before);
+        if compiled.time > self.compiled.time {
+            self.compiled = compiled;
+        }
         self.trace_steps = args.trace.then_some(trace.count);
         self.statistics = outcome.statistics();
         let verdict = kernel.judge(&*outcome)?;
@@ -245,6 +259,8 @@ impl Runs {
             warp_instructions: self.statistics.instructions,
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
+            compile_s: (self.compiled.programs > 0).then(|| self.compiled.time.as_secs_f64()),
+            code_bytes: (self.compiled.programs > 0).then_some(self.compiled.bytes),
             trace_steps: self.trace_steps,
             golden: format!("{:08x}", self.hash),
             golden_ok: !self.wrong,
@@ -351,6 +367,11 @@ fn summary(results: &[Measured]) {
             mean(|measured| measured.cpu_s),
             mean(|measured| measured.wall_s),
         );
+        let slowest = of.iter().filter_map(|measured| Some((measured.compile_s?, measured)));
+        if let Some((seconds, slowest)) = slowest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+            let (isa, kernel) = (slowest.isa, slowest.kernel);
+            line += &format!("; compiling {:.2} ms at most ({isa} {kernel})", 1e3 * seconds);
+        }
         if of.iter().all(|measured| measured.speedup.is_some()) {
             let gain = |measured: &Measured| measured.speedup.unwrap_or(1.0);
             let share = |measured: &Measured| {
@@ -389,6 +410,9 @@ fn print(measured: &Measured, golden_is: &str) {
         counted(measured.divergent_branches, "divergent branch"),
         measured.warp_instructions as f64 / cpu_s.max(1e-9) / 1e6
     );
+    if let (Some(seconds), Some(bytes)) = (measured.compile_s, measured.code_bytes) {
+        say!("  compiled in {:.2} ms at most: {} of code", 1e3 * seconds, counted(bytes, "byte"));
+    }
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {}", counted(steps, "piece"));
     }

@@ -16,7 +16,7 @@ use reconverge_cases::{
     Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict,
 };
 use reconverge_isa::Isa;
-use reconverge_simt::{Mode, Shares};
+use reconverge_simt::{Engine, Mode, Shares};
 use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if let Some(jobs) = args.jobs {
         rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global().context("--jobs")?;
     }
-    let settings = Settings { mode: args.mode, options: args.engine.options(), shares: Arc::default() };
+    let settings =
+        Settings { mode: args.mode, options: args.engine.options_or(Engine::Fast), shares: Arc::default() };
     let progress = progress(cases.len() as u64);
     let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
     let verdicts: Vec<(Verdict, Duration)> = cases

@@ -69,6 +69,9 @@ struct Cli {
     /// No notes, warnings and progress
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// Also say which engine ran where the one that was asked for could not
+    #[arg(long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 #[derive(Subcommand)]
@@ -163,8 +166,8 @@ impl TargetArgs {
 /// What runs programs; results do not depend on it.
 #[derive(Args, Clone)]
 struct EngineArgs {
-    /// Which engine runs: fast, compiled, reference, or the reference with one of the others in lockstep; fast when
-    /// absent. Results do not depend on it
+    /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
+    /// compiled, and of many small cases (check) fast. Results do not depend on it
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
     /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
@@ -175,8 +178,12 @@ struct EngineArgs {
 
 impl EngineArgs {
     fn options(&self) -> Options {
-        let default = Options::default();
-        Options { engine: self.engine.unwrap_or(default.engine), level: self.level, ..default }
+        self.options_or(Engine::Compiled)
+    }
+
+    /// The options, where no engine was given with this one.
+    fn options_or(&self, engine: Engine) -> Options {
+        Options { engine: self.engine.unwrap_or(engine), level: self.level, ..Options::default() }
     }
 }
 
@@ -288,6 +295,9 @@ fn main() -> ExitCode {
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::run(&args),
     };
+    if let Some(why) = reconverge_simt::compiling::refusal().filter(|_| cli.verbose) {
+        tell!("note: the fast engine ran in the place of the compiled one: {why}");
+    }
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),

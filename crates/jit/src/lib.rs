@@ -7,6 +7,7 @@
 //! | `emit` | which value is in which register |
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
+//! | `cache` | code that was made before |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
 //! A machine gives [`Plan`]s: [`Segment`]s of [`Slice`]s, and the [`Step`]s of its flow. [`Passes::compile`] makes code of
@@ -15,6 +16,7 @@
 #![cfg(target_arch = "x86_64")]
 
 mod asm;
+mod cache;
 mod emit;
 mod pages;
 mod pass;

@@ -31,7 +31,7 @@ use crate::state::{BRANCHES, LEAVES, State, place};
 pub type Callee = unsafe extern "sysv64" fn(*mut State, u32, u64) -> u32;
 
 /// Straight-line code for all slices of a group, then a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// A slice that only doubts: where it does, the segment refuses before anything is done. What it checks does not depend
     /// on the window.
@@ -84,7 +84,7 @@ pub enum Back {
 }
 
 /// A pass, ready to be compiled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Its code.
     pub segments: Vec<Segment>,

@@ -201,6 +201,13 @@ pub struct Slice {
     pub(crate) doubt: Option<Value>,
 }
 
+impl PartialEq for Slice {
+    fn eq(&self, other: &Slice) -> bool {
+        // What is known follows from the nodes.
+        (&self.nodes, &self.effects, self.doubt) == (&other.nodes, &other.effects, other.doubt)
+    }
+}
+
 impl Slice {
     /// An empty slice.
     pub fn new() -> Slice {

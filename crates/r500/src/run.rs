@@ -105,7 +105,11 @@ pub fn run_observed<O: Observer>(
 ) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
     match options.engine.not_compiled() {
-        Engine::Fast if !O::DATA => return parallel::run_in_order(setup, launch, options, observer),
+        Engine::Fast if !O::DATA => {
+            // Passes tell an observer nothing.
+            let engine = if O::ENABLED { Engine::Fast } else { options.engine };
+            return parallel::run_in_order(setup, launch, &Options { engine, ..*options }, observer);
+        }
         Engine::Lockstep if !O::ENABLED => {
             return parallel::run_in_lockstep(setup, launch, options, observer);
         }

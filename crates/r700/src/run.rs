@@ -40,7 +40,9 @@ pub fn run_observed<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    let mut running = Running::new(program, launch.clone(), options);
+    // Passes tell an observer nothing.
+    let engine = if O::ENABLED { options.engine.not_compiled() } else { options.engine };
+    let mut running = Running::new(program, launch.clone(), &Options { engine, ..*options });
     let outcome = running.all(program, observer)?;
     Ok(running.shared_to(outcome))
 }

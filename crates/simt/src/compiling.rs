@@ -51,7 +51,7 @@ pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
 
-/// The fast engine takes the place of the compiled one.
+/// Notes why the fast engine takes the place of the compiled one.
 pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
 }
@@ -64,7 +64,7 @@ pub fn compile<T, E: Display>(
     make: impl FnOnce() -> Result<Option<(T, usize)>, E>,
 ) -> Option<Arc<T>> {
     if level.kind() < Kind::Avx2 {
-        refuse(format_args!("code is made for {}, not for {}", Kind::Avx2.name(), level.name()));
+        refuse(format_args!("code is made for avx2, not for {}", level.name()));
         return None;
     }
     if instructions > MOST_INSTRUCTIONS {
@@ -95,7 +95,9 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_refused_by_name_and_the_rest_is_counted() {
-        let Some(level) = Level::available().into_iter().find(|level| level.kind() == Kind::Avx2) else { return };
+        let Some(level) = Level::available().into_iter().find(|level| level.kind() == Kind::Avx2) else {
+            return;
+        };
         let before = spent();
         let made = compile(level, 7, || Ok::<_, String>(Some(("code", 5))));
         assert_eq!(made.as_deref(), Some(&"code"));

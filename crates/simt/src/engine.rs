@@ -43,7 +43,7 @@ impl Engine {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
 
-    /// The engine on a machine that compiles nothing.
+    /// The engine without code made for the program: the compiled one is the fast one with such code.
     pub const fn not_compiled(self) -> Engine {
         match self {
             Engine::Compiled => Engine::Fast,

@@ -17,6 +17,7 @@
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
+pub mod compiling;
 pub mod engine;
 pub mod error;
 pub mod fidelity;

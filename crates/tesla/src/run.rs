@@ -61,6 +61,8 @@ pub fn run_observed<O: Observer>(
             in_lockstep(&grid, memory, options, observer)
         }
         _ if O::DATA || options.engine == Engine::Reference => in_order(&Reference, &grid, memory, observer),
+        // Passes tell an observer nothing.
+        _ if O::ENABLED => in_order(&Fast::of(&grid, options.level()), &grid, memory, observer),
         _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
     }
 }

@@ -18,8 +18,8 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_jit::{Back, FLUSH_OPERANDS, LANES, Passes, Plan, Row, Step};
-use reconverge_simt::level::Kind;
+use reconverge_jit::{Back, CompileError, FLUSH_OPERANDS, LANES, Passes, Plan, Row, Step};
+use reconverge_simt::compiling::compile;
 
 use super::lanes::Set;
 use super::lower::Lowered;
@@ -81,7 +81,7 @@ struct Found {
 /// The passes of a program.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    passes: Passes,
+    passes: Arc<Passes>,
     known: Vec<Known>,
     /// By block, the pass that begins there, or [`NONE`].
     starts: Vec<u32>,
@@ -107,22 +107,23 @@ struct Known {
 impl Fast {
     /// Compiles passes where that can be.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
-        if self.level.kind() >= Kind::Avx2 {
-            self.compiled = Compiled::of(&self.lowered, extent).map(Arc::new);
-        }
+        let size = self.lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
+        self.compiled = compile(self.level, size, || Compiled::of(&self.lowered, extent));
         self
     }
 }
 
 impl Compiled {
-    fn of(lowered: &Lowered, extent: Extent) -> Option<Compiled> {
+    /// The passes of a program and the bytes of their code; `None` where nothing is worth it.
+    fn of(lowered: &Lowered, extent: Extent) -> Result<Option<(Compiled, usize)>, CompileError> {
         let found = trace::passes(lowered, extent);
         if found.is_empty() {
-            return None;
+            return Ok(None);
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
         let lanes = lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
-        let passes = Passes::compile(&plans, lanes, FLUSH_OPERANDS).ok()?;
+        let passes = Passes::shared(plans, lanes, FLUSH_OPERANDS)?;
+        let size = passes.size();
         let mut starts = vec![NONE; lowered.blocks.len()];
         let mut known = Vec::new();
         for (block, found) in found {
@@ -152,6 +153,6 @@ impl Compiled {
                 ignores_uncovered: found.ignores_uncovered,
             });
         }
-        Some(Compiled { passes, known, starts })
+        Ok(Some((Compiled { passes, known, starts }, size)))
     }
 }

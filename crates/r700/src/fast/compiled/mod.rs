@@ -17,8 +17,8 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_jit::{FLUSH_OPERANDS, MASK, Passes, Plan, Row, Step};
-use reconverge_simt::level::Kind;
+use reconverge_jit::{CompileError, FLUSH_OPERANDS, MASK, Passes, Plan, Row, Step};
+use reconverge_simt::compiling::compile;
 
 use super::lower::Lowered;
 use super::{Extent, Fast};
@@ -67,7 +67,7 @@ struct Found {
 /// The passes of a program.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    passes: Passes,
+    passes: Arc<Passes>,
     known: Vec<Known>,
     /// By control-flow instruction, the pass that begins there, or [`NONE`].
     starts: Vec<u32>,
@@ -94,21 +94,22 @@ struct Known {
 impl Fast {
     /// Compiles passes where that can be.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
-        if self.level.kind() >= Kind::Avx2 {
-            self.compiled = Compiled::of(&self.lowered, extent).map(Arc::new);
-        }
+        let size = self.lowered.nodes.len() + self.lowered.groups.len();
+        self.compiled = compile(self.level, size, || Compiled::of(&self.lowered, extent));
         self
     }
 }
 
 impl Compiled {
-    fn of(lowered: &Lowered, extent: Extent) -> Option<Compiled> {
+    /// The passes of a program and the bytes of their code; `None` where nothing is worth it.
+    fn of(lowered: &Lowered, extent: Extent) -> Result<Option<(Compiled, usize)>, CompileError> {
         let found = trace::passes(lowered, extent);
         if found.is_empty() {
-            return None;
+            return Ok(None);
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
-        let passes = Passes::compile(&plans, LANES, FLUSH_OPERANDS).ok()?;
+        let passes = Passes::shared(plans, LANES, FLUSH_OPERANDS)?;
+        let size = passes.size();
         let mut starts = vec![NONE; lowered.nodes.len()];
         let mut known = Vec::new();
         for (node, found) in found {
@@ -132,6 +133,6 @@ impl Compiled {
                 in_loop: found.in_loop,
             });
         }
-        Some(Compiled { passes, known, starts })
+        Ok(Some((Compiled { passes, known, starts }, size)))
     }
 }

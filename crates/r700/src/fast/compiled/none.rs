@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
+use reconverge_simt::compiling;
+
 use super::lanes::Lanes;
 use super::lower::Lowered;
 use super::run::{Counts, Issued};
@@ -14,6 +16,7 @@ use reconverge_simt::Level;
 impl Fast {
     /// As it is.
     pub(super) fn with_passes(self, _: Extent) -> Self {
+        compiling::refuse("this build makes no code: it is made for x86-64, with the feature `compiled`");
         self
     }
 }

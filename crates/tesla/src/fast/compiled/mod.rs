@@ -18,8 +18,8 @@ mod trace;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_jit::{FLUSH, Passes, Plan, Row, Step};
-use reconverge_simt::level::Kind;
+use reconverge_jit::{CompileError, FLUSH, Passes, Plan, Row, Step};
+use reconverge_simt::compiling::compile;
 
 use super::lanes::ACTIVE;
 use super::lower::{Lowered, NONE, SETS};
@@ -102,7 +102,7 @@ struct Found {
 /// The passes of a program.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    passes: Passes,
+    passes: Arc<Passes>,
     /// By pass.
     known: Vec<Known>,
     /// By block, the pass that begins there, or [`NONE`].
@@ -134,15 +134,20 @@ struct Known {
 impl Fast {
     /// Compiles passes where that can be, for blocks with so many bytes of s[].
     pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
-        if self.level.kind() >= Kind::Avx2 {
-            self.compiled = Compiled::of(context, &self.lowered, shared, extent).map(Arc::new);
-        }
+        let size = self.lowered.blocks.iter().map(|block| block.size as usize).sum();
+        self.compiled = compile(self.level, size, || Compiled::of(context, &self.lowered, shared, extent));
         self
     }
 }
 
 impl Compiled {
-    fn of(context: &Context, lowered: &Lowered, shared: usize, extent: Extent) -> Option<Compiled> {
+    /// The passes of a program and the bytes of their code; `None` where nothing is worth it.
+    fn of(
+        context: &Context,
+        lowered: &Lowered,
+        shared: usize,
+        extent: Extent,
+    ) -> Result<Option<(Compiled, usize)>, CompileError> {
         let constant = |mem: &Mem| {
             let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
             let Space::Const(bank) = mem.space else { return None };
@@ -167,10 +172,11 @@ impl Compiled {
         };
         let found = trace::passes(context, lowered, &program);
         if found.is_empty() {
-            return None;
+            return Ok(None);
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
-        let passes = Passes::compile(&plans, WARP, FLUSH).ok()?;
+        let passes = Passes::shared(plans, WARP, FLUSH)?;
+        let size = passes.size();
         let mut starts = vec![NONE; lowered.blocks.len()];
         let mut known = Vec::new();
         for (block, found) in found {
@@ -197,7 +203,7 @@ impl Compiled {
                 branches: found.branches,
             });
         }
-        Some(Compiled { passes, known, starts, shared })
+        Ok(Some((Compiled { passes, known, starts, shared }, size)))
     }
 
     /// The pass that begins at a block.

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
+use reconverge_simt::compiling;
+
 use reconverge_simt::Statistics;
 
 use super::lanes::Lanes;
@@ -15,6 +17,7 @@ use crate::flow::Flow;
 impl Fast {
     /// As it is.
     pub(super) fn with_passes(self, _: &Context, _: usize, _: Extent) -> Self {
+        compiling::refuse("this build makes no code: it is made for x86-64, with the feature `compiled`");
         self
     }
 }

@@ -113,7 +113,8 @@ impl<'a> Runner<'a> {
             unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
         let Calls { lanes, .. } = calls;
         state.context = std::ptr::null_mut();
-        if state.budget as u32 != *budget {
+        // Before anything was done, those that need not be known are not.
+        if state.budget as u32 != *budget || ended != Ended::Refused(0) {
             give_registers(state, lanes, known.registers.written);
         }
         *budget = state.budget as u32;

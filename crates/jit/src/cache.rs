@@ -1,0 +1,81 @@
+//! Code that was made before, for launches of the same program: bounded in size, shared by threads.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::CompileError;
+use crate::pass::{Passes, Plan};
+
+/// Bytes of code that are kept, at most. The code of a program has some thousand.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Programs that are kept, at most: each is compared with what is asked for.
+const MOST_PROGRAMS: usize = 64;
+
+/// What was compiled, the latest last.
+static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+
+struct Kept {
+    plans: Vec<Plan>,
+    lanes: usize,
+    mode: u32,
+    passes: Arc<Passes>,
+}
+
+impl Passes {
+    /// [`Passes::compile`], or what it gave for the same plans before.
+    ///
+    /// # Errors
+    /// As [`Passes::compile`].
+    pub fn shared(plans: Vec<Plan>, lanes: usize, mode: u32) -> Result<Arc<Passes>, CompileError> {
+        let same = |kept: &Kept| (kept.lanes, kept.mode) == (lanes, mode) && kept.plans == plans;
+        let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
+            let passes = kept.passes.clone();
+            cache.push_back(kept);
+            return Ok(passes);
+        }
+        // Others wait meanwhile: they mostly want the same.
+        let passes = Arc::new(Passes::compile(&plans, lanes, mode)?);
+        cache.push_back(Kept { plans, lanes, mode, passes: passes.clone() });
+        let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.passes.size()).sum::<usize>();
+        while cache.len() > MOST_PROGRAMS || bytes(&cache) > MOST_BYTES {
+            cache.pop_front();
+        }
+        Ok(passes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pass::{Back, FLUSH, Segment, Step};
+    use crate::slice::{Row, Slice};
+
+    fn plan(word: u32) -> Plan {
+        let mut slice = Slice::new();
+        let value = slice.constant(word);
+        slice.store(Row::Group(0), value);
+        Plan {
+            segments: vec![Segment { check: None, quick: None, exact: slice, call: None }],
+            steps: vec![Step::Run(1)],
+            back: Back::Never,
+            mask: Row::Own(0),
+            lazy: false,
+            joins: false,
+        }
+    }
+
+    #[test]
+    fn the_same_plans_give_the_same_code_until_others_have_come() {
+        let of = |word: u32, mode: u32| Passes::shared(vec![plan(word)], 32, mode).expect("code");
+        let first = of(1, FLUSH);
+        assert!(Arc::ptr_eq(&first, &of(1, FLUSH)));
+        assert!(!Arc::ptr_eq(&first, &of(2, FLUSH)) && !Arc::ptr_eq(&first, &of(1, FLUSH ^ 1)));
+        for word in 0..2 * MOST_PROGRAMS as u32 {
+            of(1000 + word, FLUSH);
+        }
+        assert!(!Arc::ptr_eq(&first, &of(1, FLUSH)), "it has made room");
+        assert!(CACHE.lock().expect("nobody panicked").len() <= MOST_PROGRAMS);
+    }
+}
