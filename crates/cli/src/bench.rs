@@ -259,7 +259,7 @@ impl Runs {
             warp_instructions: self.statistics.instructions,
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
-            compile_s: (self.compiled.programs > 0).then(|| self.compiled.time.as_secs_f64()),
+            compile_s: (self.compiled.programs > 0).then_some(self.compiled.time.as_secs_f64()),
             code_bytes: (self.compiled.programs > 0).then_some(self.compiled.bytes),
             trace_steps: self.trace_steps,
             golden: format!("{:08x}", self.hash),
