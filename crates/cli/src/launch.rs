@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use reconverge_cases::{Folder, NoFolder};
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::{Mode, Options};
+use reconverge_simt::{Engine, Mode, Options};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::request::MOST_LANES;
@@ -131,14 +131,19 @@ impl LaunchArgs {
 
     /// The engine, level and threads.
     pub(crate) fn options(&self) -> Options {
-        let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
-        Options { jobs, ..self.engine.options() }
+        self.options_or(Engine::Compiled)
     }
 
-    /// The launch, ready. Of a run manifest its first launch, unless it has several.
+    /// These, where no engine was given with this one.
+    fn options_or(&self, engine: Engine) -> Options {
+        let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
+        Options { jobs, ..self.engine.options_or(engine) }
+    }
+
+    /// The launch, ready to be observed, of which host code knows nothing. Of a run manifest its first launch, unless it has several.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
         let title = self.file.display().to_string();
-        let options = self.options();
+        let options = self.options_or(Engine::Fast);
         match prepare(self, matches)? {
             Prepared::Launch { launch, opened, path, beside } => {
                 let kernel = self.kernel.as_deref().or(launch.common.kernel.as_deref());

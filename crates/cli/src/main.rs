@@ -167,7 +167,7 @@ impl TargetArgs {
 #[derive(Args, Clone)]
 struct EngineArgs {
     /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
-    /// compiled, and of many small cases (check) fast. Results do not depend on it
+    /// compiled; for many small cases (check) and runs that are observed, fast. Results do not depend on it
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
     /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not

@@ -407,6 +407,22 @@ fn a_malformed_program_is_a_finding_beside_its_round_trip() {
     assert!(printed.contains("finding  bad.hex: at 0: the clause ends inside a group"), "{printed}");
 }
 
+/// Whatever the processor: code is made for one level.
+#[test]
+fn verbose_says_why_the_fast_engine_ran() {
+    let bench = |options: &[&str]| {
+        let command = ["bench", "--isa", "r500", "--kernel", "scale", "--threads", "1", "--runs", "1"];
+        let out =
+            Command::new(env!("CARGO_BIN_EXE_reconverge")).args(command).args(options).output().unwrap();
+        assert!(out.status.success());
+        String::from_utf8(out.stderr).unwrap()
+    };
+    let said = bench(&["--level", "baseline", "--verbose"]);
+    assert_eq!(said.matches("the fast engine ran in the place of the compiled one").count(), 1, "{said}");
+    assert_eq!(bench(&["--level", "baseline"]), "");
+    assert_eq!(bench(&["--engine", "fast", "--level", "baseline", "--verbose"]), "");
+}
+
 #[test]
 fn bench_takes_turns_between_numbers_of_threads() {
     let folder = Folder::new("bench");
@@ -418,7 +434,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
         assert_eq!((&result["golden"], &result["golden_ok"]), (&"cc8eda81".into(), &true.into()));
         assert_eq!(
             (&result["isa"], &result["kernel"], &result["engine"]),
-            (&"tesla".into(), &"mandel".into(), &"fast".into())
+            (&"tesla".into(), &"mandel".into(), &"compiled".into())
         );
         assert!(result["cpu_s"].as_f64().unwrap() > 0.0 && result["wall_s"].as_f64().unwrap() > 0.0);
         assert_eq!(result["warp_instructions"], results[0]["warp_instructions"]);
