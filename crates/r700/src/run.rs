@@ -103,7 +103,10 @@ impl Running {
         let fast = match options.engine {
             Engine::Reference => None,
             Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
-            Engine::Compiled => Some(Fast::compiled(&origin, Extent::Worth)),
+            Engine::Compiled => {
+                let waves = origin.launch.lanes.div_ceil(origin.width());
+                Some(Fast::compiled(&origin, Extent::worth(waves)))
+            }
             Engine::LockstepCompiled => Some(Fast::compiled(&origin, Extent::Throughout)),
         };
         Running { origin, fast, simd: Simd { scatter, global, ..Simd::default() } }

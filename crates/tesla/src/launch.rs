@@ -322,6 +322,17 @@ impl Launch {
         }
     }
 
+    /// How many warps there are.
+    pub(crate) fn warps(&self) -> usize {
+        let of_a_block = match self {
+            Launch::Compute(compute) => {
+                compute.block.iter().map(|threads| *threads as usize).product::<usize>().div_ceil(WARP)
+            }
+            Launch::Fragment(_) | Launch::Vertex(_) | Launch::Geometry(_) => 1,
+        };
+        self.blocks() * of_a_block
+    }
+
     /// Lanes of a graphics stage, whose results are the outcome.
     pub(crate) fn lanes(&self) -> usize {
         match self {

@@ -71,7 +71,7 @@ pub fn run_observed<O: Observer>(
 fn fast_of(grid: &Grid, options: &Options) -> Fast {
     let level = options.level();
     match options.engine {
-        Engine::Compiled => Fast::compiled(grid, level, Extent::Worth),
+        Engine::Compiled => Fast::compiled(grid, level, Extent::worth(grid.launch().warps())),
         Engine::LockstepCompiled => Fast::compiled(grid, level, Extent::Throughout),
         Engine::Reference | Engine::Fast | Engine::Lockstep => Fast::of(grid, level),
     }

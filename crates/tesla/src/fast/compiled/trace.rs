@@ -37,9 +37,14 @@ pub(super) fn passes(context: &Context, lowered: &Lowered, program: &Program<'_>
     let heads = heads(context, lowered);
     let of = |head: &u32| Some((*head, trace(context, lowered, program, &heads, *head)?));
     let mut all: Vec<_> = heads.iter().filter_map(of).collect();
+    let mut left = program.extent.most();
+    all.retain(|(_, found)| take(&mut left, found));
+    if program.extent == Extent::Loops {
+        return all;
+    }
     // What runs once, where no loop begins: as far as it goes, and on from there.
     let mut next = 0;
-    while (next as usize) < lowered.blocks.len() {
+    while left > 0 && (next as usize) < lowered.blocks.len() {
         let block = next;
         next += 1;
         if heads.contains(&block) {
@@ -47,10 +52,19 @@ pub(super) fn passes(context: &Context, lowered: &Lowered, program: &Program<'_>
         }
         if let Some(found) = trace(context, lowered, program, &heads, block) {
             next = found.blocks.iter().max().map_or(next, |last| last + 1).max(next);
-            all.push((block, found));
+            if take(&mut left, &found) {
+                all.push((block, found));
+            }
         }
     }
     all
+}
+
+/// Whether what is left covers a pass; then it is taken.
+fn take(left: &mut u32, found: &Found) -> bool {
+    let rest = left.checked_sub(found.plan.most());
+    *left = rest.unwrap_or(0);
+    rest.is_some()
 }
 
 /// The blocks to which a branch goes back.
@@ -464,7 +478,8 @@ impl<'a> Tracer<'a> {
             joins: true,
         };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = self.program.extent != Extent::Worth || gain > if back == Back::Never { 16 } else { 4 };
+        let worth = !matches!(self.program.extent, Extent::Worth | Extent::Loops)
+            || gain > if back == Back::Never { 16 } else { 4 };
         (worth && plan.fits() && plan.steps.iter().any(|step| matches!(step, Step::Run(_)))).then_some(
             Found {
                 plan,
