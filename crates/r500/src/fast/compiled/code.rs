@@ -74,16 +74,20 @@ impl<'a> Way<'a> {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
 
-    /// An operation that has a template.
-    pub(super) fn operation(&mut self, operation: &Operation, template: Template) {
+    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
+        operation.set == Set::ACTIVE && self.effect(operation, template).is_some()
+    }
+
+    fn effect(&mut self, operation: &Operation, template: Template) -> Option<()> {
         match template {
-            Template::None | Template::Neighbours => {}
+            Template::None | Template::Neighbours => return None,
             Template::Channels(computes, count) => {
                 let channels = &operation.channels[..count];
                 // All are read before one is written.
-                let values: Vec<Value> =
+                let values: Option<Vec<Value>> =
                     channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
-                for (channel, value) in channels.iter().zip(values) {
+                for (channel, value) in channels.iter().zip(values?) {
                     self.rows.write(row(channel.dst), None, value);
                 }
             }
@@ -103,9 +107,10 @@ impl<'a> Way<'a> {
                 self.alu_result = Some(self.compare(predicate, value, zero));
             }
         }
+        Some(())
     }
 
-    fn channel(&mut self, operation: &Operation, channel: &Channel, computes: Computes) -> Value {
+    fn channel(&mut self, operation: &Operation, channel: &Channel, computes: Computes) -> Option<Value> {
         let value = match computes {
             Computes::Sum => self.sum(channel),
             Computes::Pass => {
@@ -117,17 +122,17 @@ impl<'a> Way<'a> {
                 let a = self.source(&Channel { src: [place; 3], flip: [0; 3], ..*channel }, 0);
                 let magnitude = self.word(!SIGN);
                 let value = self.two(Two::And, a, magnitude);
-                return if self.rows.is_raw(a) { self.rows.raw(value) } else { value };
+                return Some(if self.rows.is_raw(a) { self.rows.raw(value) } else { value });
             }
-            Computes::Of(op) => self.function(operation, channel, op),
+            Computes::Of(op) => self.function(operation, channel, op)?,
         };
         if !operation.clamp {
-            return value;
+            return Some(value);
         }
         // A NaN becomes the second operand, as a zero does.
         let (zero, one) = (self.word(0), self.word(1f32.to_bits()));
         let positive = self.two(Two::FMax, value, zero);
-        self.two(Two::FMin, positive, one)
+        Some(self.two(Two::FMin, positive, one))
     }
 
     /// A result of arithmetic.
@@ -215,24 +220,24 @@ impl<'a> Way<'a> {
         self.rows.raw(value)
     }
 
-    fn function(&mut self, operation: &Operation, channel: &Channel, op: AlphaOp) -> Value {
+    fn function(&mut self, operation: &Operation, channel: &Channel, op: AlphaOp) -> Option<Value> {
         let a = self.source(channel, 0);
         match op {
             AlphaOp::RCP => {
                 let one = self.word(1f32.to_bits());
                 let value = self.two(Two::FDiv, one, a);
                 let value = self.float(value);
-                return self.scaled(value, operation);
+                return Some(self.scaled(value, operation));
             }
             AlphaOp::FRC => {
                 let floor = self.rows.slice.one(One::Round(1), a);
                 let value = self.two(Two::FSub, a, floor);
                 if operation.scale == 1.0 {
-                    return self.float(value);
+                    return Some(self.float(value));
                 }
                 let scale = self.word(operation.scale.to_bits());
                 let value = self.two(Two::FMul, value, scale);
-                return self.float(value);
+                return Some(self.float(value));
             }
             _ => {}
         }
@@ -240,36 +245,22 @@ impl<'a> Way<'a> {
         let first = match op {
             AlphaOp::MIN => self.compare(predicate::LT, a, b),
             AlphaOp::MAX => self.compare(predicate::GT, a, b),
-            _ => {
-                let c = self.source(channel, 2);
-                let (limit, predicate) = match op {
-                    AlphaOp::CND => (0.5f32, predicate::GT),
-                    _ => (0.0, predicate::GE),
-                };
-                let limit = self.word(limit.to_bits());
-                self.compare(predicate, c, limit)
+            AlphaOp::CND => {
+                let (c, half) = (self.source(channel, 2), self.word(0.5f32.to_bits()));
+                self.compare(predicate::GT, c, half)
             }
+            AlphaOp::CMP => {
+                let (c, zero) = (self.source(channel, 2), self.word(0));
+                self.compare(predicate::GE, c, zero)
+            }
+            _ => return None,
         };
         let value = self.rows.choose(first, b, a);
-        self.scaled(value, operation)
+        Some(self.scaled(value, operation))
     }
 
     /// [`Rows::finish`].
     pub(super) fn store(self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
         self.rows.finish(dropped, lanes)
     }
-}
-
-/// Whether there is a template for an operation.
-pub(super) fn has_template(operation: &Operation, template: Template) -> bool {
-    let computes = match template {
-        Template::None | Template::Neighbours => false,
-        Template::AluResult { .. } => true,
-        Template::Channels(Computes::Of(op), _) => {
-            use AlphaOp::{CMP, CND, FRC, MAX, MIN, RCP};
-            matches!(op, MIN | MAX | CND | CMP | FRC | RCP)
-        }
-        Template::Channels(Computes::Sum | Computes::Pass | Computes::Magnitude, _) => true,
-    };
-    computes && operation.set == Set::ACTIVE
 }

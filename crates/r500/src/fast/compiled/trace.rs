@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
 
-use super::code::{Program, Way, has_template};
+use super::code::{Program, Way};
 use super::{ACTIVE_ROW, After, CALLEE, Found, Loop, NONE};
 use crate::fast::Extent;
 use crate::fast::lower::{Block, Flow, Last, Lowered, Template};
@@ -35,7 +35,11 @@ pub(super) fn passes(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
             (ends && block.jump != NONE).then_some(block.jump)
         })
         .collect();
-    let trace = |head: u32| Tracer::new(lowered, &program, &heads, extent, head).trace();
+    // Asked of a segment of its own, once for each operation.
+    let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
+        .map(|(operation, template)| Way::new(&program, true).operation(operation, *template))
+        .collect();
+    let trace = |head: u32| Tracer::new(lowered, &program, &has_template, &heads, extent, head).trace();
     let mut all: Vec<_> = heads.iter().filter_map(|head| Some((*head, trace(*head)?))).collect();
     let mut left = extent.most();
     all.retain(|(_, found)| take(&mut left, found));
@@ -71,6 +75,8 @@ fn take(left: &mut u32, found: &Found) -> bool {
 struct Tracer<'a> {
     lowered: &'a Lowered,
     program: &'a Program<'a>,
+    /// By operation.
+    has_template: &'a [bool],
     heads: &'a BTreeSet<u32>,
     extent: Extent,
     head: u32,
@@ -93,6 +99,7 @@ impl<'a> Tracer<'a> {
     fn new(
         lowered: &'a Lowered,
         program: &'a Program<'a>,
+        has_template: &'a [bool],
         heads: &'a BTreeSet<u32>,
         extent: Extent,
         head: u32,
@@ -100,6 +107,7 @@ impl<'a> Tracer<'a> {
         Tracer {
             lowered,
             program,
+            has_template,
             heads,
             extent,
             head,
@@ -177,8 +185,8 @@ impl<'a> Tracer<'a> {
     /// Whether all of a block but its flow can be in the pass.
     fn fits(&self, number: u32, block: &Block) -> bool {
         let called = |number: u32| {
-            let (operation, template) = self.operation(number);
-            !has_template(operation, template) || matches!(template, Template::AluResult { .. })
+            let template = self.lowered.templates[number as usize];
+            !self.has_template[number as usize] || matches!(template, Template::AluResult { .. })
         };
         let calls = (block.start..block.end).filter(|number| called(*number)).count() as u32;
         let neighbours = |number: u32| self.operation(number).1 == Template::Neighbours;
@@ -210,8 +218,8 @@ impl<'a> Tracer<'a> {
         // Whether lanes leave depends on what this block has found out, for all active lanes.
         // Calls come before it.
         let result = (block.start..block.end).rev().find_map(|number| {
-            let (operation, template) = self.operation(number);
-            let computes = has_template(operation, template);
+            let template = self.lowered.templates[number as usize];
+            let computes = self.has_template[number as usize];
             (!computes || matches!(template, Template::AluResult { .. })).then_some(computes)
         });
         let by_result = flow.wants == [0, 0, u64::MAX, u64::MAX] || flow.wants == [u64::MAX, u64::MAX, 0, 0];
@@ -244,11 +252,13 @@ impl<'a> Tracer<'a> {
             }
             let (operation, template) = self.operation(at);
             let result = matches!(template, Template::AluResult { .. });
-            if has_template(operation, template) && (within || !result) {
+            if self.has_template[at as usize] && (within || !result) {
                 if let Some(range) = called.take() {
                     self.call(number, range);
                 }
-                self.both(|way| way.operation(operation, template));
+                self.both(|way| {
+                    way.operation(operation, template);
+                });
                 self.templates += match template {
                     Template::Channels(_, count) => count,
                     _ => 1,

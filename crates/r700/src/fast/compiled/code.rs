@@ -157,11 +157,18 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// An operation that has a template.
-    pub(super) fn operation(&mut self, operation: &Operation, template: Template) {
+    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
+        self.effect(operation, template).is_some()
+    }
+
+    fn effect(&mut self, operation: &Operation, template: Template) -> Option<()> {
         let value = match template {
-            Template::None => return,
-            Template::Sets => return self.sets(),
+            Template::None => return None,
+            Template::Sets => {
+                self.sets();
+                return Some(());
+            }
             Template::Dot4 { ieee } => {
                 let sum = self.dot4(operation, ieee);
                 self.finish(operation, sum, false)
@@ -174,11 +181,11 @@ impl<'a> Way<'a> {
                     let one = self.word(lane::ONE);
                     self.two(Two::AndNot, holds, one)
                 }
-                None => self.op2(code, operation),
+                None => self.op2(code, operation)?,
             },
-            Template::Code(AluCode::Op3(code)) => self.op3(code, operation),
+            Template::Code(AluCode::Op3(code)) => self.op3(code, operation)?,
             Template::Both(first, second) => {
-                let value = self.op2(first, operation);
+                let value = self.op2(first, operation)?;
                 let other = self.place(operation.src[2]);
                 if let Some(test) = test(second) {
                     let holds = self.holds(test, value, other);
@@ -189,6 +196,7 @@ impl<'a> Way<'a> {
         };
         let chosen = self.chosen(operation.set);
         self.rows.write(row(operation.dst), chosen, value);
+        Some(())
     }
 
     // Floats.
@@ -353,7 +361,7 @@ impl<'a> Way<'a> {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm an opcode")]
-    fn op2(&mut self, code: Op2, operation: &Operation) -> Value {
+    fn op2(&mut self, code: Op2, operation: &Operation) -> Option<Value> {
         let a = self.source(operation, 0);
         let one_source = matches!(
             code,
@@ -429,16 +437,16 @@ impl<'a> Way<'a> {
             _ => None,
         };
         if let Some(value) = float {
-            return finished(self, value);
+            return Some(finished(self, value));
         }
         match code {
-            Op2::SETE_DX10 => return self.compare(predicate::EQ, a, b),
-            Op2::SETGT_DX10 => return self.compare(predicate::GT, a, b),
-            Op2::SETGE_DX10 => return self.compare(predicate::GE, a, b),
-            Op2::SETNE_DX10 => return self.compare(predicate::NEQ, a, b),
-            Op2::FLT_TO_INT => return self.whole(a),
-            Op2::FLT_TO_UINT => return self.whole_unsigned(a),
-            Op2::MOV if operation.factor == 1.0 && !operation.clamp => return a,
+            Op2::SETE_DX10 => return Some(self.compare(predicate::EQ, a, b)),
+            Op2::SETGT_DX10 => return Some(self.compare(predicate::GT, a, b)),
+            Op2::SETGE_DX10 => return Some(self.compare(predicate::GE, a, b)),
+            Op2::SETNE_DX10 => return Some(self.compare(predicate::NEQ, a, b)),
+            Op2::FLT_TO_INT => return Some(self.whole(a)),
+            Op2::FLT_TO_UINT => return Some(self.whole_unsigned(a)),
+            Op2::MOV if operation.factor == 1.0 && !operation.clamp => return Some(a),
             _ => {}
         }
         // Bits.
@@ -458,9 +466,9 @@ impl<'a> Way<'a> {
             _ => None,
         };
         if let Some(value) = choice {
-            return self.finish(operation, value, true);
+            return Some(self.finish(operation, value, true));
         }
-        match code {
+        Some(match code {
             Op2::AND_INT => self.two(Two::And, a, b),
             Op2::OR_INT => self.two(Two::Or, a, b),
             Op2::XOR_INT => self.two(Two::Xor, a, b),
@@ -481,12 +489,11 @@ impl<'a> Way<'a> {
             Op2::LSHR_INT => self.shift(Two::Shr, One::Shr, a, b),
             Op2::LSHL_INT => self.shift(Two::Shl, One::Shl, a, b),
             Op2::MULLO_INT | Op2::MULLO_UINT => self.two(Two::Mul, a, b),
-            // What has no template is not asked for.
-            _ => a,
-        }
+            _ => return None,
+        })
     }
 
-    fn op3(&mut self, code: Op3, operation: &Operation) -> Value {
+    fn op3(&mut self, code: Op3, operation: &Operation) -> Option<Value> {
         let [a, b, c] = [0, 1, 2].map(|number| self.source(operation, number));
         let zero = self.word(0);
         let choice = match code {
@@ -496,21 +503,25 @@ impl<'a> Way<'a> {
             Op3::CNDE_INT => self.holds(Test::Equal, a, zero),
             Op3::CNDGT_INT => self.holds(Test::Greater, a, zero),
             Op3::CNDGE_INT => self.holds(Test::GreaterEqual, a, zero),
-            _ => {
-                let ieee = matches!(
-                    code,
-                    Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2
-                );
-                let product = self.product(ieee, a, b);
-                let sum = self.add(product, c);
-                return self.finish(operation, sum, false);
+            Op3::MULADD | Op3::MULADD_M2 | Op3::MULADD_M4 | Op3::MULADD_D2 => {
+                return Some(self.muladd(false, [a, b, c], operation));
             }
+            Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2 => {
+                return Some(self.muladd(true, [a, b, c], operation));
+            }
+            _ => return None,
         };
         let value = self.rows.choose(choice, c, b);
-        match code {
+        Some(match code {
             Op3::CNDE_INT | Op3::CNDGT_INT | Op3::CNDGE_INT => value,
             _ => self.finish(operation, value, true),
-        }
+        })
+    }
+
+    fn muladd(&mut self, ieee: bool, [a, b, c]: [Value; 3], operation: &Operation) -> Value {
+        let product = self.product(ieee, a, b);
+        let sum = self.add(product, c);
+        self.finish(operation, sum, false)
     }
 
     /// [`Rows::finish`].
@@ -534,69 +545,4 @@ fn test(code: Op2) -> Option<Test> {
         Op2::PRED_SETGE_UINT => Test::GreaterEqualUnsigned,
         _ => return None,
     })
-}
-
-/// Whether there is a template for an opcode that has code of its own.
-pub(super) fn has_template(template: Template) -> bool {
-    match template {
-        Template::None => false,
-        Template::Sets | Template::Dot4 { .. } | Template::Both(..) => true,
-        Template::Code(AluCode::Op2(code)) => {
-            test(code).is_some()
-                || matches!(
-                    code,
-                    Op2::ADD
-                        | Op2::MUL
-                        | Op2::MUL_IEEE
-                        | Op2::MAX
-                        | Op2::MIN
-                        | Op2::MAX_DX10
-                        | Op2::MIN_DX10
-                        | Op2::SETE
-                        | Op2::SETGT
-                        | Op2::SETGE
-                        | Op2::SETNE
-                        | Op2::SETE_DX10
-                        | Op2::SETGT_DX10
-                        | Op2::SETGE_DX10
-                        | Op2::SETNE_DX10
-                        | Op2::MOV
-                        | Op2::AND_INT
-                        | Op2::OR_INT
-                        | Op2::XOR_INT
-                        | Op2::NOT_INT
-                        | Op2::ADD_INT
-                        | Op2::SUB_INT
-                        | Op2::MAX_INT
-                        | Op2::MIN_INT
-                        | Op2::MAX_UINT
-                        | Op2::MIN_UINT
-                        | Op2::SETE_INT
-                        | Op2::SETGT_INT
-                        | Op2::SETGE_INT
-                        | Op2::SETNE_INT
-                        | Op2::SETGT_UINT
-                        | Op2::SETGE_UINT
-                        | Op2::ASHR_INT
-                        | Op2::LSHR_INT
-                        | Op2::LSHL_INT
-                        | Op2::MULLO_INT
-                        | Op2::MULLO_UINT
-                        | Op2::FLT_TO_INT
-                        | Op2::FLT_TO_UINT
-                        | Op2::INT_TO_FLT
-                        | Op2::UINT_TO_FLT
-                        | Op2::RECIP_IEEE
-                        | Op2::SQRT_IEEE
-                        | Op2::FRACT
-                        | Op2::TRUNC
-                        | Op2::CEIL
-                        | Op2::RNDNE
-                        | Op2::FLOOR
-                )
-        }
-        Template::Code(AluCode::Op3(code)) => {
-            !matches!(code, Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2)
-        }
-    }
 }

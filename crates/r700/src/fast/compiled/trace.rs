@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
 
-use super::code::{Program, Way, has_template};
+use super::code::{Program, Way};
 use super::{ACTIVE_ROW, CALLEE, Found, Ran};
 use crate::fast::Extent;
 use crate::fast::lanes::ACTIVE;
@@ -33,7 +33,11 @@ const DEEPEST: u32 = 8;
 pub(super) fn passes(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     let program =
         Program { tables: &lowered.tables, constants: &lowered.constants, registers: lowered.registers };
-    let trace = |head: u32| Tracer::new(lowered, &program, extent, head).trace();
+    // Asked of a segment of its own, once for each operation.
+    let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
+        .map(|(operation, template)| Way::new(&program, ACTIVE_ROW, true).operation(operation, *template))
+        .collect();
+    let trace = |head: u32| Tracer::new(lowered, &program, &has_template, extent, head).trace();
     let heads: BTreeSet<u32> = (0..lowered.nodes.len() as u32)
         .filter_map(|number| match &lowered.nodes[number as usize].work {
             Work::Flow(CfInst::LOOP_END, control) => Some(lowered.first_of(number) + control.addr),
@@ -101,6 +105,8 @@ struct Pop {
 struct Tracer<'a> {
     lowered: &'a Lowered,
     program: &'a Program<'a>,
+    /// By operation.
+    has_template: &'a [bool],
     extent: Extent,
     head: u32,
     quick: Way<'a>,
@@ -121,10 +127,17 @@ struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    fn new(lowered: &'a Lowered, program: &'a Program<'a>, extent: Extent, head: u32) -> Self {
+    fn new(
+        lowered: &'a Lowered,
+        program: &'a Program<'a>,
+        has_template: &'a [bool],
+        extent: Extent,
+        head: u32,
+    ) -> Self {
         Tracer {
             lowered,
             program,
+            has_template,
             extent,
             head,
             quick: Way::new(program, ACTIVE_ROW, false),
@@ -186,7 +199,7 @@ impl<'a> Tracer<'a> {
     }
 
     fn is_all_templates(&self, run: &Groups) -> bool {
-        self.operations(run).all(|(_, template)| has_template(template))
+        run.operations.clone().all(|number| self.has_template[number as usize])
     }
 
     /// Whether the operations of a run that have no template can be called: calls do not see the predicate, and what decides
@@ -196,7 +209,7 @@ impl<'a> Tracer<'a> {
         self.operations(run).all(|(number, template)| {
             let operation = &self.lowered.operations[number as usize];
             let plain = operation.set == ACTIVE && !operation.update_pred && template != Template::Sets;
-            let called = !has_template(template);
+            let called = !self.has_template[number as usize];
             let fits = plain && !(called && (decided || operation.update_execute_mask));
             decided |= operation.update_execute_mask;
             fits
@@ -225,7 +238,7 @@ impl<'a> Tracer<'a> {
     /// A clause or a conditional; gives what follows, or `None` where the pass ends before it.
     fn next(&mut self, number: u32) -> Option<u32> {
         let (clause, run) = self.clause(number)?;
-        let called = self.operations(run).filter(|(_, template)| !has_template(*template)).count();
+        let called = run.operations.clone().filter(|number| !self.has_template[*number as usize]).count();
         if called > 0 && !self.can_call(run)
             || self.instructions + 1 + run.count > MOST_INSTRUCTIONS
             || self.words as usize + called > WORDS
@@ -411,9 +424,11 @@ impl<'a> Tracer<'a> {
         let lowered = self.lowered;
         self.both(Way::begin);
         for (operation, template) in self.operations(run) {
-            if has_template(template) {
+            if self.has_template[operation as usize] {
                 let operation = &lowered.operations[operation as usize];
-                self.both(|way| way.operation(operation, template));
+                self.both(|way| {
+                    way.operation(operation, template);
+                });
                 self.templates += 1;
             } else {
                 self.call(number, operation);
