@@ -140,7 +140,7 @@ impl LaunchArgs {
         Options { jobs, ..self.engine.options_or(engine) }
     }
 
-    /// The launch, ready to be observed, of which host code knows nothing. Of a run manifest its first launch, unless it has several.
+    /// The launch, ready to be observed, for the fast engine: the compiled one cannot be observed. Of a run manifest its first launch, unless it has several.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
         let title = self.file.display().to_string();
         let options = self.options_or(Engine::Fast);

@@ -76,6 +76,6 @@ mod tests {
             of(1000 + word, FLUSH);
         }
         assert!(!Arc::ptr_eq(&first, &of(1, FLUSH)), "it has made room");
-        assert!(CACHE.lock().expect("nobody panicked").len() <= MOST_PROGRAMS);
+        assert!(CACHE.lock().expect("the cache is not poisoned").len() <= MOST_PROGRAMS);
     }
 }

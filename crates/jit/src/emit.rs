@@ -20,7 +20,7 @@ pub(crate) const POOL: Register = Register::RBP;
 /// Eight times the number of the slice.
 pub(crate) const SHIFT: Register = Register::R11;
 
-/// Registers in which bits of lanes are gathered: a word that is stored in parts costs whoever reads it whole.
+/// Registers in which bits of lanes are gathered. Storing a word in parts would stall the load of the whole word.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
 /// Free for a few instructions, besides RAX, RCX and RDX.

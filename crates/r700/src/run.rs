@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap};
 
 use crate::cause::Cause;
-use crate::fast::{self, Extent, Fast};
+use crate::fast::{self, Fast};
 use crate::launch::{Input, Launch, LaunchError, MOST_LANES};
 use crate::memory::Simd;
 use crate::outcome::Outcome;

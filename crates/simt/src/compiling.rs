@@ -1,5 +1,6 @@
 //! What making host code takes, and why there is none: the same for every machine that has a compiled engine.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -11,10 +12,75 @@ use crate::level::{Kind, Level};
 pub const MOST_INSTRUCTIONS: usize = 16_384;
 
 /// Instructions of a program for which code is made, at most; loops come first. One takes some 8 us (an AMD EPYC).
-pub const MOST_COMPILED: u32 = 600;
+const MOST_COMPILED: u32 = 600;
 
 /// Groups of a launch from which on what runs once a group is worth code: an instruction of it then saves some 10 ns a group.
-pub const MANY_GROUPS: usize = 512;
+const MANY_GROUPS: usize = 512;
+
+/// How much of a program is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Whatever is worth it, in a launch of many groups.
+    Worth,
+    /// Loops that are worth it.
+    Loops,
+    /// Whatever can be, so that as much as possible is compared.
+    Throughout,
+    /// Each instruction alone, for steps.
+    Single,
+}
+
+impl Extent {
+    /// What is worth it in a launch of so many groups.
+    pub fn worth(groups: usize) -> Extent {
+        if groups < MANY_GROUPS { Extent::Loops } else { Extent::Worth }
+    }
+
+    /// Whether compiling pays for what saves the dispatch of so many operations and runs `once` or in a loop.
+    pub fn pays(self, gain: i32, once: bool) -> bool {
+        matches!(self, Extent::Throughout | Extent::Single) || gain > if once { 16 } else { 4 }
+    }
+
+    /// Chooses what is compiled among what `trace` finds from a place on: loops first, which begin at `heads`; then what runs once,
+    /// as far as it goes, and on from there, up to `end`. `size` gives the instructions of what was found and the place behind it.
+    pub fn choose<F>(
+        self,
+        heads: &BTreeSet<u32>,
+        end: u32,
+        trace: impl Fn(u32) -> Option<F>,
+        size: impl Fn(&F) -> (u32, u32),
+    ) -> Vec<(u32, F)> {
+        let mut left = match self {
+            Extent::Worth | Extent::Loops => MOST_COMPILED,
+            Extent::Throughout | Extent::Single => u32::MAX,
+        };
+        let mut take = |found: &F| {
+            let rest = left.checked_sub(size(found).0);
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        let mut all: Vec<_> = heads.iter().filter_map(|head| Some((*head, trace(*head)?))).collect();
+        all.retain(|(_, found)| take(found));
+        if self == Extent::Loops {
+            return all;
+        }
+        let mut next = 0;
+        while next < end {
+            let place = next;
+            next += 1;
+            if heads.contains(&place) {
+                continue;
+            }
+            if let Some(found) = trace(place) {
+                next = size(&found).1.max(next);
+                if take(&found) {
+                    all.push((place, found));
+                }
+            }
+        }
+        all
+    }
+}
 
 static PROGRAMS: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
@@ -98,6 +164,23 @@ pub fn compile<T, E: Display>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loops_are_chosen_first_and_what_runs_once_from_where_the_last_ended() {
+        // A loop at place 4; from any other place on, three places run once.
+        let heads = BTreeSet::from([4]);
+        let choose = |extent: Extent, instructions: u32| {
+            let end = |place: u32| if place == 4 { 6 } else { (place + 3).min(10) };
+            let all = extent.choose(&heads, 10, |place| Some(end(place)), |end| (instructions, *end));
+            all.into_iter().map(|(place, _)| place).collect::<Vec<_>>()
+        };
+        assert_eq!(choose(Extent::Worth, 1), [4, 0, 3, 6, 9]);
+        assert_eq!(choose(Extent::Loops, 1), [4]);
+        assert_eq!(choose(Extent::Worth, MOST_COMPILED / 2), [4, 0], "what is too much is left out");
+        assert_eq!(choose(Extent::Throughout, MOST_COMPILED), [4, 0, 3, 6, 9]);
+        assert_eq!(Extent::worth(MANY_GROUPS - 1), Extent::Loops);
+        assert_eq!(Extent::worth(MANY_GROUPS), Extent::Worth);
+    }
 
     #[test]
     fn what_is_too_long_is_refused_by_name_and_the_rest_is_counted() {

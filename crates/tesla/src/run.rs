@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
     Depth, Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
@@ -20,7 +21,7 @@ use reconverge_simt::{
 
 use crate::block::{Block, Executor};
 use crate::context::Context;
-use crate::fast::{Extent, Fast, lockstep, parallel};
+use crate::fast::{Fast, lockstep, parallel};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::launch::{Launch, LaunchError, Outcome, RunError};
 use crate::reference::Reference;

@@ -129,7 +129,7 @@ pub(crate) fn audit(bytes: &[u8], rows: usize, functions: &[usize], window: bool
         for memory in used.used_memory().iter().filter(|memory| writes(memory.access())) {
             stores(memory, frame, rows, window, &what);
         }
-        // Nobody else's registers are moved but by the prologue and the epilogue.
+        // Only the prologue and the epilogue move the stack pointer, by these forms.
         if writes_stack_pointer(&instruction) {
             let code = instruction.code();
             let pair = matches!(code, Code::Add_rm64_imm8 | Code::Sub_rm64_imm8 | Code::And_rm64_imm8);

@@ -33,7 +33,7 @@ mod none;
 pub(crate) mod parallel;
 mod run;
 
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::{Engine, Level, Options};
 
 use crate::group::{Group, OUTPUTS, output_row};
@@ -45,36 +45,6 @@ use compiled::Passer;
 use lower::Lowered;
 #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
 use none::Passer;
-
-/// What the compiled engine makes passes of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    /// Whatever is worth it, in a launch of many groups.
-    Worth,
-    /// Loops that are worth it.
-    Loops,
-    /// Whatever can be, so that as much as possible is compared.
-    Throughout,
-}
-
-impl Extent {
-    /// What is worth it in a launch of so many groups.
-    fn worth(groups: usize) -> Extent {
-        if groups < compiling::MANY_GROUPS { Extent::Loops } else { Extent::Worth }
-    }
-
-    /// How many instructions are compiled, at most.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
-    fn most(self) -> u32 {
-        match self {
-            Extent::Worth | Extent::Loops => compiling::MOST_COMPILED,
-            Extent::Throughout => u32::MAX,
-        }
-    }
-}
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]

@@ -39,7 +39,7 @@ mod run;
 
 use std::mem::take;
 
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{GroupTrap, Level, Observer};
 
@@ -55,36 +55,6 @@ use lower::Lowered;
 #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
 use none::Passer;
 use run::{Counts, Runner};
-
-/// What the compiled engine makes passes of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// Whatever is worth it, in a launch of many groups.
-    Worth,
-    /// Loops that are worth it.
-    Loops,
-    /// Whatever can be, so that as much as possible is compared.
-    Throughout,
-}
-
-impl Extent {
-    /// What is worth it in a launch of so many groups.
-    pub(crate) fn worth(groups: usize) -> Extent {
-        if groups < compiling::MANY_GROUPS { Extent::Loops } else { Extent::Worth }
-    }
-
-    /// How many instructions are compiled, at most.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
-    fn most(self) -> u32 {
-        match self {
-            Extent::Worth | Extent::Loops => compiling::MOST_COMPILED,
-            Extent::Throughout => u32::MAX,
-        }
-    }
-}
 
 /// A program lowered for a launch, or for all pieces of one.
 #[derive(Clone, Debug)]

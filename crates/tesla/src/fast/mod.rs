@@ -42,7 +42,7 @@ mod texture;
 mod words;
 
 use reconverge_simt::Level;
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::Extent;
 
 use crate::grid::Grid;
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
@@ -50,38 +50,6 @@ use compiled::Runner;
 use lower::Lowered;
 #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
 use none::Runner;
-
-/// What the compiled engine makes passes of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// Whatever is worth it, in a launch of many groups.
-    Worth,
-    /// Loops that are worth it.
-    Loops,
-    /// All that it can, for comparisons.
-    Throughout,
-    /// Each instruction alone, for steps.
-    Single,
-}
-
-impl Extent {
-    /// What is worth it in a launch of so many groups.
-    pub(crate) fn worth(groups: usize) -> Extent {
-        if groups < compiling::MANY_GROUPS { Extent::Loops } else { Extent::Worth }
-    }
-
-    /// How many instructions are compiled, at most.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
-    fn most(self) -> u32 {
-        match self {
-            Extent::Worth | Extent::Loops => compiling::MOST_COMPILED,
-            Extent::Throughout | Extent::Single => u32::MAX,
-        }
-    }
-}
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]

@@ -19,11 +19,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{Back, CompileError, FLUSH_OPERANDS, LANES, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::compile;
+use reconverge_simt::compiling::{Extent, compile};
 
+use super::Fast;
 use super::lanes::Set;
 use super::lower::Lowered;
-use super::{Extent, Fast};
 use crate::group::WIDEST;
 
 use run::callee;

@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::{self, Extent};
 
 use reconverge_simt::Level;
 
+use super::Fast;
 use super::lanes::Lanes;
 use super::lower::Lowered;
-use super::{Extent, Fast};
 use crate::flow::Flow;
 
 impl Fast {

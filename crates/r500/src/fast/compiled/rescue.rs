@@ -1,4 +1,4 @@
-//! Sums whose OMOD cannot be told from the rounded sum, lane by lane.
+//! Sums to which OMOD applies before rounding, so that the rounded sum does not decide the result, lane by lane.
 
 // Code calls these: each place states what it relies on.
 #![allow(unsafe_code)]

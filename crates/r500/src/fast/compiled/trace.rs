@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
+use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
 use super::{ACTIVE_ROW, After, CALLEE, Found, Loop, NONE};
-use crate::fast::Extent;
 use crate::fast::lower::{Block, Flow, Last, Lowered, Template};
 use crate::flow::InLoop;
 
@@ -40,35 +40,7 @@ pub(super) fn passes(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
         .map(|(operation, template)| Way::new(&program, true).operation(operation, *template))
         .collect();
     let trace = |head: u32| Tracer::new(lowered, &program, &has_template, &heads, extent, head).trace();
-    let mut all: Vec<_> = heads.iter().filter_map(|head| Some((*head, trace(*head)?))).collect();
-    let mut left = extent.most();
-    all.retain(|(_, found)| take(&mut left, found));
-    if extent == Extent::Loops {
-        return all;
-    }
-    // What runs once, where no loop begins: as far as it goes, and on from there.
-    let mut next = 0;
-    while left > 0 && (next as usize) < lowered.blocks.len() {
-        let number = next;
-        next += 1;
-        if heads.contains(&number) {
-            continue;
-        }
-        if let Some(found) = trace(number) {
-            next = found.next.max(next);
-            if take(&mut left, &found) {
-                all.push((number, found));
-            }
-        }
-    }
-    all
-}
-
-/// Whether what is left covers a pass; then it is taken.
-fn take(left: &mut u32, found: &Found) -> bool {
-    let rest = left.checked_sub(found.plan.most());
-    *left = rest.unwrap_or(0);
-    rest.is_some()
+    extent.choose(&heads, lowered.blocks.len() as u32, trace, |found| (found.plan.most(), found.next))
 }
 
 /// A pass while it is found.
@@ -309,8 +281,7 @@ impl<'a> Tracer<'a> {
         let plan =
             Plan { segments: self.segments, steps: self.steps, back, mask: ACTIVE_ROW, lazy, joins: false };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = !matches!(self.extent, Extent::Worth | Extent::Loops)
-            || gain > if back == Back::Never { 16 } else { 4 };
+        let worth = self.extent.pays(gain, back == Back::Never);
         let next = match after {
             After::Before(_) => number,
             After::Behind(_) => number + 1,

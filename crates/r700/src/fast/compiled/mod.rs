@@ -18,10 +18,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH_OPERANDS, MASK, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::compile;
+use reconverge_simt::compiling::{Extent, compile};
 
+use super::Fast;
 use super::lower::Lowered;
-use super::{Extent, Fast};
 use crate::chip::LANES;
 
 use run::callee;

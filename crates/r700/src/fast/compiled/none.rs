@@ -3,12 +3,12 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::{self, Extent};
 
+use super::Fast;
 use super::lanes::Lanes;
 use super::lower::Lowered;
 use super::run::{Counts, Issued};
-use super::{Extent, Fast};
 use crate::flow::Flow;
 use crate::wave::Wave;
 use reconverge_simt::Level;

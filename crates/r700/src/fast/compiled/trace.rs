@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
+use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
 use super::{ACTIVE_ROW, CALLEE, Found, Ran};
-use crate::fast::Extent;
 use crate::fast::lanes::ACTIVE;
 use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
@@ -44,35 +44,7 @@ pub(super) fn passes(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
             _ => None,
         })
         .collect();
-    let mut all: Vec<_> = heads.iter().filter_map(|head| Some((*head, trace(*head)?))).collect();
-    let mut left = extent.most();
-    all.retain(|(_, found)| take(&mut left, found));
-    if extent == Extent::Loops {
-        return all;
-    }
-    // What runs once, where no loop begins: as far as it goes, and on from there.
-    let mut next = 0;
-    while left > 0 && (next as usize) < lowered.nodes.len() {
-        let number = next;
-        next += 1;
-        if heads.contains(&number) {
-            continue;
-        }
-        if let Some(found) = trace(number) {
-            next = found.next.max(next);
-            if take(&mut left, &found) {
-                all.push((number, found));
-            }
-        }
-    }
-    all
-}
-
-/// Whether what is left covers a pass; then it is taken.
-fn take(left: &mut u32, found: &Found) -> bool {
-    let rest = left.checked_sub(found.plan.most());
-    *left = rest.unwrap_or(0);
-    rest.is_some()
+    extent.choose(&heads, lowered.nodes.len() as u32, trace, |found| (found.plan.most(), found.next))
 }
 
 /// What a side of a conditional consists of.
@@ -478,8 +450,7 @@ impl<'a> Tracer<'a> {
         let plan =
             Plan { segments: self.segments, steps: self.steps, back, mask: ACTIVE_ROW, lazy, joins: false };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = !matches!(self.extent, Extent::Worth | Extent::Loops)
-            || gain > if back == Back::Never { 16 } else { 4 };
+        let worth = self.extent.pays(gain, back == Back::Never);
         let runs = plan.steps.iter().any(|step| matches!(step, Step::Run(_)));
         (worth && runs && plan.fits()).then_some(Found {
             plan,

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reconverge_jit::{One, Rescuer, Row, Slice, Two, Value, predicate};
+use reconverge_simt::compiling::Extent;
 
 use super::rescue;
 use crate::context::Context;
-use crate::fast::Extent;
 use crate::inst::{Access, Arith, Base, Condition, Dst, Guard, Inst, Mem, Memory, Op, Operand, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::{Addition, Logic, Product};
@@ -559,7 +559,7 @@ impl<'a> Way<'a> {
 
     /// Whether a load of each lane's own word from memory has a template, or a store to it.
     pub(super) fn reaches(&self, mem: &Mem) -> bool {
-        // A store and a load of words cannot be told from each other in fewer bytes than a word.
+        // Words only: whether a store and a load meet is decided word by word.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
         let base = match mem.base {
             Base::A(1..=4) => true,

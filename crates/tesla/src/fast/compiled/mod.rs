@@ -19,11 +19,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::compile;
+use reconverge_simt::compiling::{Extent, compile};
 
+use super::Fast;
 use super::lanes::ACTIVE;
 use super::lower::{Lowered, NONE, SETS};
-use super::{Extent, Fast};
 use crate::context::Context;
 use crate::flow::WARP;
 use crate::inst::{Base, Mem, Space};

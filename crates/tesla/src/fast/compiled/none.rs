@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-use reconverge_simt::compiling;
+use reconverge_simt::compiling::{self, Extent};
 
 use reconverge_simt::Statistics;
 
+use super::Fast;
 use super::lanes::Lanes;
 use super::lower::Lowered;
 use super::words::Reach;
-use super::{Extent, Fast};
 use crate::context::Context;
 use crate::flow::Flow;
 

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
+use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
 use super::{Access, After, CALLEE, Call, Found, Gone, Registers};
 use crate::context::Context;
-use crate::fast::Extent;
 use crate::fast::lower::{Block, Last, Lowered, NONE};
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Memory, Op, Operand};
@@ -35,36 +35,9 @@ pub(super) fn passes(context: &Context, lowered: &Lowered, program: &Program<'_>
         return Vec::new();
     }
     let heads = heads(context, lowered);
-    let of = |head: &u32| Some((*head, trace(context, lowered, program, &heads, *head)?));
-    let mut all: Vec<_> = heads.iter().filter_map(of).collect();
-    let mut left = program.extent.most();
-    all.retain(|(_, found)| take(&mut left, found));
-    if program.extent == Extent::Loops {
-        return all;
-    }
-    // What runs once, where no loop begins: as far as it goes, and on from there.
-    let mut next = 0;
-    while left > 0 && (next as usize) < lowered.blocks.len() {
-        let block = next;
-        next += 1;
-        if heads.contains(&block) {
-            continue;
-        }
-        if let Some(found) = trace(context, lowered, program, &heads, block) {
-            next = found.blocks.iter().max().map_or(next, |last| last + 1).max(next);
-            if take(&mut left, &found) {
-                all.push((block, found));
-            }
-        }
-    }
-    all
-}
-
-/// Whether what is left covers a pass; then it is taken.
-fn take(left: &mut u32, found: &Found) -> bool {
-    let rest = left.checked_sub(found.plan.most());
-    *left = rest.unwrap_or(0);
-    rest.is_some()
+    let size = |found: &Found| (found.plan.most(), found.blocks.iter().max().map_or(0, |last| last + 1));
+    let trace = |head| trace(context, lowered, program, &heads, head);
+    program.extent.choose(&heads, lowered.blocks.len() as u32, trace, size)
 }
 
 /// The blocks to which a branch goes back.
@@ -478,8 +451,7 @@ impl<'a> Tracer<'a> {
             joins: true,
         };
         let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = !matches!(self.program.extent, Extent::Worth | Extent::Loops)
-            || gain > if back == Back::Never { 16 } else { 4 };
+        let worth = self.program.extent.pays(gain, back == Back::Never);
         (worth && plan.fits() && plan.steps.iter().any(|step| matches!(step, Step::Run(_)))).then_some(
             Found {
                 plan,
