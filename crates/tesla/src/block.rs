@@ -113,12 +113,13 @@ impl Block {
         let mut turn = Turn { context, common, warp, number: *current, global, observer };
         let Ran { tried, end } = executor.run(&mut turn, most);
         *slice += tried;
-        let end = match end {
-            Err(trap) => Err(trap),
-            Ok(()) if self.pass_turn() => Ok(Step::Running),
-            Ok(()) => self.end(observer),
-        };
-        Ran { tried, end }
+        if let Err(trap) = end {
+            return Ran { tried, end: Err(trap) };
+        }
+        if self.pass_turn() {
+            return Ran { tried, end: Ok(Step::Running) };
+        }
+        Ran { tried, end: self.end(observer) }
     }
 
     /// Runs to the end.
