@@ -273,6 +273,19 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
     }
 }
 
+/// OMOD computes: a NaN that the sign modifier has turned negative becomes the machine's own again, in code that already
+/// knows it for a result as well.
+#[test]
+fn a_negated_nan_is_the_machines_own_after_any_omod() {
+    let source = "ALU temp[0].rgb = MAX -srcp.rgb, -srcp.rgb : src0=temp[1] srcp=NEG\n\
+                  OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
+    let setup = Arc::new(Setup::new(&assemble(source).expect("it assembles").program).expect("a program"));
+    let values = vec![[f32::NAN.to_bits(); 4]; 16].into();
+    let launch = Launch { lanes: 16, inputs: vec![Input { temp: 1, values }], ..Launch::default() };
+    let outcome = same_everywhere(&setup, &launch, &short(Mode::Lenient), "a NaN").expect("it ends");
+    assert!(outcome.lanes().all(|lane| lane.color[0][..3] == [0x7fff_ffff; 3]));
+}
+
 /// Puts temp[4] out, bit for bit.
 const COPY: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[4]\n\
                     + out[A].a = MAX*off src0.a, src0.a : src0=temp[4]\n";

@@ -157,7 +157,8 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            return value;
+            // A raw result's NaN is the machine's own in the exact way, but for a sign modifier since.
+            return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.word(SIGN);
         let value = self.two(Two::FAdd, value, minus_zero);
