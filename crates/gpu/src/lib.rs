@@ -1,0 +1,40 @@
+//! A graphics chip as its driver sees it: command streams and memory, to pixels.
+//!
+//! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
+//! [`Gpu::submit`] returns, everything that the commands write is in memory.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+/// Commands with the buffers that they name.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission<'a> {
+    /// The words of the commands.
+    pub commands: &'a [u32],
+    /// Where the buffers of the relocation list are in memory, in bytes, in the order of the list.
+    pub buffers: &'a [Range<usize>],
+}
+
+/// Why a submission was not executed to its end. The chip is as after a reset: its next submission is executed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The commands cannot be read.
+    #[error("malformed submission: {0}")]
+    Malformed(String),
+    /// A shader trapped, or ran too long.
+    #[error("{0}")]
+    Trap(String),
+}
+
+/// A chip that executes what is submitted.
+pub trait Gpu: Send {
+    /// Executes a submission against the memory that holds all buffers.
+    ///
+    /// # Errors
+    /// See [`Fault`]; what was written before stays.
+    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
+
+    /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
+    fn unknown(&self) -> Vec<(String, u64)>;
+}
