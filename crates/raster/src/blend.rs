@@ -1,0 +1,163 @@
+//! Blending and the logic operation: a fragment's colour and what is stored become what is stored.
+//!
+//! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Computed in singles; the width in which a chip blends is not documented.
+
+/// What a colour is multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Factor {
+    Zero,
+    One,
+    Source,
+    OneMinusSource,
+    SourceAlpha,
+    OneMinusSourceAlpha,
+    DestinationAlpha,
+    OneMinusDestinationAlpha,
+    Destination,
+    OneMinusDestination,
+    /// The smaller of source alpha and 1 - destination alpha; 1 for alpha.
+    SourceAlphaSaturate,
+    Constant,
+    OneMinusConstant,
+    ConstantAlpha,
+    OneMinusConstantAlpha,
+    /// The second colour of the fragment program.
+    Second,
+    OneMinusSecond,
+    SecondAlpha,
+    OneMinusSecondAlpha,
+}
+
+/// How the two products are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Equation {
+    Add,
+    /// Source minus destination.
+    Subtract,
+    /// Of the colours themselves, whatever the factors are.
+    Min,
+    Max,
+    /// Destination minus source.
+    ReverseSubtract,
+}
+
+/// One equation: source factor, equation, destination factor.
+pub type Part = (Factor, Equation, Factor);
+
+/// Blending of a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blend {
+    /// Of red, green and blue.
+    pub color: Part,
+    /// Of alpha.
+    pub alpha: Part,
+    /// The constant colour.
+    pub constant: [f32; 4],
+    /// The range to which sources, constant and result are clamped; of a fixed-point target.
+    pub range: Option<(f32, f32)>,
+}
+
+impl Blend {
+    /// The colour to store: of a fragment's `source` and `second` colour, and what is stored.
+    pub fn apply(&self, source: [f32; 4], second: [f32; 4], destination: [f32; 4]) -> [f32; 4] {
+        let clamp = |color: [f32; 4]| match self.range {
+            // A NaN becomes the lower end.
+            Some((low, high)) => color.map(|x| if x > low { x.min(high) } else { low }),
+            None => color,
+        };
+        let (source, second, constant) = (clamp(source), clamp(second), clamp(self.constant));
+        let factor = |factor: Factor, at: usize| match factor {
+            Factor::Zero => 0.,
+            Factor::One => 1.,
+            Factor::Source => source[at],
+            Factor::OneMinusSource => 1. - source[at],
+            Factor::SourceAlpha => source[3],
+            Factor::OneMinusSourceAlpha => 1. - source[3],
+            Factor::DestinationAlpha => destination[3],
+            Factor::OneMinusDestinationAlpha => 1. - destination[3],
+            Factor::Destination => destination[at],
+            Factor::OneMinusDestination => 1. - destination[at],
+            Factor::SourceAlphaSaturate if at == 3 => 1.,
+            Factor::SourceAlphaSaturate => source[3].min(1. - destination[3]),
+            Factor::Constant => constant[at],
+            Factor::OneMinusConstant => 1. - constant[at],
+            Factor::ConstantAlpha => constant[3],
+            Factor::OneMinusConstantAlpha => 1. - constant[3],
+            Factor::Second => second[at],
+            Factor::OneMinusSecond => 1. - second[at],
+            Factor::SecondAlpha => second[3],
+            Factor::OneMinusSecondAlpha => 1. - second[3],
+        };
+        // Whatever is multiplied by nothing is nothing, an infinity too.
+        let product = |color: f32, factor: f32| if factor == 0. { 0. } else { color * factor };
+        let result = std::array::from_fn(|at| {
+            let (source_factor, equation, destination_factor) = if at == 3 { self.alpha } else { self.color };
+            let from_source = product(source[at], factor(source_factor, at));
+            let from_destination = product(destination[at], factor(destination_factor, at));
+            match equation {
+                Equation::Add => from_source + from_destination,
+                Equation::Subtract => from_source - from_destination,
+                Equation::ReverseSubtract => from_destination - from_source,
+                Equation::Min => source[at].min(destination[at]),
+                Equation::Max => source[at].max(destination[at]),
+            }
+        });
+        clamp(result)
+    }
+}
+
+/// A logic operation: bit 2 * source + destination of a table of four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogicOp(pub u8);
+
+impl LogicOp {
+    /// The source as it is.
+    pub const COPY: LogicOp = LogicOp(0xc);
+
+    /// The bits to store.
+    pub fn apply(self, source: u128, destination: u128) -> u128 {
+        let term = |bit: u8, bits: u128| if self.0 >> bit & 1 != 0 { bits } else { 0 };
+        term(0, !source & !destination)
+            | term(1, !source & destination)
+            | term(2, source & !destination)
+            | term(3, source & destination)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OVER: Part = (Factor::SourceAlpha, Equation::Add, Factor::OneMinusSourceAlpha);
+
+    #[test]
+    fn a_transparent_colour_lies_over_another() {
+        let blend = Blend { color: OVER, alpha: OVER, constant: [0.; 4], range: Some((0., 1.)) };
+        let found = blend.apply([1., 0., 2., 0.25], [0.; 4], [0., 1., 0., 1.]);
+        assert_eq!(found, [0.25, 0.75, 0.25, 0.8125]);
+    }
+
+    #[test]
+    fn min_and_max_take_no_factors() {
+        let part = |equation| (Factor::Zero, equation, Factor::Zero);
+        let blend =
+            Blend { color: part(Equation::Min), alpha: part(Equation::Max), constant: [0.; 4], range: None };
+        assert_eq!(blend.apply([1., 3., 1., 0.5], [0.; 4], [2.; 4]), [1., 2., 1., 2.]);
+    }
+
+    #[test]
+    fn colours_of_a_fixed_point_target_are_clamped_first() {
+        let add = (Factor::One, Equation::Subtract, Factor::One);
+        let blend = Blend { color: add, alpha: add, constant: [0.; 4], range: Some((0., 1.)) };
+        assert_eq!(blend.apply([2., -1., 0.5, f32::NAN], [0.; 4], [0.5, 0., 0.25, 0.]), [0.5, 0., 0.25, 0.]);
+    }
+
+    /// OpenGL 3.0, table 4.3: COPY, XOR, NOR, AND_INVERTED.
+    #[test]
+    fn logic_operations_are_tables_of_four() {
+        let apply = |table| LogicOp(table).apply(0b1100, 0b1010) & 0xf;
+        assert_eq!([apply(0xc), apply(0x6), apply(0x1), apply(0x2)], [0b1100, 0b0110, 0b0001, 0b0010]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Clipping in clip space.
+//!
+//! Source: OpenGL 3.0, 2.17. To the sides primitives are cut at a guard band, far outside every surface, and not at the view
+//! volume: the scissor hides the difference. The near and the far plane and the user's planes cut exactly.
+
+use crate::vertex::Vertex;
+
+/// Which planes cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clip {
+    /// Near plane: `None` where depth is clamped instead; else the smallest z is 0 (`true`) or -w.
+    pub near: Option<bool>,
+    /// Whether z is at most w.
+    pub far: bool,
+    /// Bit n: [`Vertex::distances`] n cuts where it is negative.
+    pub distances: u8,
+    /// Bit n: a primitive all of whose distances n are negative is dropped.
+    pub culls: u8,
+    /// The guard band: how often w x and y may be.
+    pub band: [f32; 2],
+}
+
+/// The smallest w that is still divided by.
+const LEAST_W: f32 = 1e-12;
+
+impl Clip {
+    /// How far a vertex is inside each plane; negative is outside.
+    fn inside<'a>(&'a self, vertex: &'a Vertex) -> impl Iterator<Item = f64> + 'a {
+        let [x, y, z, w] = vertex.position.map(f64::from);
+        let [band_x, band_y] = self.band.map(f64::from);
+        let near = self.near.map(|zero| if zero { z } else { z + w });
+        let far = self.far.then_some(w - z);
+        let sides = [w - f64::from(LEAST_W), band_x * w - x, band_x * w + x, band_y * w - y, band_y * w + y];
+        let user = (0..8).filter(|plane| self.distances >> plane & 1 != 0);
+        let user = user.map(|plane| f64::from(vertex.distances[plane]));
+        sides.into_iter().chain(near).chain(far).chain(user)
+    }
+
+    /// Whether the cull distances drop a primitive.
+    pub fn drops(&self, vertices: &[&Vertex]) -> bool {
+        (0..8).filter(|plane| self.culls >> plane & 1 != 0).any(|plane| {
+            // A NaN is not below zero, as in the other planes.
+            vertices.iter().all(|vertex| vertex.distances[plane] < 0.)
+        })
+    }
+
+    /// Whether a point is inside.
+    pub fn holds(&self, vertex: &Vertex) -> bool {
+        self.inside(vertex).all(|distance| distance >= 0.)
+    }
+
+    /// What is inside of a convex polygon, or of a line if there are two vertices. Empty, or a polygon (a line).
+    pub fn cut(&self, polygon: Vec<Vertex>) -> Vec<Vertex> {
+        // Nothing is known of where a primitive is that has a corner nowhere.
+        if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
+            return Vec::new();
+        }
+        let planes = polygon.first().map_or(0, |vertex| self.inside(vertex).count());
+        let mut polygon = polygon;
+        for plane in 0..planes {
+            let distance = |vertex: &Vertex| {
+                let distance = self.inside(vertex).nth(plane).unwrap_or(0.);
+                // A distance that is a NaN is outside.
+                if distance.is_nan() { -1. } else { distance }
+            };
+            let distances: Vec<f64> = polygon.iter().map(distance).collect();
+            if distances.iter().all(|distance| *distance >= 0.) {
+                continue;
+            }
+            let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
+            for at in 0..count {
+                let next = (at + 1) % count;
+                let (here, there) = (distances[at], distances[next]);
+                if here >= 0. {
+                    cut.push(polygon[at].clone());
+                }
+                let closes_line = count == 2 && at == 1;
+                if (here >= 0.) != (there >= 0.) && !closes_line {
+                    // From the inside, so that two polygons with this edge are cut at the same place.
+                    let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
+                    let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
+                    let along = from_distance / (from_distance - to_distance);
+                    cut.push(Vertex::between(&polygon[from], &polygon[to], along));
+                }
+            }
+            polygon = cut;
+            if polygon.is_empty() {
+                break;
+            }
+        }
+        polygon
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIP: Clip = Clip { near: Some(false), far: true, distances: 0, culls: 0, band: [8., 8.] };
+
+    fn vertex(position: [f32; 4]) -> Vertex {
+        Vertex { position, attributes: vec![position.map(f32::to_bits)], ..Vertex::default() }
+    }
+
+    #[test]
+    fn what_is_inside_stays_as_it_is() {
+        let all = vec![vertex([0., 0., 0., 1.]), vertex([2., 0., 0., 1.]), vertex([0., 2., 0., 1.])];
+        assert_eq!(CLIP.cut(all.clone()), all);
+    }
+
+    #[test]
+    fn a_corner_beyond_the_near_plane_becomes_an_edge() {
+        let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
+        let cut = CLIP.cut(all);
+        assert_eq!(cut.len(), 4);
+        assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
+        // Attributes follow the position.
+        assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
+    }
+
+    #[test]
+    fn lines_are_cut_at_both_ends() {
+        let cut = CLIP.cut(vec![vertex([0., 0., -2., 1.]), vertex([0., 0., 2., 1.])]);
+        assert_eq!(cut.iter().map(|vertex| vertex.position[2]).collect::<Vec<_>>(), [-1., 1.]);
+        assert_eq!(CLIP.cut(vec![vertex([0., 0., -3., 1.]), vertex([0., 0., -2., 1.])]), []);
+    }
+
+    #[test]
+    fn user_planes_cut_and_cull() {
+        let clip = Clip { distances: 1, culls: 2, ..CLIP };
+        let with = |distances: [f32; 2]| Vertex {
+            distances: std::array::from_fn(|at| distances.get(at).copied().unwrap_or(0.)),
+            ..vertex([0., 0., 0., 1.])
+        };
+        assert_eq!(clip.cut(vec![with([-1., 0.]), with([-2., 0.]), with([-1., 0.])]), []);
+        let (out, edge) = (with([0., -1.]), with([0., 0.]));
+        assert!(clip.drops(&[&out, &out]) && !clip.drops(&[&out, &edge]));
+    }
+
+    #[test]
+    fn a_position_that_is_no_number_draws_nothing() {
+        let all = vec![vertex([f32::NAN; 4]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., f32::NAN])];
+        assert_eq!(CLIP.cut(all), []);
+        assert!(!CLIP.holds(&vertex([0., 0., 0., f32::NAN])));
+    }
+}

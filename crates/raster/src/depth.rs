@@ -1,0 +1,281 @@
+//! Depth and stencil.
+//!
+//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depth is compared as it is stored.
+
+/// Comparison of a value with a stored one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Compare {
+    Never,
+    Less,
+    Equal,
+    LessEqual,
+    Greater,
+    NotEqual,
+    GreaterEqual,
+    #[default]
+    Always,
+}
+
+impl Compare {
+    /// In the order in which the three chips number them.
+    pub const ALL: [Compare; 8] = [
+        Compare::Never,
+        Compare::Less,
+        Compare::Equal,
+        Compare::LessEqual,
+        Compare::Greater,
+        Compare::NotEqual,
+        Compare::GreaterEqual,
+        Compare::Always,
+    ];
+
+    /// Whether `value` compares so with `stored`; with a NaN only "not equal" and "always" hold.
+    pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
+        match self {
+            Compare::Never => false,
+            Compare::Less => value < stored,
+            Compare::Equal => value == stored,
+            Compare::LessEqual => value <= stored,
+            Compare::Greater => value > stored,
+            Compare::NotEqual => value != stored,
+            Compare::GreaterEqual => value >= stored,
+            Compare::Always => true,
+        }
+    }
+}
+
+/// What becomes of a stored stencil value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum StencilOp {
+    #[default]
+    Keep,
+    Zero,
+    Replace,
+    IncrementClamp,
+    DecrementClamp,
+    Invert,
+    IncrementWrap,
+    DecrementWrap,
+}
+
+impl StencilOp {
+    /// The new value of a stored one.
+    pub fn apply(self, stored: u8, reference: u8) -> u8 {
+        match self {
+            StencilOp::Keep => stored,
+            StencilOp::Zero => 0,
+            StencilOp::Replace => reference,
+            StencilOp::IncrementClamp => stored.saturating_add(1),
+            StencilOp::DecrementClamp => stored.saturating_sub(1),
+            StencilOp::Invert => !stored,
+            StencilOp::IncrementWrap => stored.wrapping_add(1),
+            StencilOp::DecrementWrap => stored.wrapping_sub(1),
+        }
+    }
+}
+
+/// The stencil test of one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stencil {
+    /// The reference compared with what is stored, both masked.
+    pub compare: Compare,
+    /// The reference.
+    pub reference: u8,
+    /// Bits that are compared.
+    pub mask: u8,
+    /// Bits that are written.
+    pub write_mask: u8,
+    /// Where the stencil test fails.
+    pub fail: StencilOp,
+    /// Where the depth test fails.
+    pub depth_fail: StencilOp,
+    /// Where both pass.
+    pub pass: StencilOp,
+}
+
+/// How depth is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepthFormat {
+    /// A fraction of 16 bits.
+    Unorm16,
+    /// A fraction of 24 bits, and 8 bits of stencil above.
+    Unorm24,
+    /// A single.
+    Float32,
+    /// A single, then a byte of stencil, in 8 bytes.
+    Float32Stencil,
+}
+
+impl DepthFormat {
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            DepthFormat::Unorm16 => 2,
+            DepthFormat::Unorm24 | DepthFormat::Float32 => 4,
+            DepthFormat::Float32Stencil => 8,
+        }
+    }
+
+    /// Whether it has stencil.
+    pub const fn has_stencil(self) -> bool {
+        matches!(self, DepthFormat::Unorm24 | DepthFormat::Float32Stencil)
+    }
+
+    /// A depth as it is stored; in the order of depths, as integers, for a fraction, and as a single for a float.
+    pub fn code(self, depth: f32) -> u32 {
+        let fraction = |most: u32| {
+            let depth = if depth.is_nan() { 0. } else { f64::from(depth).clamp(0., 1.) };
+            libm::rint(depth * f64::from(most)) as u32
+        };
+        match self {
+            DepthFormat::Unorm16 => fraction(0xffff),
+            DepthFormat::Unorm24 => fraction(0xff_ffff),
+            DepthFormat::Float32 | DepthFormat::Float32Stencil => depth.to_bits(),
+        }
+    }
+
+    /// The stored depth and stencil of an element.
+    pub fn read(self, bytes: &[u8]) -> (u32, u8) {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        match self {
+            DepthFormat::Unorm16 => (u16::from_le_bytes([bytes[0], bytes[1]]).into(), 0),
+            DepthFormat::Unorm24 => (word(0) & 0xff_ffff, bytes[3]),
+            DepthFormat::Float32 => (word(0), 0),
+            DepthFormat::Float32Stencil => (word(0), bytes[4]),
+        }
+    }
+
+    /// Stores depth and stencil.
+    pub fn write(self, bytes: &mut [u8], depth: u32, stencil: u8) {
+        match self {
+            DepthFormat::Unorm16 => bytes[..2].copy_from_slice(&(depth as u16).to_le_bytes()),
+            DepthFormat::Unorm24 => {
+                let word = depth & 0xff_ffff | u32::from(stencil) << 24;
+                bytes[..4].copy_from_slice(&word.to_le_bytes());
+            }
+            DepthFormat::Float32 => bytes[..4].copy_from_slice(&depth.to_le_bytes()),
+            DepthFormat::Float32Stencil => {
+                bytes[..4].copy_from_slice(&depth.to_le_bytes());
+                bytes[4] = stencil;
+            }
+        }
+    }
+
+    /// Compares stored depths.
+    pub fn compare(self, compare: Compare, depth: u32, stored: u32) -> bool {
+        match self {
+            DepthFormat::Unorm16 | DepthFormat::Unorm24 => compare.passes(depth, stored),
+            DepthFormat::Float32 | DepthFormat::Float32Stencil => {
+                compare.passes(f32::from_bits(depth), f32::from_bits(stored))
+            }
+        }
+    }
+}
+
+/// The tests of a draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tests {
+    /// The depth test, if there is one.
+    pub depth: Option<Compare>,
+    /// Whether depth is written where all tests pass. Needs a depth test.
+    pub depth_write: bool,
+    /// The stencil tests of front and back, if there are any.
+    pub stencil: Option<[Stencil; 2]>,
+}
+
+impl Tests {
+    /// Tests a fragment against an element and updates it; whether the fragment goes on.
+    pub fn run(
+        &self,
+        format: DepthFormat,
+        element: &mut [u8],
+        depth: f32,
+        front: bool,
+        reference: Option<u8>,
+    ) -> bool {
+        let (stored_depth, stored_stencil) = format.read(element);
+        let code = format.code(depth);
+        let depth_passes = self.depth.is_none_or(|compare| format.compare(compare, code, stored_depth));
+        let (mut passes, mut stencil) = (depth_passes, stored_stencil);
+        if let Some(sides) = self.stencil.filter(|_| format.has_stencil()) {
+            let side = sides[usize::from(!front)];
+            let reference = reference.unwrap_or(side.reference);
+            let holds = side.compare.passes(reference & side.mask, stored_stencil & side.mask);
+            let op = match (holds, depth_passes) {
+                (false, _) => side.fail,
+                (true, false) => side.depth_fail,
+                (true, true) => side.pass,
+            };
+            let written = op.apply(stored_stencil, reference);
+            stencil = stored_stencil & !side.write_mask | written & side.write_mask;
+            passes &= holds;
+        }
+        let new_depth = if passes && self.depth.is_some() && self.depth_write { code } else { stored_depth };
+        if (new_depth, stencil) != (stored_depth, stored_stencil) {
+            format.write(element, new_depth, stencil);
+        }
+        passes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_passes_and_is_written() {
+        let tests = Tests { depth: Some(Compare::Less), depth_write: true, stencil: None };
+        let mut element = [0; 4];
+        DepthFormat::Unorm24.write(&mut element, 0x80_0000, 7);
+        assert!(!tests.run(DepthFormat::Unorm24, &mut element, 0.75, true, None));
+        assert!(tests.run(DepthFormat::Unorm24, &mut element, 0.25, true, None));
+        assert_eq!(DepthFormat::Unorm24.read(&element), (0x40_0000, 7));
+    }
+
+    /// OpenGL 3.0, 4.1.5: each outcome has its operation, and the mask guards what is written.
+    #[test]
+    fn stencil_follows_the_outcome() {
+        let side = Stencil {
+            compare: Compare::Equal,
+            reference: 5,
+            mask: 0xf,
+            write_mask: 0x0f,
+            fail: StencilOp::Zero,
+            depth_fail: StencilOp::Invert,
+            pass: StencilOp::IncrementWrap,
+        };
+        let tests = Tests { depth: Some(Compare::Less), depth_write: false, stencil: Some([side; 2]) };
+        let run = |stencil, depth| {
+            let mut element = [0; 4];
+            DepthFormat::Unorm24.write(&mut element, 0x80_0000, stencil);
+            let passes = tests.run(DepthFormat::Unorm24, &mut element, depth, true, None);
+            (passes, DepthFormat::Unorm24.read(&element).1)
+        };
+        assert_eq!(run(0xf5, 0.), (true, 0xf6));
+        assert_eq!(run(0xf5, 1.), (false, 0xfa));
+        assert_eq!(run(0xf4, 0.), (false, 0xf0));
+    }
+
+    #[test]
+    fn stencil_operations_clamp_and_wrap() {
+        assert_eq!(
+            [StencilOp::IncrementClamp.apply(255, 0), StencilOp::IncrementWrap.apply(255, 0)],
+            [255, 0]
+        );
+        assert_eq!([StencilOp::DecrementClamp.apply(0, 0), StencilOp::DecrementWrap.apply(0, 0)], [0, 255]);
+    }
+
+    #[test]
+    fn every_format_gives_back_what_was_stored() {
+        for format in
+            [DepthFormat::Unorm16, DepthFormat::Unorm24, DepthFormat::Float32, DepthFormat::Float32Stencil]
+        {
+            let mut element = vec![0; format.bytes()];
+            let code = format.code(0.3);
+            format.write(&mut element, code, 9);
+            assert_eq!(format.read(&element), (code, if format.has_stencil() { 9 } else { 0 }));
+        }
+    }
+}

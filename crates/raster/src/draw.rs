@@ -1,0 +1,575 @@
+//! A draw: from vertices to what is stored.
+//!
+//! ```text
+//! vertices --> assemble --> clip --> viewport --> fill --> interpolate --> fragment program --> tests --> blend --> memory
+//! ```
+//! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
+
+use crate::blend::{Blend, LogicOp};
+use crate::clip::Clip;
+use crate::depth::{Compare, DepthFormat, Tests};
+use crate::format::{Format, Number};
+use crate::interpolate::{Input, Kind, Shape, Weights, Window};
+use crate::primitive::{Primitive, Topology, assemble};
+use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill, snap};
+use crate::vertex::Vertex;
+
+/// Elements of a surface in memory, one row after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surface {
+    /// Place of element (0, 0), in bytes.
+    pub start: usize,
+    /// The place behind the last byte: what is not below is neither read nor written.
+    pub end: usize,
+    /// Elements from one row to the next.
+    pub pitch: usize,
+    /// Rows; below them nothing is drawn.
+    pub rows: usize,
+}
+
+impl Surface {
+    /// The place of an element; `None` outside.
+    fn place(&self, x: i32, y: i32, bytes: usize) -> Option<usize> {
+        let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
+        let place = self.start + (y * self.pitch + x) * bytes;
+        (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
+    }
+}
+
+/// A colour target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Where it is.
+    pub surface: Surface,
+    /// Its elements.
+    pub format: Format,
+    /// The component of the format that red, green, blue and alpha go to; `None` for one that is not there.
+    pub places: [Option<u8>; 4],
+    /// Which of red (bit 0) to alpha are written.
+    pub mask: u8,
+    /// Blending, if it is on.
+    pub blend: Option<Blend>,
+    /// The number of the fragment program's colour.
+    pub color: usize,
+}
+
+impl Target {
+    /// The colour that an element stores; missing components are 0, 0, 0, 1.
+    fn color(&self, element: &[u8]) -> [f32; 4] {
+        let values = self.format.read(element);
+        std::array::from_fn(|chan| match self.places[chan] {
+            Some(place) => f32::from_bits(values[usize::from(place)]),
+            None => {
+                if chan == 3 {
+                    1.
+                } else {
+                    0.
+                }
+            }
+        })
+    }
+
+    /// Stores a colour.
+    fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
+        let (mut values, mut mask) = ([0; 4], 0);
+        for (chan, place) in self.places.iter().enumerate() {
+            if let Some(place) = place {
+                values[usize::from(*place)] = color[chan];
+                mask |= (self.mask >> chan & 1) << place;
+            }
+        }
+        let (mut bits, written) = self.format.write(values, mask);
+        let mut old = [0; 16];
+        old[..element.len()].copy_from_slice(element);
+        let old = u128::from_le_bytes(old);
+        if logic != LogicOp::COPY {
+            bits = logic.apply(bits, old);
+        }
+        let new = old & !written | bits & written;
+        element.copy_from_slice(&new.to_le_bytes()[..element.len()]);
+    }
+}
+
+/// A depth buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DepthTarget {
+    /// Where it is.
+    pub surface: Surface,
+    /// Its elements.
+    pub format: DepthFormat,
+}
+
+/// From clip space to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Viewport {
+    /// Of x, y and z.
+    pub scale: [f32; 3],
+    /// Added after.
+    pub offset: [f32; 3],
+    /// The range to which depth is clamped, if it is.
+    pub depth: Option<(f32, f32)>,
+    /// Whether x, y and z are divided by w first.
+    pub divides: bool,
+}
+
+/// How the inside of a polygon is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Fill {
+    Points,
+    Lines,
+    #[default]
+    Solid,
+}
+
+/// Polygon offset. (OpenGL 3.0, 3.6.4)
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// Times the steepest slope of depth.
+    pub slope: f64,
+    /// Added, in depth.
+    pub constant: f64,
+    /// Whether `constant` counts in the smallest steps of a float as large as the largest depth of the primitive.
+    pub of_float: bool,
+    /// The most that is added: the least if it is negative; 0 for no limit.
+    pub clamp: f64,
+}
+
+/// One side of a polygon.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Side {
+    /// It is not drawn.
+    pub culled: bool,
+    /// What is drawn.
+    pub fill: Fill,
+    /// What is added to depth.
+    pub offset: Option<Offset>,
+}
+
+/// Sizes of points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Points {
+    /// Width and height in pixels, where the vertex program gives none.
+    pub size: [f32; 2],
+    /// Whether it gives one.
+    pub from_vertex: bool,
+    /// The range of what it gives.
+    pub range: [f32; 2],
+}
+
+/// All that a draw depends on besides its vertices and the fragment program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// How vertices make primitives.
+    pub topology: Topology,
+    /// Whether the last vertex of a primitive gives its flat attributes.
+    pub last_provokes: bool,
+    /// From clip space to the window.
+    pub viewport: Viewport,
+    /// What is cut; `None` for nothing.
+    pub clip: Option<Clip>,
+    /// The pixels that may be drawn.
+    pub scissor: Rectangle,
+    /// Whether the front of a polygon runs clockwise on the screen.
+    pub front_is_clockwise: bool,
+    /// Front and back.
+    pub sides: [Side; 2],
+    /// Sizes of points.
+    pub points: Points,
+    /// Width of lines, in pixels.
+    pub line_width: f32,
+    /// What the fragment program reads.
+    pub inputs: Vec<Input>,
+    /// The depth buffer, if there is one.
+    pub depth: Option<DepthTarget>,
+    /// Depth and stencil tests.
+    pub tests: Tests,
+    /// Comparison of the alpha of colour 0.
+    pub alpha_test: Option<(Compare, f32)>,
+    /// The colour targets.
+    pub targets: Vec<Target>,
+    /// The logic operation, instead of blending, if it is not [`LogicOp::COPY`].
+    pub logic: LogicOp,
+    /// Depth and stencil go to the first colour target as they are stored; nothing else is.
+    pub copies_depth: bool,
+}
+
+/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
+#[derive(Clone, Debug, Default)]
+pub struct Fragments {
+    /// How many lanes.
+    pub lanes: usize,
+    /// For each of [`Draw::inputs`] the values of all lanes.
+    pub inputs: Vec<Vec<[u32; 4]>>,
+    /// x and y of the pixel's centre, depth, and clip-space w.
+    pub positions: Vec<[f32; 4]>,
+    /// Whether the front is seen.
+    pub front: Vec<bool>,
+    /// Which lanes are pixels of the primitive: the others only help with differences.
+    pub covered: Vec<bool>,
+}
+
+/// What a fragment program gives.
+#[derive(Clone, Debug, Default)]
+pub struct Shaded {
+    /// By number of the colour: the values of all lanes, if it was written.
+    pub colors: Vec<Option<Vec<[u32; 4]>>>,
+    /// Depth in place of the interpolated one.
+    pub depth: Option<Vec<u32>>,
+    /// Stencil reference in place of the state's.
+    pub stencil: Option<Vec<u32>>,
+    /// Lanes that end without a fragment.
+    pub killed: Vec<bool>,
+}
+
+/// What shades fragments.
+pub trait FragmentProgram {
+    /// Why it does not.
+    type Error;
+
+    /// Shades fragments.
+    ///
+    /// # Errors
+    /// The program does not run to its end; nothing of these fragments is stored then.
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
+}
+
+/// What a draw counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Primitives that were assembled.
+    pub primitives: u64,
+    /// Pixels that passed all tests.
+    pub passed: u64,
+}
+
+/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
+const BATCH: usize = 1 << 14;
+
+/// Draws runs of vertices, one after another.
+///
+/// # Errors
+/// The fragment program's; what was merged before stays.
+pub fn draw<P: FragmentProgram>(
+    draw: &Draw,
+    runs: &[Vec<Vertex>],
+    memory: &mut [u8],
+    program: &mut P,
+) -> Result<Counts, P::Error> {
+    let mut pipeline = Pipeline { draw, memory, program, batch: Batch::new(draw), counts: Counts::default() };
+    for vertices in runs {
+        for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
+            pipeline.counts.primitives += 1;
+            pipeline.primitive(vertices, &primitive)?;
+        }
+    }
+    pipeline.flush()?;
+    Ok(pipeline.counts)
+}
+
+struct Batch {
+    fragments: Fragments,
+    pixels: Vec<(i32, i32)>,
+}
+
+impl Batch {
+    fn new(draw: &Draw) -> Batch {
+        let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
+        Batch { fragments, pixels: Vec::new() }
+    }
+}
+
+struct Pipeline<'a, P> {
+    draw: &'a Draw,
+    memory: &'a mut [u8],
+    program: &'a mut P,
+    batch: Batch,
+    counts: Counts,
+}
+
+impl<P: FragmentProgram> Pipeline<'_, P> {
+    fn primitive(&mut self, vertices: &[Vertex], primitive: &Primitive) -> Result<(), P::Error> {
+        let draw = self.draw;
+        let corners: Vec<&Vertex> =
+            primitive.vertices[..usize::from(primitive.count)].iter().map(|at| &vertices[*at]).collect();
+        let provoking = &vertices[primitive.provoking];
+        if draw.clip.is_some_and(|clip| clip.drops(&corners)) {
+            return Ok(());
+        }
+        if draw.topology == Topology::Rectangles {
+            return self.rectangle(&corners, provoking);
+        }
+        if let [point] = corners[..] {
+            return match draw.clip.is_none_or(|clip| clip.holds(point)) {
+                true => self.point(point, true, 0.),
+                false => Ok(()),
+            };
+        }
+        let mut polygon: Vec<Vertex> = corners.into_iter().cloned().collect();
+        if let Some(clip) = &draw.clip {
+            polygon = clip.cut(polygon);
+        }
+        if polygon.len() < 2 {
+            return Ok(());
+        }
+        if primitive.count == 2 {
+            return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
+        }
+        self.polygon(&polygon, provoking)
+    }
+
+    fn window(&self, vertex: &Vertex) -> Window {
+        let Viewport { scale, offset, divides, .. } = self.draw.viewport;
+        let [x, y, z, w] = vertex.position.map(f64::from);
+        let reciprocal = if divides { 1. / w } else { 1. };
+        let place = |value: f64, axis: usize| {
+            // In singles, as the chips compute it.
+            let divided = (value * reciprocal) as f32;
+            f64::from(divided * scale[axis] + offset[axis])
+        };
+        Window { corner: [snap(place(x, 0)), snap(place(y, 1))], z: place(z, 2), reciprocal }
+    }
+
+    /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
+    fn rectangle(&mut self, corners: &[&Vertex], provoking: &Vertex) -> Result<(), P::Error> {
+        let windows: Vec<Window> = corners.iter().map(|vertex| self.window(vertex)).collect();
+        let [a, b, c] = [0, 1, 2].map(|at| windows[at].corner);
+        let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
+        let shape = Shape {
+            kind: Kind::Triangle,
+            vertices: corners.to_vec(),
+            windows,
+            provoking,
+            front: true,
+            offset: 0.,
+        };
+        if area([a, b, c]) == 0 {
+            return Ok(());
+        }
+        self.fill(&shape, &[a, b, fourth, c], 0.)
+    }
+
+    fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
+        let windows: Vec<Window> = polygon.iter().map(|vertex| self.window(vertex)).collect();
+        let areas = (2..polygon.len())
+            .map(|at| area([windows[0].corner, windows[at - 1].corner, windows[at].corner]));
+        let doubled: i64 = areas.sum();
+        if doubled == 0 {
+            return Ok(());
+        }
+        let front = (doubled > 0) == self.draw.front_is_clockwise;
+        let side = self.draw.sides[usize::from(!front)];
+        if side.culled {
+            return Ok(());
+        }
+        let offset = side.offset.map_or(0., |offset| offset_of(&offset, &windows));
+        match side.fill {
+            Fill::Points => polygon.iter().try_for_each(|vertex| self.point(vertex, front, offset)),
+            Fill::Lines => (0..polygon.len()).try_for_each(|at| {
+                self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
+            }),
+            Fill::Solid => (2..polygon.len()).try_for_each(|at| {
+                let corners = [0, at - 1, at];
+                let windows: Vec<Window> = corners.iter().map(|at| windows[*at]).collect();
+                let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
+                let vertices = corners.iter().map(|at| &polygon[*at]).collect();
+                let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
+                self.fill(&shape, &all, 0.)
+            }),
+        }
+    }
+
+    fn line(
+        &mut self,
+        ends: [&Vertex; 2],
+        provoking: &Vertex,
+        front: bool,
+        offset: f64,
+    ) -> Result<(), P::Error> {
+        let windows = ends.map(|vertex| self.window(vertex));
+        let [a, b] = windows.map(|window| window.corner);
+        let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
+        // Half the width to both sides, along the axis that changes less.
+        let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.) as i64;
+        let aside = if dx.abs() >= dy.abs() { [0, half] } else { [half, 0] };
+        let corners = [
+            [a[0] - aside[0], a[1] - aside[1]],
+            [b[0] - aside[0], b[1] - aside[1]],
+            [b[0] + aside[0], b[1] + aside[1]],
+            [a[0] + aside[0], a[1] + aside[1]],
+        ];
+        let shape = Shape {
+            kind: Kind::Line,
+            vertices: ends.to_vec(),
+            windows: windows.to_vec(),
+            provoking,
+            front,
+            offset,
+        };
+        self.fill(&shape, &corners, 0.)
+    }
+
+    fn point(&mut self, vertex: &Vertex, front: bool, offset: f64) -> Result<(), P::Error> {
+        let Points { size, from_vertex, range } = self.draw.points;
+        let size = match from_vertex {
+            true => [vertex.point_size.max(range[0]).min(range[1]); 2],
+            false => size,
+        };
+        let window = self.window(vertex);
+        let half = size.map(|size| (f64::from(size) * PIXEL as f64 / 2.) as i64);
+        let [x, y] = window.corner;
+        let corners = [
+            [x - half[0], y - half[1]],
+            [x + half[0], y - half[1]],
+            [x + half[0], y + half[1]],
+            [x - half[0], y + half[1]],
+        ];
+        let vertices = vec![vertex];
+        let shape =
+            Shape { kind: Kind::Point, vertices, windows: vec![window], provoking: vertex, front, offset };
+        self.fill(&shape, &corners, size[0].into())
+    }
+
+    fn fill(&mut self, shape: &Shape<'_>, corners: &[Corner], size: f64) -> Result<(), P::Error> {
+        let mut quads = Vec::new();
+        fill(corners, self.draw.scissor, |quad| quads.push(quad));
+        for quad in quads {
+            self.quad(shape, &quad, size);
+            if self.batch.fragments.lanes >= BATCH {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64) {
+        let Batch { fragments, pixels } = &mut self.batch;
+        for lane in 0..4 {
+            let (x, y) = quad.pixel(lane);
+            let weights: Weights = shape.weights(x, y);
+            for (input, values) in self.draw.inputs.iter().zip(&mut fragments.inputs) {
+                values.push(shape.value(input, &weights, size));
+            }
+            let depth = shape.depth(&weights) as f32;
+            let depth = match self.draw.viewport.depth {
+                Some((low, high)) => depth.max(low).min(high),
+                None => depth,
+            };
+            fragments.positions.push([x as f32 + 0.5, y as f32 + 0.5, depth, weights.w as f32]);
+            fragments.front.push(shape.front);
+            fragments.covered.push(quad.covered >> lane & 1 != 0);
+            pixels.push((x, y));
+        }
+        fragments.lanes += 4;
+    }
+
+    /// Shades and merges what is in the batch.
+    fn flush(&mut self) -> Result<(), P::Error> {
+        if self.batch.fragments.lanes == 0 {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, Batch::new(self.draw));
+        let shaded = self.program.run(&batch.fragments)?;
+        for lane in 0..batch.fragments.lanes {
+            let killed = shaded.killed.get(lane).copied().unwrap_or(false);
+            if batch.fragments.covered[lane] && !killed {
+                let (x, y) = batch.pixels[lane];
+                self.merge(&batch.fragments, &shaded, lane, x, y);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tests a fragment and stores it.
+    fn merge(&mut self, fragments: &Fragments, shaded: &Shaded, lane: usize, x: i32, y: i32) {
+        let draw = self.draw;
+        let color = |number: usize| {
+            let colors = shaded.colors.get(number).and_then(Option::as_ref);
+            colors.map(|colors| colors[lane])
+        };
+        if draw.copies_depth {
+            return self.copy_depth(x, y);
+        }
+        if let Some((compare, reference)) = draw.alpha_test {
+            let alpha = color(0).map_or(0., |color| f32::from_bits(color[3]));
+            if !compare.passes(alpha, reference) {
+                return;
+            }
+        }
+        if let Some(target) = &draw.depth {
+            let Some(place) = target.surface.place(x, y, target.format.bytes()) else { return };
+            let depth = shaded
+                .depth
+                .as_ref()
+                .map_or(fragments.positions[lane][2], |depth| f32::from_bits(depth[lane]));
+            let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
+            let element = &mut self.memory[place..place + target.format.bytes()];
+            if !draw.tests.run(target.format, element, depth, fragments.front[lane], reference) {
+                return;
+            }
+        }
+        self.counts.passed += 1;
+        for target in &draw.targets {
+            let Some(source) = color(target.color) else { continue };
+            let bytes = usize::from(target.format.bytes);
+            let Some(place) = target.surface.place(x, y, bytes) else { continue };
+            let element = &mut self.memory[place..place + bytes];
+            let color = match &target.blend {
+                Some(blend) => {
+                    let second = color(1).unwrap_or_default().map(f32::from_bits);
+                    blend.apply(source.map(f32::from_bits), second, target.color(element)).map(f32::to_bits)
+                }
+                None => source,
+            };
+            target.store(element, color, draw.logic);
+        }
+    }
+
+    fn copy_depth(&mut self, x: i32, y: i32) {
+        let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
+        let bytes = from.format.bytes();
+        let places = (from.surface.place(x, y, bytes), to.surface.place(x, y, usize::from(to.format.bytes)));
+        let (Some(source), Some(target)) = places else { return };
+        let count = bytes.min(to.format.bytes.into());
+        self.memory.copy_within(source..source + count, target);
+    }
+}
+
+/// What polygon offset adds to the depth of a polygon.
+fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
+    let [a, b, c] = [0, 1, 2].map(|at| windows[at]);
+    let pixels =
+        |from: &Window, to: &Window, axis: usize| (to.corner[axis] - from.corner[axis]) as f64 / PIXEL as f64;
+    let (x1, y1, z1) = (pixels(&a, &b, 0), pixels(&a, &b, 1), b.z - a.z);
+    let (x2, y2, z2) = (pixels(&a, &c, 0), pixels(&a, &c, 1), c.z - a.z);
+    let doubled = x1 * y2 - x2 * y1;
+    let slope = match doubled {
+        0. => 0.,
+        _ => {
+            let (along_x, along_y) = ((z1 * y2 - z2 * y1) / doubled, (x1 * z2 - x2 * z1) / doubled);
+            along_x.abs().max(along_y.abs())
+        }
+    };
+    let step = match offset.of_float {
+        true => {
+            let largest = windows.iter().map(|window| window.z.abs()).fold(0., f64::max);
+            libm::exp2(libm::floor(libm::log2(largest.max(1e-38))) - 23.)
+        }
+        false => 1.,
+    };
+    let sum = offset.slope * slope + offset.constant * step;
+    match offset.clamp {
+        clamp if clamp > 0. => sum.min(clamp),
+        clamp if clamp < 0. => sum.max(clamp),
+        _ => sum,
+    }
+}
+
+/// The range to which colours of a fixed-point target are clamped.
+pub fn blend_range(number: Number) -> Option<(f32, f32)> {
+    match number {
+        Number::Unorm | Number::Srgb => Some((0., 1.)),
+        Number::Snorm => Some((-1., 1.)),
+        Number::Uscaled | Number::Sscaled | Number::Uint | Number::Sint | Number::Float => None,
+    }
+}

@@ -1,0 +1,170 @@
+//! Interpolation: what a fragment program reads, from the vertices of its primitive.
+//!
+//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles, so that what is the same at all
+//! vertices is the same at every pixel.
+
+use crate::setup::PIXEL;
+use crate::vertex::Vertex;
+
+/// Where a fragment's input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// An attribute of the vertices.
+    Attribute {
+        /// Its place in [`Vertex::attributes`].
+        index: usize,
+        /// How it changes over the primitive.
+        how: How,
+    },
+    /// The same for all.
+    Constant([u32; 4]),
+    /// s and t of a point sprite, 0 and 1; where the primitive is no point, what `otherwise` says.
+    Sprite {
+        /// The attribute of lines and triangles, if there is one.
+        otherwise: Option<usize>,
+        /// Whether t is 1 at the top.
+        top_is_one: bool,
+    },
+}
+
+/// How an attribute changes over a primitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Linear in space.
+    Perspective,
+    /// Linear in the window.
+    Linear,
+    /// That of the provoking vertex.
+    Flat,
+}
+
+/// A primitive in window coordinates.
+#[derive(Debug)]
+pub(crate) struct Shape<'a> {
+    pub(crate) kind: Kind,
+    /// As many as the kind has.
+    pub(crate) vertices: Vec<&'a Vertex>,
+    /// Their window coordinates and 1/w.
+    pub(crate) windows: Vec<Window>,
+    pub(crate) provoking: &'a Vertex,
+    pub(crate) front: bool,
+    /// What polygon offset adds to depth.
+    pub(crate) offset: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Point,
+    Line,
+    Triangle,
+}
+
+/// A vertex in the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// Fixed-point.
+    pub(crate) corner: [i64; 2],
+    /// Depth before the clamp to the depth range.
+    pub(crate) z: f64,
+    /// 1/w.
+    pub(crate) reciprocal: f64,
+}
+
+/// The weights of a primitive's vertices at a pixel's centre.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weights {
+    /// In the window.
+    linear: [f64; 3],
+    /// In space.
+    perspective: [f64; 3],
+    /// Clip-space w.
+    pub(crate) w: f64,
+    /// s and t over a point, t 0 at the top.
+    sprite: [f64; 2],
+}
+
+impl Shape<'_> {
+    /// The weights at the centre of a pixel.
+    pub(crate) fn weights(&self, x: i32, y: i32) -> Weights {
+        let at = [x, y].map(|at| (i64::from(at) * PIXEL + PIXEL / 2) as f64);
+        let corner = |number: usize| self.windows[number].corner.map(|at| at as f64);
+        let mut sprite = [0.; 2];
+        let linear = match self.kind {
+            Kind::Point => {
+                sprite = at;
+                [1., 0., 0.]
+            }
+            Kind::Line => {
+                let (a, b) = (corner(0), corner(1));
+                let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
+                let squared = dx * dx + dy * dy;
+                let along =
+                    ((at[0] - a[0]) * dx + (at[1] - a[1]) * dy) / if squared == 0. { 1. } else { squared };
+                let along = along.clamp(0., 1.);
+                [1. - along, along, 0.]
+            }
+            Kind::Triangle => {
+                let (a, b, c) = (corner(0), corner(1), corner(2));
+                let cross = |o: [f64; 2], p: [f64; 2], q: [f64; 2]| {
+                    (p[0] - o[0]) * (q[1] - o[1]) - (q[0] - o[0]) * (p[1] - o[1])
+                };
+                let area = cross(a, b, c);
+                let (second, third) = (cross(a, at, c) / area, cross(a, b, at) / area);
+                [1. - second - third, second, third]
+            }
+        };
+        let mut perspective = [0.; 3];
+        let mut sum = 0.;
+        for (number, window) in self.windows.iter().enumerate() {
+            perspective[number] = linear[number] * window.reciprocal;
+            sum += perspective[number];
+        }
+        if self.windows.iter().all(|window| window.reciprocal == self.windows[0].reciprocal) {
+            perspective = linear;
+        } else {
+            perspective = perspective.map(|weight| weight / sum);
+        }
+        Weights { linear, perspective, w: 1. / sum, sprite }
+    }
+
+    /// Depth at a pixel, with the offset.
+    pub(crate) fn depth(&self, weights: &Weights) -> f64 {
+        let sum: f64 =
+            self.windows.iter().zip(weights.linear).map(|(window, weight)| window.z * weight).sum();
+        sum + self.offset
+    }
+
+    /// The value of an input at a pixel.
+    pub(crate) fn value(&self, input: &Input, weights: &Weights, size: f64) -> [u32; 4] {
+        let attribute = |index: usize, how: How| {
+            let weights = match how {
+                How::Flat => return self.provoking.attributes[index],
+                How::Perspective => weights.perspective,
+                How::Linear => weights.linear,
+            };
+            std::array::from_fn(|chan| {
+                let value = |vertex: &&Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
+                let first = value(&self.vertices[0]);
+                let parts = self.vertices.iter().zip(weights).skip(1);
+                // Differences from the first: equal values stay as they are.
+                let sum: f64 = parts.map(|(vertex, weight)| (value(vertex) - first) * weight).sum();
+                ((first + sum) as f32).to_bits()
+            })
+        };
+        match *input {
+            Input::Attribute { index, how } => attribute(index, how),
+            Input::Constant(value) => value,
+            Input::Sprite { otherwise, .. } if self.kind != Kind::Point => {
+                otherwise.map_or([0; 4], |index| attribute(index, How::Perspective))
+            }
+            Input::Sprite { top_is_one, .. } => {
+                let centre = self.windows[0].corner.map(|at| at as f64);
+                let [s, t] = [0, 1].map(|axis| {
+                    0.5 + (weights.sprite[axis] - centre[axis]) / (size.max(1e-6) * PIXEL as f64)
+                });
+                let t = if top_is_one { 1. - t } else { t };
+                [(s as f32).to_bits(), (t as f32).to_bits(), 0, 1f32.to_bits()]
+            }
+        }
+    }
+}

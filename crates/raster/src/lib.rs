@@ -1,0 +1,22 @@
+//! The fixed-function stages of a graphics chip, which all three machines share: from vertices that a vertex program has
+//! left to what is in memory. Programs are somebody else's: a [`draw::FragmentProgram`] shades whole quads.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`mod@draw`] | all that a draw depends on, and the stages one after another |
+//! | [`primitive`] | from indices to points, lines, triangles |
+//! | [`vertex`], [`clip`] | vertices, and what is cut of primitives |
+//! | [`setup`] | which pixels a primitive covers |
+//! | [`interpolate`] | what a fragment program reads |
+//! | [`depth`], [`blend`] | the tests, and how colours are put together |
+//! | [`format`](mod@format) | elements of surfaces |
+
+pub mod blend;
+pub mod clip;
+pub mod depth;
+pub mod draw;
+pub mod format;
+pub mod interpolate;
+pub mod primitive;
+pub mod setup;
+pub mod vertex;

@@ -1,0 +1,161 @@
+//! Primitive assembly: from a list of indices to points, lines and triangles.
+//!
+//! Source: OpenGL 3.0, 2.6.1; the provoking vertex from its table 2.12 and EXT_provoking_vertex.
+
+/// How vertices make primitives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// A point each.
+    Points,
+    /// A line of every two.
+    Lines,
+    /// A line between each and the one before.
+    LineStrip,
+    /// [`Topology::LineStrip`], and from the last to the first.
+    LineLoop,
+    /// A triangle of every three.
+    Triangles,
+    /// A triangle of each and the two before.
+    TriangleStrip,
+    /// A triangle of each, the one before, and the first.
+    TriangleFan,
+    /// Two triangles of every four.
+    Quads,
+    /// Two triangles of every two and the two before.
+    QuadStrip,
+    /// As [`Topology::TriangleFan`]; its first vertex provokes.
+    Polygon,
+    /// A rectangle along the axes of every three: the fourth corner is the second, plus the third, minus the first.
+    Rectangles,
+    /// [`Topology::Lines`], with a neighbour before and after each.
+    LinesAdjacency,
+    /// [`Topology::LineStrip`], with a neighbour at both ends.
+    LineStripAdjacency,
+    /// [`Topology::Triangles`], with a neighbour after each vertex.
+    TrianglesAdjacency,
+    /// [`Topology::TriangleStrip`], with neighbours between.
+    TriangleStripAdjacency,
+}
+
+/// A primitive: places in the list of indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Primitive {
+    /// One place for a point, two for a line, three for a triangle or rectangle; the others are 0. In the order that decides
+    /// which side of a triangle is seen.
+    pub vertices: [usize; 3],
+    /// How many there are.
+    pub count: u8,
+    /// The vertex whose flat attributes count.
+    pub provoking: usize,
+}
+
+/// The primitives of a run of `count` indices without a restart, in order. Vertices that complete none are dropped.
+pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Primitive> {
+    let mut found = Vec::new();
+    let mut add = |vertices: &[usize], provoking: usize| {
+        let mut all = [0; 3];
+        all[..vertices.len()].copy_from_slice(vertices);
+        found.push(Primitive { vertices: all, count: vertices.len() as u8, provoking });
+    };
+    let pick = |first: usize, last: usize| if last_provokes { last } else { first };
+    match topology {
+        Topology::Points => (0..count).for_each(|at| add(&[at], at)),
+        Topology::Lines => (1..count).step_by(2).for_each(|at| add(&[at - 1, at], pick(at - 1, at))),
+        Topology::LineStrip | Topology::LineLoop => {
+            (1..count).for_each(|at| add(&[at - 1, at], pick(at - 1, at)));
+            if topology == Topology::LineLoop && count > 1 {
+                add(&[count - 1, 0], pick(count - 1, 0));
+            }
+        }
+        Topology::Triangles | Topology::Rectangles => {
+            (2..count).step_by(3).for_each(|at| add(&[at - 2, at - 1, at], pick(at - 2, at)));
+        }
+        Topology::TriangleStrip => {
+            for at in 2..count {
+                // Every other one the other way round, so that all face the same way.
+                let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
+                add(&vertices, pick(at - 2, at));
+            }
+        }
+        Topology::TriangleFan => (2..count).for_each(|at| add(&[0, at - 1, at], pick(at - 1, at))),
+        Topology::Polygon => (2..count).for_each(|at| add(&[0, at - 1, at], 0)),
+        Topology::Quads => {
+            for at in (3..count).step_by(4) {
+                let provoking = pick(at - 3, at);
+                add(&[at - 3, at - 2, at], provoking);
+                add(&[at - 2, at - 1, at], provoking);
+            }
+        }
+        Topology::QuadStrip => {
+            for at in (3..count).step_by(2) {
+                let provoking = pick(at - 3, at);
+                add(&[at - 3, at - 2, at], provoking);
+                add(&[at - 3, at, at - 1], provoking);
+            }
+        }
+        Topology::LinesAdjacency => {
+            (3..count).step_by(4).for_each(|at| add(&[at - 2, at - 1], pick(at - 2, at - 1)));
+        }
+        Topology::LineStripAdjacency => {
+            (3..count).for_each(|at| add(&[at - 2, at - 1], pick(at - 2, at - 1)));
+        }
+        Topology::TrianglesAdjacency => {
+            (5..count).step_by(6).for_each(|at| add(&[at - 5, at - 3, at - 1], pick(at - 5, at - 1)));
+        }
+        Topology::TriangleStripAdjacency => {
+            for (number, at) in (5..count).step_by(2).enumerate() {
+                let (first, second, third) = (at - 5, at - 3, at - 1);
+                let vertices = if number % 2 == 0 { [first, second, third] } else { [second, first, third] };
+                add(&vertices, pick(first, third));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vertices(topology: Topology, count: usize) -> Vec<Vec<usize>> {
+        let all = assemble(topology, count, true);
+        all.iter().map(|primitive| primitive.vertices[..usize::from(primitive.count)].to_vec()).collect()
+    }
+
+    /// OpenGL 3.0, 2.6.1.
+    #[test]
+    fn vertices_make_the_primitives_of_the_specification() {
+        assert_eq!(vertices(Topology::Lines, 5), [[0, 1], [2, 3]]);
+        assert_eq!(vertices(Topology::LineLoop, 3), [[0, 1], [1, 2], [2, 0]]);
+        assert_eq!(vertices(Topology::LineLoop, 1), Vec::<Vec<usize>>::new());
+        assert_eq!(vertices(Topology::Triangles, 7), [[0, 1, 2], [3, 4, 5]]);
+        assert_eq!(vertices(Topology::TriangleStrip, 5), [[0, 1, 2], [2, 1, 3], [2, 3, 4]]);
+        assert_eq!(vertices(Topology::TriangleFan, 4), [[0, 1, 2], [0, 2, 3]]);
+        assert_eq!(vertices(Topology::Quads, 7), [[0, 1, 3], [1, 2, 3]]);
+        assert_eq!(vertices(Topology::QuadStrip, 6), [[0, 1, 3], [0, 3, 2], [2, 3, 5], [2, 5, 4]]);
+        assert_eq!(vertices(Topology::TrianglesAdjacency, 6), [[0, 2, 4]]);
+        assert_eq!(vertices(Topology::TriangleStripAdjacency, 8), [[0, 2, 4], [4, 2, 6]]);
+    }
+
+    /// OpenGL 3.0, table 2.12; EXT_provoking_vertex for the first.
+    #[test]
+    fn the_provoking_vertex_is_that_of_the_specification() {
+        let provoking =
+            |topology, last| assemble(topology, 6, last).iter().map(|one| one.provoking).collect::<Vec<_>>();
+        assert_eq!(provoking(Topology::TriangleStrip, true), [2, 3, 4, 5]);
+        assert_eq!(provoking(Topology::TriangleStrip, false), [0, 1, 2, 3]);
+        assert_eq!(provoking(Topology::TriangleFan, true), [2, 3, 4, 5]);
+        assert_eq!(provoking(Topology::TriangleFan, false), [1, 2, 3, 4]);
+        assert_eq!(provoking(Topology::Polygon, true), [0; 4]);
+        assert_eq!(provoking(Topology::QuadStrip, true), [3, 3, 5, 5]);
+        assert_eq!(provoking(Topology::LineLoop, false), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn too_few_vertices_make_nothing() {
+        for count in 0..2 {
+            assert_eq!(assemble(Topology::TriangleStrip, count, true), []);
+            assert_eq!(assemble(Topology::Lines, count, true), []);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Setup: from a primitive in window coordinates to the pixels that it covers, in quads.
+//!
+//! Window coordinates are fixed-point numbers of [`SUBPIXEL_BITS`] bits of fraction, y downward in the order of rows. A pixel
+//! belongs to a triangle if its centre is inside, or on a left or a top edge. (OpenGL 3.0, 3.6.1, leaves the tie to the
+//! implementation; left and top is the rule of the chips' own documents.)
+
+/// Bits of fraction of a window coordinate.
+pub const SUBPIXEL_BITS: u32 = 8;
+
+/// One pixel.
+pub const PIXEL: i64 = 1 << SUBPIXEL_BITS;
+
+/// The pixels x0 <= x < x1, y0 <= y < y1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    /// Left, inclusive.
+    pub x0: i32,
+    /// Top, inclusive.
+    pub y0: i32,
+    /// Right, exclusive.
+    pub x1: i32,
+    /// Bottom, exclusive.
+    pub y1: i32,
+}
+
+impl Rectangle {
+    /// What is in both.
+    pub fn and(self, other: Rectangle) -> Rectangle {
+        Rectangle {
+            x0: self.x0.max(other.x0),
+            y0: self.y0.max(other.y0),
+            x1: self.x1.min(other.x1),
+            y1: self.y1.min(other.y1),
+        }
+    }
+
+    /// Whether there is no pixel.
+    pub fn is_empty(self) -> bool {
+        self.x0 >= self.x1 || self.y0 >= self.y1
+    }
+}
+
+/// A corner in window coordinates, fixed-point.
+pub type Corner = [i64; 2];
+
+/// The nearest fixed-point number at or below a window coordinate.
+pub fn snap(coordinate: f64) -> i64 {
+    // What is this far outside has been cut; a cast of anything else saturates.
+    libm::floor(coordinate * PIXEL as f64) as i64
+}
+
+/// Four pixels: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1), with x and y even.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quad {
+    /// Column of the first.
+    pub x: i32,
+    /// Row of the first.
+    pub y: i32,
+    /// Which of them are covered, bit 0 the first.
+    pub covered: u8,
+}
+
+impl Quad {
+    /// The pixel of a lane.
+    pub fn pixel(&self, lane: usize) -> (i32, i32) {
+        (self.x + (lane & 1) as i32, self.y + (lane >> 1) as i32)
+    }
+}
+
+/// Twice the signed area: above 0 if the corners run clockwise on the screen.
+pub fn area(corners: [Corner; 3]) -> i64 {
+    let [a, b, c] = corners;
+    (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
+}
+
+/// A side of a convex polygon whose corners run clockwise: not below 0 inside.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    /// Change from one column to the next, and from one row to the next.
+    step: [i64; 2],
+    /// Value at the centre of pixel (0, 0), less 1 where the edge itself is outside.
+    start: i64,
+}
+
+impl Edge {
+    fn new(from: Corner, to: Corner) -> Edge {
+        let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+        let owns = dy < 0 || dy == 0 && dx > 0;
+        let centre = PIXEL / 2;
+        let start = dx * (centre - from[1]) - dy * (centre - from[0]);
+        Edge { step: [-dy * PIXEL, dx * PIXEL], start: start - i64::from(!owns) }
+    }
+
+    fn at(&self, x: i32, y: i32) -> i64 {
+        self.start + self.step[0] * i64::from(x) + self.step[1] * i64::from(y)
+    }
+}
+
+/// The quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners run either way round; a
+/// polygon without an area covers nothing.
+pub fn fill(corners: &[Corner], within: Rectangle, mut each: impl FnMut(Quad)) {
+    let count = corners.len();
+    let doubled: i64 = (2..count).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
+    if doubled == 0 {
+        return;
+    }
+    let order = |at: usize| if doubled > 0 { corners[at % count] } else { corners[count - 1 - at % count] };
+    let edges: Vec<Edge> = (0..count).map(|at| Edge::new(order(at), order(at + 1))).collect();
+    let range = |axis: usize, least: i32, end: i32| {
+        let low = corners.iter().map(|corner| corner[axis]).min().unwrap_or(0) >> SUBPIXEL_BITS;
+        let high = (corners.iter().map(|corner| corner[axis]).max().unwrap_or(0) >> SUBPIXEL_BITS) + 1;
+        let to_column = |at: i64| at.clamp(i64::from(least), i64::from(end).max(least.into())) as i32;
+        (to_column(low), to_column(high))
+    };
+    let ((x0, x1), (y0, y1)) = (range(0, within.x0, within.x1), range(1, within.y0, within.y1));
+    for y in ((y0 & !1)..y1).step_by(2) {
+        for x in ((x0 & !1)..x1).step_by(2) {
+            let mut covered = 0;
+            for lane in 0..4 {
+                let (x, y) = (x + (lane & 1), y + (lane >> 1));
+                let inside = x >= x0 && x < x1 && y >= y0 && y < y1;
+                if inside && edges.iter().all(|edge| edge.at(x, y) >= 0) {
+                    covered |= 1 << lane;
+                }
+            }
+            if covered != 0 {
+                each(Quad { x, y, covered });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Rectangle = Rectangle { x0: 0, y0: 0, x1: 8, y1: 6 };
+
+    fn at(x: f64, y: f64) -> Corner {
+        [snap(x), snap(y)]
+    }
+
+    fn pixels(corners: &[Corner]) -> Vec<(i32, i32)> {
+        let mut found = Vec::new();
+        fill(corners, WINDOW, |quad| {
+            let lanes = (0..4).filter(|lane| quad.covered >> lane & 1 != 0);
+            found.extend(lanes.map(|lane| quad.pixel(lane)));
+        });
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn triangles_that_share_edges_cover_each_pixel_once() {
+        let mut random = 7u32;
+        let mut next = |most: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from((random >> 8) % most)
+        };
+        for _ in 0..2_000 {
+            // A fan around a point inside of the window's rectangle, at coarse places so that centres lie on edges.
+            let centre = at(next(17) / 2., next(13) / 2.);
+            let rim = [at(0., 0.), at(8., 0.), at(8., 6.), at(0., 6.)];
+            let mut all = Vec::new();
+            for side in 0..4 {
+                all.extend(pixels(&[centre, rim[side], rim[(side + 1) % 4]]));
+            }
+            all.sort_unstable();
+            let expected: Vec<_> = (0..8).flat_map(|x| (0..6).map(move |y| (x, y))).collect();
+            assert_eq!(all, expected);
+        }
+    }
+
+    #[test]
+    fn left_and_top_edges_belong_to_the_triangle() {
+        let square = [at(1.5, 1.5), at(3.5, 1.5), at(3.5, 3.5), at(1.5, 3.5)];
+        assert_eq!(pixels(&square), [(1, 1), (1, 2), (2, 1), (2, 2)]);
+        let other_way = [square[3], square[2], square[1], square[0]];
+        assert_eq!(pixels(&other_way), pixels(&square));
+    }
+
+    #[test]
+    fn nothing_is_covered_outside_of_the_rectangle_or_without_an_area() {
+        let huge = [at(-1000., -1000.), at(3000., -1000.), at(-1000., 3000.)];
+        assert_eq!(pixels(&huge).len(), 48);
+        assert_eq!(pixels(&[at(1., 1.), at(5., 5.), at(3., 3.)]), []);
+        let empty = Rectangle { x0: 4, y0: 4, x1: 2, y1: 2 };
+        fill(&huge, empty, |quad| panic!("{quad:?}"));
+    }
+
+    #[test]
+    fn the_area_tells_the_direction() {
+        assert!(area([at(0., 0.), at(1., 0.), at(0., 1.)]) > 0);
+        assert!(area([at(0., 0.), at(0., 1.), at(1., 0.)]) < 0);
+    }
+}
