@@ -1,0 +1,495 @@
+//! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
+
+use reconverge_r700::code::ExportKind;
+use reconverge_r700::outcome::Outcome;
+use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
+use reconverge_raster::clip::Clip;
+use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
+use reconverge_raster::draw::{
+    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface, Target,
+    Viewport, blend_range,
+};
+use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::setup::Rectangle;
+use reconverge_raster::vertex::Vertex;
+
+use super::format;
+use super::registers::{self as reg, *};
+use super::shader::Shader;
+use super::state::{State, fields};
+use crate::Fault;
+
+/// ARRAY_BASE of the position and of what goes with it.
+const POSITION: u16 = 60;
+/// ARRAY_BASE of computed depth and stencil.
+const COMPUTED_Z: u16 = 61;
+/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
+const BAND: f32 = 256.;
+
+/// What the vertex program's exports mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VertexLayout {
+    out: VsOutCntl,
+    clip: ClipCntl,
+    /// Attributes: how many PARAM exports there are.
+    params: usize,
+}
+
+/// How primitives are made; `None` for a type that draws nothing.
+pub(super) fn topology(state: &mut State) -> Option<Topology> {
+    Some(match state.word(reg::VGT_PRIMITIVE_TYPE) & 0x3f {
+        0x01 => Topology::Points,
+        0x02 => Topology::Lines,
+        0x03 => Topology::LineStrip,
+        0x04 => Topology::Triangles,
+        0x05 => Topology::TriangleFan,
+        0x06 => Topology::TriangleStrip,
+        0x0a => Topology::LinesAdjacency,
+        0x0b => Topology::LineStripAdjacency,
+        0x0c => Topology::TrianglesAdjacency,
+        0x0d => Topology::TriangleStripAdjacency,
+        0x11 => Topology::Rectangles,
+        0x12 => Topology::LineLoop,
+        0x13 => Topology::Quads,
+        0x14 => Topology::QuadStrip,
+        0x15 => Topology::Polygon,
+        other => {
+            state.unknown.note(format!("VGT_PRIMITIVE_TYPE {other:#x}"));
+            return None;
+        }
+    })
+}
+
+impl VertexLayout {
+    pub(super) fn new(state: &mut State) -> VertexLayout {
+        VertexLayout {
+            out: fields!(state, VsOutCntl, state.word(reg::PA_CL_VS_OUT_CNTL)),
+            clip: fields!(state, ClipCntl, state.word(reg::PA_CL_CLIP_CNTL)),
+            params: (state.word(reg::SPI_VS_OUT_CONFIG) >> 1 & 0x1f) as usize + 1,
+        }
+    }
+
+    /// The vertices that a run of the vertex program left, by lane.
+    pub(super) fn vertices(&self, state: &State, outcome: &Outcome, lanes: usize) -> Vec<Vertex> {
+        let values = |kind, base| outcome.export(kind, base).map(|exported| &exported.values[..]);
+        let positions = values(ExportKind::Pos, POSITION);
+        let misc = values(ExportKind::Pos, POSITION + 1).filter(|_| self.out.vs_out_misc_vec_ena);
+        let first = POSITION + 1 + u16::from(self.out.vs_out_misc_vec_ena);
+        let distances = [
+            values(ExportKind::Pos, first).filter(|_| self.out.vs_out_ccdist0_vec_ena),
+            values(ExportKind::Pos, first + 1).filter(|_| self.out.vs_out_ccdist1_vec_ena),
+        ];
+        let params: Vec<_> = (0..self.params).map(|param| values(ExportKind::Param, param as u16)).collect();
+        let planes = [0, 1, 2, 3, 4, 5]
+            .map(|plane| [0, 1, 2, 3].map(|at| state.float(reg::PA_CL_UCP0_X, 4 * plane + at)));
+        let of = |values: &Option<&[[u32; 4]]>, lane: usize| values.map_or([0; 4], |values| values[lane]);
+        (0..lanes)
+            .map(|lane| {
+                let position = of(&positions, lane).map(f32::from_bits);
+                let distance = |plane: usize| match distances[plane / 4] {
+                    Some(values) => f32::from_bits(values[lane][plane % 4]),
+                    None if plane < 6 && self.clip.ucp_ena >> plane & 1 != 0 => {
+                        (0..4).map(|at| position[at] * planes[plane][at]).sum()
+                    }
+                    None => 0.,
+                };
+                Vertex {
+                    position,
+                    point_size: f32::from_bits(of(&misc, lane)[0]),
+                    distances: std::array::from_fn(distance),
+                    attributes: params.iter().map(|param| of(param, lane)).collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// The planes that cut.
+    fn planes(&self) -> u8 {
+        self.out.clip_dist_ena | self.clip.ucp_ena
+    }
+}
+
+/// All that a draw depends on; `None` where nothing can be drawn.
+pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout) -> Option<Draw> {
+    let clip = layout.clip;
+    if clip.dx_rasterization_kill || state.word(reg::SX_MISC) & 1 != 0 {
+        return None;
+    }
+    let vte = fields!(state, VteCntl, state.word(reg::PA_CL_VTE_CNTL));
+    let mode = fields!(state, ScModeCntl, state.word(reg::PA_SU_SC_MODE_CNTL));
+    let sc = fields!(state, ScMode, state.word(reg::PA_SC_MODE_CNTL));
+    let render = fields!(state, RenderControl, state.word(reg::DB_RENDER_CONTROL));
+    let color = fields!(state, ColorControl, state.word(reg::CB_COLOR_CONTROL));
+    if sc.msaa_enable {
+        state.unknown.note("multisampling");
+    }
+    if sc.line_stipple_enable {
+        state.unknown.note("line stipple");
+    }
+    if state.word(reg::VGT_GS_MODE) & 3 != 0 {
+        state.unknown.note("geometry shaders");
+        return None;
+    }
+    let viewport = |enabled: bool, number: usize, without: f32| match enabled {
+        true => state.float(reg::PA_CL_VPORT_XSCALE_0, number),
+        false => without,
+    };
+    let viewport = Viewport {
+        scale: [
+            viewport(vte.vport_x_scale_ena, 0, 1.),
+            viewport(vte.vport_y_scale_ena, 2, 1.),
+            viewport(vte.vport_z_scale_ena, 4, 1.),
+        ],
+        offset: [
+            viewport(vte.vport_x_offset_ena, 1, 0.),
+            viewport(vte.vport_y_offset_ena, 3, 0.),
+            viewport(vte.vport_z_offset_ena, 5, 0.),
+        ],
+        depth: Some((state.float(reg::PA_SC_VPORT_ZMIN_0, 0), state.float(reg::PA_SC_VPORT_ZMIN_0, 1))),
+        divides: vte.vtx_w0_fmt && !vte.vtx_xy_fmt,
+    };
+    let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
+    let cut = cut.then(|| Clip {
+        near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
+        far: !clip.zclip_far_disable,
+        distances: if clip.ucp_cull_only_ena { 0 } else { layout.planes() },
+        culls: layout.out.cull_dist_ena | if clip.ucp_cull_only_ena { layout.planes() } else { 0 },
+        band: [BAND; 2],
+    });
+    let depth_info = fields!(state, DepthInfo, state.word(reg::DB_DEPTH_INFO));
+    let depth = format::depth(depth_info.format).and_then(|format| {
+        let surface =
+            surface(state, reg::DB_DEPTH_BASE, 0, [reg::DB_DEPTH_SIZE, reg::DB_DEPTH_VIEW], format.bytes())?;
+        Some(DepthTarget { surface, format })
+    });
+    let copies_depth = render.depth_copy_enable || render.stencil_copy_enable;
+    let alpha = fields!(state, AlphaTest, state.word(reg::SX_ALPHA_TEST_CONTROL));
+    let alpha_test = (alpha.alpha_test_enable && !alpha.alpha_test_bypass)
+        .then(|| (Compare::ALL[usize::from(alpha.alpha_func)], state.float(reg::SX_ALPHA_REF, 0)));
+    Some(Draw {
+        topology,
+        last_provokes: mode.provoking_vtx_last,
+        viewport,
+        clip: cut,
+        scissor: scissor(state),
+        front_is_clockwise: mode.face,
+        sides: sides(state, &mode),
+        points: points(state, layout),
+        line_width: (state.word(reg::PA_SU_LINE_CNTL) & 0xffff) as f32 / 8.,
+        inputs: inputs(state),
+        tests: tests(state),
+        depth,
+        alpha_test,
+        targets: targets(state, &color),
+        logic: LogicOp(color.rop3 & 0xf),
+        copies_depth,
+    })
+}
+
+/// The pixels inside of all scissors.
+fn scissor(state: &State) -> Rectangle {
+    let pairs = [
+        reg::PA_SC_SCREEN_SCISSOR_TL,
+        reg::PA_SC_WINDOW_SCISSOR_TL,
+        reg::PA_SC_GENERIC_SCISSOR_TL,
+        reg::PA_SC_VPORT_SCISSOR_0_TL,
+    ];
+    let corner = |word: u32| ((word & 0x3fff) as i32, (word >> 16 & 0x3fff) as i32);
+    let all = pairs.map(|address| {
+        let ((x0, y0), (x1, y1)) = (corner(state.nth(address, 0)), corner(state.nth(address, 1)));
+        Rectangle { x0, y0, x1, y1 }
+    });
+    all[1..].iter().fold(all[0], |found, next| found.and(*next))
+}
+
+fn sides(state: &mut State, mode: &ScModeCntl) -> [Side; 2] {
+    let format = state.word(reg::PA_SU_POLY_OFFSET_DB_FMT_CNTL);
+    let bits = i32::from(format as u8 as i8);
+    let of_float = format >> 8 & 1 != 0;
+    let clamp = f64::from(state.float(reg::PA_SU_POLY_OFFSET_CLAMP, 0));
+    let offset = |number: usize| {
+        let [scale, units] =
+            [0, 1].map(|at| f64::from(state.float(reg::PA_SU_POLY_OFFSET_FRONT_SCALE, 2 * number + at)));
+        let step = if of_float { 1. } else { libm::exp2(bits.into()) };
+        Offset { slope: scale / 16., constant: units * step, of_float, clamp }
+    };
+    let fill = |kind: u8| match kind {
+        _ if mode.poly_mode == 0 => Fill::Solid,
+        0 => Fill::Points,
+        1 => Fill::Lines,
+        _ => Fill::Solid,
+    };
+    let (front, back) = (mode.poly_offset_front_enable, mode.poly_offset_back_enable);
+    [
+        Side {
+            culled: mode.cull_front,
+            fill: fill(mode.polymode_front_ptype),
+            offset: front.then(|| offset(0)),
+        },
+        Side {
+            culled: mode.cull_back,
+            fill: fill(mode.polymode_back_ptype),
+            offset: back.then(|| offset(1)),
+        },
+    ]
+}
+
+fn points(state: &State, layout: &VertexLayout) -> Points {
+    // Half sizes in sixteenths of a pixel.
+    let size = |word: u32| (word & 0xffff) as f32 / 8.;
+    let (fixed, limits) = (state.word(reg::PA_SU_POINT_SIZE), state.word(reg::PA_SU_POINT_MINMAX));
+    Points {
+        size: [size(fixed >> 16), size(fixed)],
+        from_vertex: layout.out.use_vtx_point_size,
+        range: [size(limits), size(limits >> 16)],
+    }
+}
+
+fn tests(state: &mut State) -> Tests {
+    let control = fields!(state, DepthControl, state.word(reg::DB_DEPTH_CONTROL));
+    const OPS: [StencilOp; 8] = [
+        StencilOp::Keep,
+        StencilOp::Zero,
+        StencilOp::Replace,
+        StencilOp::IncrementClamp,
+        StencilOp::DecrementClamp,
+        StencilOp::Invert,
+        StencilOp::IncrementWrap,
+        StencilOp::DecrementWrap,
+    ];
+    let side = |masks: StencilRefMask, [compare, fail, pass, depth_fail]: [u8; 4]| Stencil {
+        compare: Compare::ALL[usize::from(compare)],
+        reference: masks.stencilref,
+        mask: masks.stencilmask,
+        write_mask: masks.stencilwritemask,
+        fail: OPS[usize::from(fail)],
+        depth_fail: OPS[usize::from(depth_fail)],
+        pass: OPS[usize::from(pass)],
+    };
+    let front = fields!(state, StencilRefMask, state.word(reg::DB_STENCILREFMASK));
+    let back = fields!(state, StencilRefMask, state.word(reg::DB_STENCILREFMASK_BF));
+    let c = control;
+    let front = side(front, [c.stencilfunc, c.stencilfail, c.stencilzpass, c.stencilzfail]);
+    let back = side(back, [c.stencilfunc_bf, c.stencilfail_bf, c.stencilzpass_bf, c.stencilzfail_bf]);
+    Tests {
+        depth: c.z_enable.then(|| Compare::ALL[usize::from(c.zfunc)]),
+        depth_write: c.z_write_enable,
+        stencil: c.stencil_enable.then_some([front, if c.backface_enable { back } else { front }]),
+    }
+}
+
+/// A colour or depth buffer of elements of `bytes` bytes; `None` where no relocation says where it is.
+fn surface(
+    state: &mut State,
+    base: u32,
+    number: usize,
+    [size, view]: [u32; 2],
+    bytes: usize,
+) -> Option<Surface> {
+    let place = state.place(base, number)?;
+    let size = fields!(state, Size, state.nth(size, number));
+    let view = fields!(state, View, state.nth(view, number));
+    let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
+    let elements = (size.slice_tile_max as usize + 1) * 64;
+    let start = place.start + usize::from(view.slice_start) * elements * bytes;
+    Some(Surface { start, end: place.end, pitch, rows: elements / pitch })
+}
+
+fn targets(state: &mut State, control: &ColorControl) -> Vec<Target> {
+    let mask = state.word(reg::CB_TARGET_MASK) & state.word(reg::CB_SHADER_MASK)
+        | if control.multiwrite_enable { state.word(reg::CB_TARGET_MASK) } else { 0 };
+    let mut found = Vec::new();
+    if control.special_op != 0 && control.special_op != 1 {
+        state.unknown.note(format!("CB_COLOR_CONTROL.SPECIAL_OP {}", control.special_op));
+    }
+    if control.special_op == 1 {
+        return found;
+    }
+    for number in 0..8 {
+        let mask = (mask >> (4 * number) & 0xf) as u8;
+        let info = fields!(state, ColorInfo, state.nth(reg::CB_COLOR0_INFO, number));
+        if info.format == 0 || mask == 0 {
+            continue;
+        }
+        let Some(format) = format::color(info.format, info.number_type) else {
+            state.unknown.note(format!("CB_COLOR0_INFO.FORMAT {:#x}", info.format));
+            continue;
+        };
+        let sizes = [reg::CB_COLOR0_SIZE, reg::CB_COLOR0_VIEW];
+        let Some(surface) = surface(state, reg::CB_COLOR0_BASE, number, sizes, format.bytes.into()) else {
+            continue;
+        };
+        let blends = control.target_blend_enable >> number & 1 != 0 && !info.blend_bypass;
+        let word = match control.per_mrt_blend {
+            true => state.nth(reg::CB_BLEND0_CONTROL, number),
+            false => state.word(reg::CB_BLEND_CONTROL),
+        };
+        let integer = format.numbers[0].is_integer();
+        let blend = (blends && !integer && control.rop3 == 0xcc).then(|| {
+            let range = blend_range(format.numbers[0]).filter(|_| info.blend_clamp);
+            blend(state, word, range)
+        });
+        let color = if control.multiwrite_enable { 0 } else { number };
+        found.push(Target {
+            surface,
+            format,
+            places: format::places(&format, info.comp_swap),
+            mask,
+            blend,
+            color,
+        });
+    }
+    found
+}
+
+fn blend(state: &mut State, word: u32, range: Option<(f32, f32)>) -> Blend {
+    let word = fields!(state, BlendControl, word);
+    let mut factor = |code: u8| match code {
+        0x00 => Factor::Zero,
+        0x01 => Factor::One,
+        0x02 => Factor::Source,
+        0x03 => Factor::OneMinusSource,
+        0x04 => Factor::SourceAlpha,
+        0x05 => Factor::OneMinusSourceAlpha,
+        0x06 => Factor::DestinationAlpha,
+        0x07 => Factor::OneMinusDestinationAlpha,
+        0x08 => Factor::Destination,
+        0x09 => Factor::OneMinusDestination,
+        0x0a => Factor::SourceAlphaSaturate,
+        0x0d => Factor::Constant,
+        0x0e => Factor::OneMinusConstant,
+        0x0f => Factor::Second,
+        0x10 => Factor::OneMinusSecond,
+        0x11 => Factor::SecondAlpha,
+        0x12 => Factor::OneMinusSecondAlpha,
+        0x13 => Factor::ConstantAlpha,
+        0x14 => Factor::OneMinusConstantAlpha,
+        other => {
+            state.unknown.note(format!("blend factor {other:#x}"));
+            Factor::One
+        }
+    };
+    let equation = |code: u8| match code {
+        1 => Equation::Subtract,
+        2 => Equation::Min,
+        3 => Equation::Max,
+        4 => Equation::ReverseSubtract,
+        _ => Equation::Add,
+    };
+    let color: Part =
+        (factor(word.color_srcblend), equation(word.color_comb_fcn), factor(word.color_destblend));
+    let alpha = match word.separate_alpha_blend {
+        true => (factor(word.alpha_srcblend), equation(word.alpha_comb_fcn), factor(word.alpha_destblend)),
+        false => color,
+    };
+    let constant = [0, 1, 2, 3].map(|at| state.float(reg::CB_BLEND_RED, at));
+    Blend { color, alpha, constant, range }
+}
+
+/// What the fragment program reads of its vertices: input i goes to register i.
+fn inputs(state: &mut State) -> Vec<Input> {
+    let control = fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0));
+    let interp = fields!(state, InterpControl, state.word(reg::SPI_INTERP_CONTROL_0));
+    let params = (state.word(reg::SPI_VS_OUT_CONFIG) >> 1 & 0x1f) as usize + 1;
+    let id = |param: usize| (state.nth(reg::SPI_VS_OUT_ID_0, param / 4) >> (8 * (param % 4))) as u8;
+    let ids: Vec<u8> = (0..params.min(40)).map(id).collect();
+    let one = 1f32.to_bits();
+    (0..usize::from(control.num_interp).min(32))
+        .map(|number| {
+            let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
+            let param = match input.semantic {
+                // No parameter has this number.
+                0 => None,
+                semantic => ids.iter().position(|id| *id == semantic),
+            };
+            let how = match (input.flat_shade && interp.flat_shade_ena, input.sel_linear) {
+                (true, _) => How::Flat,
+                (false, true) => How::Linear,
+                (false, false) => How::Perspective,
+            };
+            if input.pt_sprite_tex && interp.pnt_sprite_ena {
+                return Input::Sprite { otherwise: param, top_is_one: interp.pnt_sprite_top_1 };
+            }
+            match param {
+                Some(index) => Input::Attribute { index, how },
+                None => Input::Constant(match input.default_val {
+                    0 => [0; 4],
+                    1 => [0, 0, 0, one],
+                    2 => [one, one, one, 0],
+                    _ => [one; 4],
+                }),
+            }
+        })
+        .collect()
+}
+
+/// The pixel stage as the raster sees it.
+pub(super) struct PixelProgram<'a> {
+    pub(super) shader: &'a Shader,
+    control: PsInControl0,
+    side: PsInControl1,
+    exports: DbShaderControl,
+}
+
+impl<'a> PixelProgram<'a> {
+    pub(super) fn new(shader: &'a Shader, state: &mut State) -> PixelProgram<'a> {
+        let side = fields!(state, PsInControl1, state.word(reg::SPI_PS_IN_CONTROL_1));
+        if side.fixed_pt_position_ena {
+            state.unknown.note("SPI_PS_IN_CONTROL_1.FIXED_PT_POSITION_ENA");
+        }
+        if side.gen_index_pix {
+            state.unknown.note("SPI_PS_IN_CONTROL_1.GEN_INDEX_PIX");
+        }
+        PixelProgram {
+            shader,
+            control: fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0)),
+            side,
+            exports: fields!(state, DbShaderControl, state.word(reg::DB_SHADER_CONTROL)),
+        }
+    }
+}
+
+impl FragmentProgram for PixelProgram<'_> {
+    type Error = Fault;
+
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+        let mut inputs: Vec<(u8, Vec<[u32; 4]>)> =
+            fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values.clone())).collect();
+        let mut register = |gpr: u8| {
+            let place = inputs.iter().position(|(number, _)| *number == gpr);
+            let place = place.unwrap_or_else(|| {
+                inputs.push((gpr, vec![[0; 4]; fragments.lanes]));
+                inputs.len() - 1
+            });
+            place
+        };
+        let position = self.control.position_ena.then(|| register(self.control.position_addr));
+        let side = self.side.front_face_ena.then(|| register(self.side.front_face_addr));
+        if let Some(place) = position {
+            inputs[place].1 = fragments.positions.iter().map(|position| position.map(f32::to_bits)).collect();
+        }
+        if let Some(place) = side {
+            let chan = usize::from(self.side.front_face_chan);
+            for (value, front) in inputs[place].1.iter_mut().zip(&fragments.front) {
+                value[chan] = if *front { 1f32.to_bits() } else { (-1f32).to_bits() };
+            }
+        }
+        let outcome = self.shader.run(fragments.lanes, inputs)?;
+        let exported = |base: u16| {
+            let found = outcome.export(ExportKind::Pixel, base)?;
+            found.written.iter().any(|mask| *mask != 0).then(|| found.values.clone())
+        };
+        let computed = exported(COMPUTED_Z);
+        let component = |enabled: bool, at: usize| {
+            let values = computed.as_ref().filter(|_| enabled)?;
+            Some(values.iter().map(|value| value[at]).collect())
+        };
+        Ok(Shaded {
+            colors: (0..8).map(exported).collect(),
+            depth: component(self.exports.z_export_enable, 0),
+            stencil: component(self.exports.stencil_ref_export_enable, 1),
+            killed: outcome.killed.clone(),
+        })
+    }
+}

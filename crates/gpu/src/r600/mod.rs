@@ -1,0 +1,344 @@
+//! The R600 and R700 families: their command processor, and the units that it drives.
+//!
+//! | read | for |
+//! |---|---|
+//! | `packet` | packets of a submission, with their relocations |
+//! | `registers` | every register with its fields, and those that change nothing |
+//! | `state` | the registers of a context |
+//! | `draw` | from registers to a draw |
+//! | `shader`, `texture`, `format` | programs, and what they read |
+//!
+//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
+
+mod draw;
+mod format;
+mod packet;
+mod registers;
+mod shader;
+mod state;
+mod texture;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use reconverge_r700::chip::Chip;
+use reconverge_raster::draw::Draw;
+use reconverge_raster::vertex::Vertex;
+use reconverge_simt::{Engine, Mode, Options};
+
+use crate::{Fault, Gpu, Submission};
+use draw::{PixelProgram, VertexLayout};
+use packet::{Packet, op};
+use registers as reg;
+use shader::{PIXEL, Shader, VERTEX};
+use state::State;
+
+/// Colour and depth backends that a query is spread over.
+pub const BACKENDS: usize = 4;
+
+/// The bit of a query's value that says that it is there.
+const VALID: u64 = 1 << 63;
+
+/// Instructions that a wavefront may issue before it counts as hung.
+const WATCHDOG: u64 = 1 << 24;
+
+/// Events of EVENT_WRITE.
+mod event {
+    pub(super) const ZPASS_DONE: u32 = 0x15;
+    pub(super) const SO_VGTSTREAMOUT_FLUSH: u32 = 0x1f;
+    pub(super) const SAMPLE_STREAMOUTSTATS: u32 = 0x20;
+}
+
+/// A chip of these families.
+#[derive(Clone, Debug)]
+pub struct R600 {
+    chip: Chip,
+    options: Options,
+    state: State,
+    /// Whether indices have 32 bits.
+    wide_indices: bool,
+    instances: u32,
+    /// Whether packets with a predicate are skipped.
+    skips: bool,
+    /// What predicates of queries have added up to.
+    predicate: u64,
+    /// Pixels that passed while they were counted.
+    passed: u64,
+    draws: u64,
+}
+
+impl R600 {
+    /// A chip after its reset.
+    pub fn new(chip: Chip) -> R600 {
+        let options =
+            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
+        R600 {
+            chip,
+            options,
+            state: State::default(),
+            wide_indices: false,
+            instances: 1,
+            skips: false,
+            predicate: 0,
+            passed: 0,
+            draws: 0,
+        }
+    }
+
+    /// How many draws were executed.
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    fn execute(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+        if packet.predicated && self.skips || self.state.set_packet(packet) {
+            return Ok(());
+        }
+        let payload = packet.payload;
+        let word = |number: usize| payload.get(number).copied().unwrap_or(0);
+        match packet.op {
+            op::CONTEXT_CONTROL
+            | op::START_3D_CMDBUF
+            | op::SURFACE_SYNC
+            | op::SURFACE_BASE_UPDATE
+            | op::STRMOUT_BASE_UPDATE => {}
+            // Everything before is done when the next packet is read.
+            op::WAIT_REG_MEM => {}
+            op::INDEX_TYPE => self.wide_indices = word(0) & 1 != 0,
+            op::NUM_INSTANCES => self.instances = word(0),
+            op::DRAW_INDEX_AUTO => {
+                if word(1) >> 6 & 1 != 0 {
+                    self.state.unknown.note("draws of a stream-out buffer's size");
+                }
+                let indices: Vec<u32> = (0..word(0)).collect();
+                self.draw(memory, &indices)?;
+            }
+            op::DRAW_INDEX => {
+                let place = address(packet, 0, word(0), word(1) & 0xff)?;
+                let size = if self.wide_indices { 4 } else { 2 };
+                let count = (word(2) as usize).min(place.len() / size);
+                let bytes = &memory[place.start..place.start + count * size];
+                let indices: Vec<u32> = match self.wide_indices {
+                    true => {
+                        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+                    }
+                    false => bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect(),
+                };
+                self.draw(memory, &indices)?;
+            }
+            op::DRAW_INDEX_IMMD => {
+                let words = payload.get(2..).unwrap_or(&[]);
+                let indices: Vec<u32> = match self.wide_indices {
+                    true => words.to_vec(),
+                    false => words.iter().flat_map(|word| [word & 0xffff, word >> 16]).collect(),
+                };
+                let count = (word(0) as usize).min(indices.len());
+                self.draw(memory, &indices[..count])?;
+            }
+            op::CP_DMA => {
+                let source = address(packet, 0, word(0), word(1) & 0xff)?;
+                let target = address(packet, 1, word(2), word(3) & 0xff)?;
+                let count = ((word(4) & 0x1f_ffff) as usize).min(source.len()).min(target.len());
+                memory.copy_within(source.start..source.start + count, target.start);
+            }
+            op::MEM_WRITE => {
+                let place = address(packet, 0, word(0), word(1) & 0xff)?;
+                let value = u64::from(word(2)) | u64::from(word(3)) << 32;
+                let bytes = if word(1) >> 18 & 1 != 0 { 4 } else { 8 };
+                store(memory, &place, &value.to_le_bytes()[..bytes]);
+            }
+            op::EVENT_WRITE => self.event(memory, packet)?,
+            op::EVENT_WRITE_EOP => {
+                let place = address(packet, 0, word(1), word(2) & 0xffff)?;
+                let value = (u64::from(word(3)) | u64::from(word(4)) << 32).to_le_bytes();
+                match word(2) >> 29 {
+                    1 => store(memory, &place, &value[..4]),
+                    2 => store(memory, &place, &value),
+                    // Time stands still.
+                    3 => store(memory, &place, &[0; 8]),
+                    _ => {}
+                }
+            }
+            op::SET_PREDICATION => self.set_predication(memory, packet)?,
+            other => self.state.unknown.note(format!("packet {other:#04x}")),
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+        let kind = packet.payload[0] & 0x3f;
+        match kind {
+            event::ZPASS_DONE => {
+                let place = address(packet, 0, packet.payload[1], packet.payload[2] & 0xff)?;
+                for backend in 0..BACKENDS {
+                    let value = if backend == 0 { self.passed | VALID } else { VALID };
+                    let at = place.start + 16 * backend;
+                    store(memory, &(at..place.end.max(at)), &value.to_le_bytes());
+                }
+            }
+            event::SAMPLE_STREAMOUTSTATS => {
+                let place = address(packet, 0, packet.payload[1], packet.payload[2] & 0xff)?;
+                self.state.unknown.note("stream-out statistics");
+                for word in 0..2 {
+                    let at = place.start + 8 * word;
+                    store(memory, &(at..place.end.max(at)), &VALID.to_le_bytes());
+                }
+            }
+            event::SO_VGTSTREAMOUT_FLUSH => self.state.set(reg::CP_STRMOUT_CNTL, 1),
+            // Flushes of caches, and the start and stop of counters.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// SET_PREDICATION: whether packets with a predicate are skipped, by the values of a query.
+    fn set_predication(&mut self, memory: &[u8], packet: &Packet<'_>) -> Result<(), Fault> {
+        let control = packet.payload.get(1).copied().unwrap_or(0);
+        let kind = control >> 16 & 7;
+        if kind == 0 {
+            self.skips = false;
+            return Ok(());
+        }
+        let place = address(packet, 0, packet.payload[0], control & 0xff)?;
+        let value = |at: usize| {
+            let bytes = memory.get(at..at + 8)?;
+            Some(u64::from_le_bytes(bytes.try_into().ok()?))
+        };
+        if control >> 31 == 0 {
+            self.predicate = 0;
+        }
+        if kind == 1 {
+            for backend in 0..BACKENDS {
+                let at = place.start + 16 * backend;
+                let (begin, end) = (value(at).unwrap_or(0), value(at + 8).unwrap_or(0));
+                if begin & VALID != 0 && end & VALID != 0 {
+                    self.predicate += end.wrapping_sub(begin);
+                }
+            }
+        } else {
+            self.state.unknown.note(format!("SET_PREDICATION of kind {kind}"));
+        }
+        let draw_visible = control >> 8 & 1 != 0;
+        self.skips = (self.predicate != 0) != draw_visible;
+        Ok(())
+    }
+
+    fn draw(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
+        self.draws += 1;
+        let number = self.draws;
+        self.draw_now(memory, indices).map_err(|fault| match fault {
+            Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
+            other => other,
+        })
+    }
+
+    fn draw_now(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
+        let state = &mut self.state;
+        let Some(topology) = draw::topology(state) else { return Ok(()) };
+        let layout = VertexLayout::new(state);
+        let vertex = Shader::new(VERTEX, self.chip, state, memory, self.options)?;
+        let runs = runs(state, indices);
+        let (lanes, places) = lanes(state, &runs, self.instances.max(1));
+        let values = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
+        let outcome = vertex.run(lanes.len(), vec![(0, values)])?;
+        let state = &mut self.state;
+        if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
+            state.unknown.note("stream-out");
+        }
+        let Some(draw) = draw::draw(state, topology, &layout) else { return Ok(()) };
+        let vertices = layout.vertices(state, &outcome, lanes.len());
+        let runs: Vec<Vec<Vertex>> =
+            places.iter().map(|run| run.iter().map(|place| vertices[*place].clone()).collect()).collect();
+        let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
+        let passed = self.raster(memory, &draw, &runs)?;
+        if counted {
+            self.passed += passed;
+        }
+        Ok(())
+    }
+
+    fn raster(&mut self, memory: &mut [u8], draw: &Draw, runs: &[Vec<Vertex>]) -> Result<u64, Fault> {
+        let pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options)?;
+        let mut program = PixelProgram::new(&pixel, &mut self.state);
+        Ok(reconverge_raster::draw::draw(draw, runs, memory, &mut program)?.passed)
+    }
+}
+
+/// The indices between restarts.
+fn runs<'a>(state: &State, indices: &'a [u32]) -> Vec<&'a [u32]> {
+    if state.word(reg::VGT_MULTI_PRIM_IB_RESET_EN) & 1 == 0 {
+        return vec![indices];
+    }
+    let restart = state.word(reg::VGT_MULTI_PRIM_IB_RESET_INDX);
+    indices.split(|index| *index == restart).collect()
+}
+
+/// A vertex to shade: its index and its instance.
+type Lane = (u32, u32);
+
+/// The vertices to shade, each once, and for every run of every instance which of them it is made of.
+fn lanes(state: &State, runs: &[&[u32]], instances: u32) -> (Vec<Lane>, Vec<Vec<usize>>) {
+    let (low, high) = (state.word(reg::VGT_MIN_VTX_INDX), state.word(reg::VGT_MAX_VTX_INDX));
+    let offset = state.word(reg::VGT_INDX_OFFSET);
+    let (mut lanes, mut known, mut places) = (Vec::new(), HashMap::new(), Vec::new());
+    for instance in 0..instances {
+        for run in runs {
+            let place = |index: &u32| {
+                let index = (*index).clamp(low, high.max(low)).wrapping_add(offset);
+                *known.entry((index, instance)).or_insert_with(|| {
+                    lanes.push((index, instance));
+                    lanes.len() - 1
+                })
+            };
+            places.push(run.iter().map(place).collect());
+        }
+    }
+    (lanes, places)
+}
+
+/// The place in memory that a packet's address names in the buffer of its relocation `number`, to the end of that buffer.
+fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
+    let what = || format!("word {}: packet {:#04x}", packet.at, packet.op);
+    let Some(buffer) = packet.buffers.get(number) else {
+        return Err(Fault::Malformed(format!("{} has no relocation {number}", what())));
+    };
+    let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
+    let start = buffer.start.saturating_add(offset);
+    if start > buffer.end {
+        let size = buffer.len();
+        return Err(Fault::Malformed(format!(
+            "{}: address {offset:#x} in a buffer of {size:#x} bytes",
+            what()
+        )));
+    }
+    Ok(start..buffer.end)
+}
+
+/// Stores bytes where there is room for them.
+fn store(memory: &mut [u8], place: &Range<usize>, bytes: &[u8]) {
+    if let Some(target) = memory.get_mut(place.start..place.end.min(place.start + bytes.len())) {
+        if target.len() == bytes.len() {
+            target.copy_from_slice(bytes);
+        }
+    }
+}
+
+impl Gpu for R600 {
+    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+        let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
+        if end > memory.len() {
+            return Err(Fault::Malformed(format!(
+                "a buffer ends at {end:#x}, memory at {:#x}",
+                memory.len()
+            )));
+        }
+        for packet in packet::read(submission)? {
+            self.execute(memory, &packet)?;
+        }
+        Ok(())
+    }
+
+    fn unknown(&self) -> Vec<(String, u64)> {
+        self.state.unknown.list()
+    }
+}

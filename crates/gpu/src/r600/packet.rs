@@ -1,0 +1,138 @@
+//! Packets of the command processor (PM4), with the buffers that their relocations name.
+//!
+//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes); the order of relocations from captured streams. A relocation is a
+//! NOP packet that completes the packet before it.
+
+use std::ops::Range;
+
+use crate::{Fault, Submission};
+
+/// Opcodes of type-3 packets.
+#[allow(missing_docs)]
+pub mod op {
+    pub const NOP: u8 = 0x10;
+    pub const SET_PREDICATION: u8 = 0x20;
+    pub const START_3D_CMDBUF: u8 = 0x24;
+    pub const CONTEXT_CONTROL: u8 = 0x28;
+    pub const INDEX_TYPE: u8 = 0x2a;
+    pub const DRAW_INDEX: u8 = 0x2b;
+    pub const DRAW_INDEX_AUTO: u8 = 0x2d;
+    pub const DRAW_INDEX_IMMD: u8 = 0x2e;
+    pub const NUM_INSTANCES: u8 = 0x2f;
+    pub const STRMOUT_BUFFER_UPDATE: u8 = 0x34;
+    pub const COPY_DW: u8 = 0x3b;
+    pub const WAIT_REG_MEM: u8 = 0x3c;
+    pub const MEM_WRITE: u8 = 0x3d;
+    pub const CP_DMA: u8 = 0x41;
+    pub const SURFACE_SYNC: u8 = 0x43;
+    pub const EVENT_WRITE: u8 = 0x46;
+    pub const EVENT_WRITE_EOP: u8 = 0x47;
+    pub const SET_CONFIG_REG: u8 = 0x68;
+    pub const SET_CONTEXT_REG: u8 = 0x69;
+    pub const SET_ALU_CONST: u8 = 0x6a;
+    pub const SET_BOOL_CONST: u8 = 0x6b;
+    pub const SET_LOOP_CONST: u8 = 0x6c;
+    pub const SET_RESOURCE: u8 = 0x6d;
+    pub const SET_SAMPLER: u8 = 0x6e;
+    pub const SET_CTL_CONST: u8 = 0x6f;
+    pub const STRMOUT_BASE_UPDATE: u8 = 0x72;
+    pub const SURFACE_BASE_UPDATE: u8 = 0x73;
+}
+
+/// A type-3 packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its opcode.
+    pub op: u8,
+    /// Skipped where the predicate says that nothing is drawn.
+    pub predicated: bool,
+    /// The words after the header.
+    pub payload: &'a [u32],
+    /// The buffers of its relocations, in order: bytes of memory.
+    pub buffers: Vec<Range<usize>>,
+    /// Place of the header among the words of the submission.
+    pub at: usize,
+}
+
+/// Words of an entry of the relocation list: a NOP names one by its first word.
+const RELOCATION_WORDS: usize = 4;
+
+/// The packets of a submission.
+///
+/// # Errors
+/// A packet that ends beyond the commands, one of a type that the driver does not send, a relocation that is not in the list.
+pub fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
+    let words = submission.commands;
+    let malformed = |at: usize, what: String| Fault::Malformed(format!("word {at}: {what}"));
+    let (mut packets, mut at): (Vec<Packet<'a>>, usize) = (Vec::new(), 0);
+    while at < words.len() {
+        let header = words[at];
+        match header >> 30 {
+            2 => {
+                at += 1;
+                continue;
+            }
+            3 => {}
+            kind => {
+                return Err(malformed(
+                    at,
+                    format!("a packet of type {kind} ({header:#010x}); 2 and 3 are known"),
+                ));
+            }
+        }
+        let (op, count) = ((header >> 8) as u8, (header >> 16 & 0x3fff) as usize + 1);
+        let Some(payload) = words.get(at + 1..at + 1 + count) else {
+            let left = words.len() - at - 1;
+            return Err(malformed(
+                at,
+                format!("packet {op:#04x} has {count} words of payload, {left} are left"),
+            ));
+        };
+        match packets.last_mut() {
+            Some(before) if op == op::NOP => {
+                let entry = payload[0] as usize / RELOCATION_WORDS;
+                let buffers = submission.buffers;
+                let Some(buffer) = buffers.get(entry) else {
+                    return Err(malformed(at, format!("relocation {entry} of a list of {}", buffers.len())));
+                };
+                before.buffers.push(buffer.clone());
+            }
+            _ if op == op::NOP => {}
+            _ => packets.push(Packet { op, predicated: header & 1 != 0, payload, buffers: Vec::new(), at }),
+        }
+        at += 1 + count;
+    }
+    Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<'a>(commands: &'a [u32], buffers: &'a [Range<usize>]) -> Result<Vec<Packet<'a>>, Fault> {
+        read(&Submission { commands, buffers })
+    }
+
+    #[test]
+    fn a_relocation_completes_the_packet_before_it() {
+        let buffers = [0..16, 64..128];
+        let commands = [0x8000_0000, 0xc001_6900, 0x10, 7, 0xc000_1000, 4, 0xc000_2f00, 1];
+        let packets = of(&commands, &buffers).unwrap();
+        let found: Vec<_> =
+            packets.iter().map(|packet| (packet.op, packet.payload, packet.buffers.clone())).collect();
+        let expected =
+            [(op::SET_CONTEXT_REG, &[0x10, 7][..], vec![64..128]), (op::NUM_INSTANCES, &[1][..], vec![])];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_malformed_is_named() {
+        let error = |commands: &[u32]| of(commands, &[]).unwrap_err().to_string();
+        assert_eq!(
+            error(&[0xc003_6900, 1, 2]),
+            "malformed submission: word 0: packet 0x69 has 4 words of payload, 2 are left"
+        );
+        assert!(error(&[0x4000_0000]).contains("a packet of type 1"));
+        assert!(error(&[0xc000_2f00, 1, 0xc000_1000, 8]).contains("relocation 2 of a list of 0"));
+    }
+}

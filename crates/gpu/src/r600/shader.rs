@@ -1,0 +1,197 @@
+//! Runs programs: what a stage reads, from its registers and memory.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::Program;
+use reconverge_r700::chip::Chip;
+use reconverge_r700::code::{CfOp, Code, FetchOp};
+use reconverge_r700::flow::LoopConstant;
+use reconverge_r700::launch::{FetchProgram, Input, Launch, Resources, Stage};
+use reconverge_r700::memory::VertexBuffer;
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::run::{RunError, run};
+use reconverge_simt::Options;
+
+use super::registers as reg;
+use super::state::State;
+use super::texture;
+use crate::Fault;
+
+/// A stage of the pipeline: where its registers and resources begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub(super) stage: Stage,
+    name: &'static str,
+    start: u32,
+    resources: u32,
+    const_sizes: u32,
+    const_caches: u32,
+    first_resource: u32,
+    first_sampler: u32,
+    first_loop: usize,
+    borders: u32,
+}
+
+/// The pixel stage.
+pub(super) const PIXEL: Unit = Unit {
+    stage: Stage::Pixel,
+    name: "pixel shader",
+    start: reg::SQ_PGM_START_PS,
+    resources: reg::SQ_PGM_RESOURCES_PS,
+    const_sizes: reg::ALU_CONST_BUFFER_SIZE_PS_0,
+    const_caches: reg::ALU_CONST_CACHE_PS_0,
+    first_resource: 0,
+    first_sampler: 0,
+    first_loop: 0,
+    borders: reg::TD_PS_SAMPLER0_BORDER_RED,
+};
+
+/// The vertex stage. Its fetch program names resources relative to the same base.
+pub(super) const VERTEX: Unit = Unit {
+    stage: Stage::Vertex,
+    name: "vertex shader",
+    start: reg::SQ_PGM_START_VS,
+    resources: reg::SQ_PGM_RESOURCES_VS,
+    const_sizes: reg::ALU_CONST_BUFFER_SIZE_VS_0,
+    const_caches: reg::ALU_CONST_CACHE_VS_0,
+    first_resource: 160,
+    first_sampler: 18,
+    first_loop: 32,
+    borders: reg::TD_VS_SAMPLER0_BORDER_RED,
+};
+
+/// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
+fn words(memory: &[u8], place: &Range<usize>) -> Vec<u32> {
+    let bytes = memory.get(place.clone()).unwrap_or(&[]);
+    let mut words: Vec<u32> =
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    // The last instruction may end in zeros: a clause of a literal, a fetch.
+    words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
+    words
+}
+
+/// A stage's program with all that it reads; it runs on any number of lanes.
+pub(super) struct Shader {
+    unit: Unit,
+    program: Program,
+    launch: Launch,
+    options: Options,
+}
+
+impl Shader {
+    /// The program that the registers name, with the resources that it fetches from.
+    ///
+    /// # Errors
+    /// There is no program.
+    pub(super) fn new(
+        unit: Unit,
+        chip: Chip,
+        state: &mut State,
+        memory: &[u8],
+        options: Options,
+    ) -> Result<Shader, Fault> {
+        let place = state.place(unit.start, 0);
+        let Some(place) = place else {
+            return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
+        };
+        let program = Program::from_words(words(memory, &place));
+        let mut launch = Launch::new(chip, unit.stage, 0);
+        launch.set_pgm_resources(state.word(unit.resources));
+        launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
+        launch.prefer_vector = state.word(reg::SQ_CONFIG) >> 3 & 1 != 0;
+        launch.base_instance = state.first_instance();
+        if unit.stage == Stage::Vertex {
+            launch.fetch_program = state
+                .place(reg::SQ_PGM_START_FS, 0)
+                .map(|place| FetchProgram { words: words(memory, &place), start: 0 });
+        }
+        let code = Code::new(&program.words, 0, launch.code_options());
+        let fetch = launch.fetch_code();
+        let codes = [Some(&code), fetch.as_deref()];
+        launch.resources = resources(unit, state, memory, codes.into_iter().flatten());
+        Ok(Shader { unit, program, launch, options })
+    }
+
+    /// Runs the program on lanes with these registers.
+    ///
+    /// # Errors
+    /// It traps, or runs too long.
+    pub(super) fn run(&self, lanes: usize, inputs: Vec<(u8, Vec<[u32; 4]>)>) -> Result<Outcome, Fault> {
+        let inputs =
+            inputs.into_iter().map(|(gpr, values)| Input { gpr, values: Arc::from(values) }).collect();
+        let launch = Launch { lanes, inputs, ..self.launch.clone() };
+        run(&self.program, &launch, &self.options).map_err(|error| match error {
+            RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
+            other => Fault::Trap(format!("{}: {other}", self.unit.name)),
+        })
+    }
+}
+
+/// What the programs of a stage read.
+fn resources<'a>(
+    unit: Unit,
+    state: &mut State,
+    memory: &[u8],
+    codes: impl Iterator<Item = &'a Code>,
+) -> Resources {
+    let (mut buffers, mut textures, mut samplers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for code in codes {
+        for (_, cf) in code.instructions() {
+            let CfOp::Fetch(_, _, fetches) = &cf.op else { continue };
+            for fetch in fetches {
+                match &fetch.op {
+                    FetchOp::Vertex(word, ..) => {
+                        buffers.insert(word.buffer_id);
+                    }
+                    FetchOp::Texture(word, _, last) => {
+                        textures.insert(word.resource_id);
+                        samplers.insert(last.sampler_id);
+                    }
+                    FetchOp::Memory(..) | FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..) => {}
+                }
+            }
+        }
+    }
+    let mut all = Resources::default();
+    for bank in 0..16 {
+        let size = state.nth(unit.const_sizes, bank) as usize * 256;
+        if let Some(place) = state.place(unit.const_caches, bank).filter(|_| size > 0) {
+            let bytes = &memory[place.start..place.end.min(place.start + size)];
+            let words =
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            all.constant_buffers[bank] = words.collect();
+        }
+    }
+    for number in 0..32 {
+        all.loop_constants[number] = LoopConstant(state.loop_constant(unit.first_loop + number));
+    }
+    for id in buffers {
+        if let Some(buffer) = state.resource(unit.first_resource + u32::from(id)) {
+            let Some(place) = buffer.buffers.first() else { continue };
+            let start =
+                place.start as u64 + (u64::from(buffer.words[0]) | u64::from(buffer.words[2] & 0xff) << 32);
+            let start = usize::try_from(start).unwrap_or(usize::MAX).min(place.end);
+            let end = place.end.min(start.saturating_add(buffer.words[1] as usize).saturating_add(1));
+            all.vertex_buffers
+                .insert(id, VertexBuffer::from_resource(buffer.words, memory[start..end].to_vec()));
+        }
+    }
+    for id in textures {
+        let Some(resource) = state.resource(unit.first_resource + u32::from(id)) else { continue };
+        match texture::image(resource, memory) {
+            Ok(found) => {
+                all.textures.insert(id, found);
+            }
+            Err(what) => state.unknown.note(what),
+        }
+    }
+    for id in samplers {
+        let border = [0, 1, 2, 3].map(|chan| state.nth(unit.borders, 4 * usize::from(id) + chan));
+        let words = state.sampler(unit.first_sampler + u32::from(id));
+        all.samplers.insert(id, texture::sampler(words, border));
+    }
+    all
+}

@@ -1,0 +1,178 @@
+//! The registers of a context, with the buffers that their addresses are in.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use super::packet::{Packet, op};
+use super::registers::{Register, register};
+
+/// Words of a resource and of a sampler.
+const RESOURCE_WORDS: u32 = 7;
+const SAMPLER_WORDS: u32 = 3;
+
+/// Byte addresses at which the packets that set registers begin to count.
+const CONFIG: u32 = 0x8000;
+const CONTEXT: u32 = 0x28000;
+const ALU_CONST: u32 = 0x30000;
+const RESOURCE: u32 = 0x38000;
+const SAMPLER: u32 = 0x3c000;
+const CTL_CONST: u32 = 0x3cff0;
+const LOOP_CONST: u32 = 0x3e200;
+const BOOL_CONST: u32 = 0x3e380;
+
+/// A texture or buffer: its words, and where its memory is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Resource {
+    pub(super) words: [u32; 7],
+    /// The buffers of its relocations: one for a buffer, two for a texture.
+    pub(super) buffers: Vec<Range<usize>>,
+}
+
+/// Names of what is not understood, each with how often it came up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unknown(BTreeMap<String, u64>);
+
+impl Unknown {
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        *self.0.entry(what.into()).or_default() += 1;
+    }
+
+    pub(super) fn list(&self) -> Vec<(String, u64)> {
+        self.0.iter().map(|(name, count)| (name.clone(), *count)).collect()
+    }
+}
+
+/// The registers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    words: HashMap<u32, u32>,
+    buffers: HashMap<u32, Range<usize>>,
+    resources: BTreeMap<u32, Resource>,
+    pub(super) unknown: Unknown,
+}
+
+impl State {
+    /// The register at a byte address; 0 if it was never written.
+    pub(super) fn word(&self, address: u32) -> u32 {
+        self.words.get(&address).copied().unwrap_or(0)
+    }
+
+    /// Register `number` of those that begin at an address.
+    pub(super) fn nth(&self, address: u32, number: usize) -> u32 {
+        self.word(address + 4 * number as u32)
+    }
+
+    /// The register as a float.
+    pub(super) fn float(&self, address: u32, number: usize) -> f32 {
+        f32::from_bits(self.nth(address, number))
+    }
+
+    pub(super) fn set(&mut self, address: u32, word: u32) {
+        self.words.insert(address, word);
+    }
+
+    /// The place that register `number` of those at an address names in 256 bytes, and the end of its buffer, as places in
+    /// memory; `None` if no relocation ever named one, or the place is behind its end.
+    pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
+        let address = address + 4 * number as u32;
+        let buffer = self.buffers.get(&address)?;
+        let start = buffer.start + self.word(address) as usize * 256;
+        (start <= buffer.end).then_some(start..buffer.end)
+    }
+
+    pub(super) fn resource(&self, number: u32) -> Option<&Resource> {
+        self.resources.get(&number)
+    }
+
+    /// The words of a sampler.
+    pub(super) fn sampler(&self, number: u32) -> [u32; 3] {
+        [0, 1, 2].map(|word| self.nth(SAMPLER, (number * SAMPLER_WORDS + word) as usize))
+    }
+
+    /// SQ_LOOP_CONST.
+    pub(super) fn loop_constant(&self, number: usize) -> u32 {
+        self.nth(LOOP_CONST, number)
+    }
+
+    /// SQ_VTX_START_INST_LOC: the first instance.
+    pub(super) fn first_instance(&self) -> u32 {
+        self.word(CTL_CONST + 4)
+    }
+
+    /// The name of a register for messages.
+    fn name(known: &Register, address: u32) -> String {
+        match (address - known.address) / 4 {
+            0 => known.name.to_owned(),
+            number => format!("{} + {number}", known.name),
+        }
+    }
+
+    /// Executes a packet that sets registers; `false` if it is another.
+    pub(super) fn set_packet(&mut self, packet: &Packet<'_>) -> bool {
+        let base = match packet.op {
+            op::SET_CONFIG_REG => CONFIG,
+            op::SET_CONTEXT_REG => CONTEXT,
+            op::SET_ALU_CONST => ALU_CONST,
+            op::SET_BOOL_CONST => BOOL_CONST,
+            op::SET_LOOP_CONST => LOOP_CONST,
+            op::SET_RESOURCE => RESOURCE,
+            op::SET_SAMPLER => SAMPLER,
+            op::SET_CTL_CONST => CTL_CONST,
+            _ => return false,
+        };
+        let (first, values) = (packet.payload[0] & 0xffff, &packet.payload[1..]);
+        if packet.op == op::SET_RESOURCE {
+            self.set_resource(first / RESOURCE_WORDS, values, &packet.buffers);
+            return true;
+        }
+        let mut buffers = packet.buffers.iter();
+        for (address, word) in (base + 4 * first..).step_by(4).zip(values) {
+            self.set(address, *word);
+            if packet.op != op::SET_CONFIG_REG && packet.op != op::SET_CONTEXT_REG {
+                continue;
+            }
+            match register(address) {
+                Some(known) if known.relocated => match buffers.next() {
+                    Some(buffer) => {
+                        self.buffers.insert(address, buffer.clone());
+                    }
+                    None => {
+                        self.buffers.remove(&address);
+                        if *word != 0 {
+                            self.unknown
+                                .note(format!("{} without a relocation", State::name(known, address)));
+                        }
+                    }
+                },
+                Some(_) => {}
+                None => self.unknown.note(format!("register {address:#x}")),
+            }
+        }
+        true
+    }
+
+    fn set_resource(&mut self, number: u32, values: &[u32], buffers: &[Range<usize>]) {
+        let mut words = [0; 7];
+        for (word, value) in words.iter_mut().zip(values) {
+            *word = *value;
+        }
+        self.resources.insert(number, Resource { words, buffers: buffers.to_vec() });
+    }
+}
+
+/// The fields of a register; bits that no field has are noted and left out.
+macro_rules! fields {
+    ($state:expr, $Word:ident, $raw:expr) => {{
+        let raw: u32 = $raw;
+        if raw & !$Word::OWNED != 0 {
+            let bits = raw & !$Word::OWNED;
+            $state.unknown.note(format!("{}: bits {bits:#x}", $Word::INFO.name));
+        }
+        match $Word::unpack_lenient(raw) {
+            Ok(word) => word,
+            // All fields are numbers and flags, which have no codes without a meaning.
+            Err(error) => unreachable!("{error}"),
+        }
+    }};
+}
+pub(super) use fields;

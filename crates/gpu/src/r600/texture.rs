@@ -1,0 +1,277 @@
+//! Texture resources and samplers: from their words and memory to images.
+//!
+//! Levels lie in memory as libdrm_radeon lays them out in the driver; within a level, elements lie row by row, since the
+//! driver never maps a tiled one.
+
+use std::ops::Range;
+
+use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_raster::format::shared_exponent;
+use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+
+use super::format::{self, Components};
+use super::state::Resource;
+
+/// What the words of a texture resource say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Words {
+    dim: u32,
+    tile_mode: u32,
+    /// Elements a row of the first level.
+    pitch: usize,
+    size: [usize; 3],
+    format: u8,
+    components: Components,
+    select: [u32; 4],
+    last_level: usize,
+    layers: Range<usize>,
+}
+
+impl Words {
+    fn new(words: &[u32; 7]) -> Words {
+        let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
+        let size =
+            [field(0, 31, 19), field(1, 12, 0), field(1, 25, 13)].map(|less_one| less_one as usize + 1);
+        Words {
+            dim: field(0, 2, 0),
+            tile_mode: field(0, 6, 3),
+            pitch: (field(0, 18, 8) as usize + 1) * 8,
+            size,
+            format: field(1, 31, 26) as u8,
+            components: Components {
+                signed: [0, 1, 2, 3].map(|at| field(4, 2 * at + 1, 2 * at) == 1),
+                num_format: field(4, 9, 8) as u8,
+                srgb: field(4, 11, 11) != 0,
+            },
+            select: [16, 19, 22, 25].map(|low| field(4, low + 2, low)),
+            last_level: field(5, 3, 0) as usize,
+            layers: field(5, 16, 4) as usize..field(5, 29, 17) as usize + 1,
+        }
+    }
+}
+
+/// Formats whose element is a block of 4 x 4 texels: bytes of a block.
+fn block_bytes(format: u8) -> Option<usize> {
+    match format {
+        0x31 | 0x34 => Some(8),
+        0x32 | 0x33 | 0x35 => Some(16),
+        _ => None,
+    }
+}
+
+/// A texture as an image.
+///
+/// # Errors
+/// What is not supported of it, by name.
+pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
+    let words = Words::new(&resource.words);
+    let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
+        return Err("a texture without a relocation".to_owned());
+    };
+    let others = others.unwrap_or(first);
+    let shape = match words.dim {
+        0 => Shape::D1,
+        1 => Shape::D2,
+        2 => Shape::D3,
+        3 => Shape::D2Array,
+        4 => Shape::D1Array,
+        5 => Shape::D2Array,
+        dim => return Err(format!("textures of DIM {dim}")),
+    };
+    let (block, bytes) = match block_bytes(words.format) {
+        Some(bytes) => (4, bytes),
+        None if words.format == 0x2b => (1, 4),
+        None => {
+            let format = format::texture(words.format, &words.components);
+            let format = format.ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))?;
+            (1, usize::from(format.bytes))
+        }
+    };
+    if block != 1 {
+        return Err(format!("textures of DATA_FORMAT {:#x}", words.format));
+    }
+    let layers = match words.dim {
+        2 => 1,
+        3 => 6,
+        4 | 5 => words.layers.len().max(1),
+        _ => 1,
+    };
+    let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
+    let mut levels = Vec::new();
+    let mut tile_mode = words.tile_mode;
+    let mut next = start_of(others, resource.words[3]);
+    for number in 0..=words.last_level {
+        let shrunk = |size: usize| (size >> number).max(1);
+        let (width, height) =
+            (shrunk(words.size[0]), if matches!(words.dim, 0 | 4) { 1 } else { shrunk(words.size[1]) });
+        let depth = if words.dim == 2 { shrunk(words.size[2]) } else { layers };
+        let whole = if words.dim == 4 { words.size[1].max(words.size[2]) } else { words.size[2] };
+        let slices = match words.dim {
+            2 => shrunk(words.size[2]).next_power_of_two(),
+            3 => 8,
+            4 | 5 => whole,
+            _ => 1,
+        };
+        let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() };
+        let place = Place::new(&mut tile_mode, padded(width), padded(height), bytes);
+        let pitch = if number == 0 { words.pitch } else { place.pitch };
+        let (start, end) = match number {
+            0 => (start_of(first, resource.words[2]), first.end),
+            _ => (next, others.end),
+        };
+        if number > 0 {
+            next += place.pitch * place.height * bytes * slices;
+        }
+        let slice = pitch * if number == 0 { padded_height(words.tile_mode, height) } else { place.height };
+        let first_layer = if matches!(words.dim, 4 | 5) { words.layers.start } else { 0 };
+        let mut texels = Vec::with_capacity(width * height * depth);
+        for z in 0..depth {
+            for y in 0..height {
+                let row = start + ((first_layer + z) * slice + y * pitch) * bytes;
+                for x in 0..width {
+                    let at = row + x * bytes;
+                    let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
+                    texels.push(texel(&words, element));
+                }
+            }
+        }
+        levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
+    }
+    let image = Image::new(shape, levels).map_err(|error| error.to_string())?;
+    Ok(Texture { image, integer: words.components.num_format == 1 })
+}
+
+/// Rows that the first level of a texture takes, of which the driver names the pitch only.
+fn padded_height(tile_mode: u32, height: usize) -> usize {
+    if tile_mode >= 2 { height.next_multiple_of(8) } else { height }
+}
+
+/// How a level lies in memory.
+struct Place {
+    pitch: usize,
+    height: usize,
+}
+
+/// Bytes of a group, banks and pipes of TILING_CONFIG 0.
+const GROUP: usize = 256;
+const BANKS: usize = 4;
+const PIPES: usize = 1;
+
+impl Place {
+    /// A level of that size, padded as its mode asks; a level that is too small for two-dimensional tiles has
+    /// one-dimensional ones, and so have all after it.
+    fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
+        let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
+        if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {
+            *tile_mode = 2;
+        }
+        let (to_width, to_height) = match *tile_mode {
+            0 | 1 => (64.max(GROUP / bytes), 1),
+            2 | 3 => (8.max(GROUP / (8 * bytes)), 8),
+            _ => (wide, 8 * PIPES),
+        };
+        Place { pitch: width.next_multiple_of(to_width), height: height.next_multiple_of(to_height) }
+    }
+}
+
+fn texel(words: &Words, element: &[u8]) -> [u32; 4] {
+    let (values, one) = match words.format {
+        0x2b => {
+            let mut bytes = [0; 4];
+            bytes[..element.len().min(4)].copy_from_slice(&element[..element.len().min(4)]);
+            (shared_exponent(u32::from_le_bytes(bytes)), 1f32.to_bits())
+        }
+        _ => match format::texture(words.format, &words.components) {
+            Some(format) => (format.read(element), format.numbers[0].one()),
+            None => ([0; 4], 1f32.to_bits()),
+        },
+    };
+    words.select.map(|select| match select {
+        0..=3 => values[select as usize],
+        5 => one,
+        _ => 0,
+    })
+}
+
+/// A sampler; `border` is what its registers hold.
+pub(super) fn sampler(words: [u32; 3], border: [u32; 4]) -> TextureSampler {
+    let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
+    let wrap = |low: u32| match field(0, low + 2, low) {
+        0 => Wrap::Repeat,
+        1 => Wrap::Mirror,
+        2 => Wrap::ClampToEdge,
+        3 => Wrap::MirrorOnceToEdge,
+        4 => Wrap::Clamp,
+        5 => Wrap::MirrorOnce,
+        6 => Wrap::ClampToBorder,
+        _ => Wrap::MirrorOnceToBorder,
+    };
+    // Anisotropic filters read as bilinear ones.
+    let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
+    let fixed = |value: u32| value as f32 / 64.;
+    let one = 1f32.to_bits();
+    let bias = (field(1, 31, 20) << 20) as i32 >> 20;
+    const COMPARES: [Compare; 8] = [
+        Compare::Never,
+        Compare::Less,
+        Compare::Equal,
+        Compare::LessEqual,
+        Compare::Greater,
+        Compare::NotEqual,
+        Compare::GreaterEqual,
+        Compare::Always,
+    ];
+    TextureSampler {
+        sampler: Sampler {
+            wrap: [wrap(0), wrap(3), wrap(6)],
+            mag: filter(9),
+            min: filter(12),
+            mip: match field(0, 18, 17) {
+                0 => MipFilter::None,
+                1 => MipFilter::Nearest,
+                _ => MipFilter::Linear,
+            },
+            border: match field(0, 23, 22) {
+                0 => [0; 4],
+                1 => [0, 0, 0, one],
+                2 => [one; 4],
+                _ => border,
+            },
+            min_lod: fixed(field(1, 9, 0)),
+            max_lod: fixed(field(1, 19, 10)),
+            lod_bias: bias as f32 / 64.,
+            unnormalised: false,
+        },
+        compare: COMPARES[field(0, 28, 26) as usize],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured: a mipmapped texture of 64 x 64, RGBA8; its second level is at 4000h, its words are these.
+    #[test]
+    fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
+        let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 6, 0x8000_0010];
+        let mut memory = vec![0; 0x6000];
+        for (level, base) in [0x0, 0x4000, 0x5000, 0x5400, 0x5500, 0x5600, 0x5700].into_iter().enumerate() {
+            memory[base] = level as u8 + 1;
+        }
+        let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
+        let texture = image(&resource, &memory).unwrap();
+        let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
+        for level in 0..7 {
+            assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
+        }
+    }
+
+    /// Captured: GL's default.
+    #[test]
+    fn the_default_sampler_reads_as_gl_says() {
+        let found = sampler([0x0c04_0200, 0x000f_0000, 0x8000_0000], [0; 4]);
+        assert_eq!((found.sampler.mag, found.sampler.min), (Filter::Linear, Filter::Nearest));
+        assert_eq!((found.sampler.mip, found.compare), (MipFilter::Linear, Compare::LessEqual));
+        assert_eq!(found.sampler.max_lod, 15.);
+    }
+}
