@@ -3,6 +3,7 @@
 //! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
+pub mod device;
 pub mod r600;
 
 use std::ops::Range;

@@ -1,0 +1,213 @@
+//! The requests of the graphics devices: numbers and layouts.
+//!
+//! Source: the kernel's `include/uapi/drm/drm.h` and `radeon_drm.h`. A request is one word:
+//!
+//! ```text
+//!  31 30 | 29    16 | 15   8 | 7    0
+//!  r/w   |   size   |  'd'   | number
+//! ```
+//!
+//! Requests are recognized by their number. The size is that of the argument, at least as long as the layout here.
+
+use std::ffi::{c_int, c_ulong, c_void};
+use std::fmt;
+
+/// An error of a request, as `errno` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request(pub(crate) c_ulong);
+
+impl Request {
+    /// Whether it is one of the graphics devices.
+    pub(crate) fn of_drm(self) -> bool {
+        (self.0 >> 8) & 0xff == c_ulong::from(b'd')
+    }
+
+    /// Its number.
+    pub(crate) fn number(self) -> u8 {
+        (self.0 & 0xff) as u8
+    }
+
+    /// How many bytes its argument has.
+    fn size(self) -> usize {
+        (self.0 >> 16) as usize & 0x3fff
+    }
+
+    /// Reads the argument, lets it be changed, and writes it back unless that fails, as the kernel does.
+    ///
+    /// # Errors
+    /// `EFAULT` without an argument, `EINVAL` when it is too short, or the error of the change.
+    ///
+    /// # Safety
+    /// The argument is null or as many bytes as the request says.
+    pub(crate) unsafe fn exchange<T: Plain>(
+        self,
+        argument: *mut c_void,
+        change: impl FnOnce(&mut T) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if argument.is_null() {
+            return Err(Errno(libc::EFAULT));
+        }
+        if self.size() < size_of::<T>() {
+            return Err(Errno(libc::EINVAL));
+        }
+        let place = argument.cast::<T>();
+        // SAFETY: there are enough bytes, and any bytes are a value of a `Plain` type.
+        let mut value = unsafe { place.read_unaligned() };
+        change(&mut value)?;
+        // SAFETY: as above.
+        unsafe { place.write_unaligned(value) };
+        Ok(())
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.number()) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "ioctl {:#04x}", self.number()),
+        }
+    }
+}
+
+/// A structure of which any bytes are a value.
+///
+/// # Safety
+/// That is so: integers only, and no bytes between them.
+pub(crate) unsafe trait Plain: Copy {}
+
+/// Numbers with their names.
+macro_rules! requests {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $spelled:literal;)*) => {
+        $($(#[$doc])* pub(crate) const $name: u8 = $number;)*
+        /// The names of the requests that are known here.
+        const NAMES: &[(u8, &str)] = &[$(($number, $spelled)),*];
+    };
+}
+
+// All drivers: below 0x40. Those of the driver begin there.
+requests! {
+    /// Name and version of the driver.
+    VERSION           = 0x00, "VERSION";
+    /// Closes a handle.
+    GEM_CLOSE         = 0x09, "GEM_CLOSE";
+    /// What the driver can do.
+    GET_CAP           = 0x0c, "GET_CAP";
+    /// Sizes of the memories.
+    GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
+    /// Makes a buffer.
+    GEM_CREATE        = 0x5d, "RADEON_GEM_CREATE";
+    /// Where a buffer is mapped from.
+    GEM_MMAP          = 0x5e, "RADEON_GEM_MMAP";
+    /// Moves a buffer.
+    GEM_SET_DOMAIN    = 0x63, "RADEON_GEM_SET_DOMAIN";
+    /// Waits for a buffer.
+    GEM_WAIT_IDLE     = 0x64, "RADEON_GEM_WAIT_IDLE";
+    /// Submits commands.
+    CS                = 0x66, "RADEON_CS";
+    /// Asks about the chip.
+    INFO              = 0x67, "RADEON_INFO";
+    /// Stores tiling flags with a buffer.
+    GEM_SET_TILING    = 0x68, "RADEON_GEM_SET_TILING";
+    /// Tiling flags of a buffer.
+    GEM_GET_TILING    = 0x69, "RADEON_GEM_GET_TILING";
+    /// Whether a buffer is in use.
+    GEM_BUSY          = 0x6a, "RADEON_GEM_BUSY";
+    /// The domain that a buffer was created in.
+    GEM_OP            = 0x6c, "RADEON_GEM_OP";
+}
+
+/// Structures of the kernel with their sizes.
+macro_rules! layouts {
+    ($($(#[$doc:meta])* $name:ident, $size:literal { $($(#[$note:meta])* $field:ident: $kind:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct $name { $($(#[$note])* pub(crate) $field: $kind,)* }
+        const _: () = assert!(size_of::<$name>() == $size, "as in the kernel's header");
+        const _: () = assert!(0 $(+ size_of::<$kind>())* == $size, "no bytes between the fields");
+        // SAFETY: integers only, and no bytes between them: asserted above.
+        unsafe impl Plain for $name {}
+    )*};
+}
+
+// `padding` is what C leaves between two fields or behind the last one.
+layouts! {
+    /// The argument of [`VERSION`]: three numbers, and three texts with the room that there is for each.
+    Version, 64 {
+        major: i32, minor: i32, patch: i32, padding: u32,
+        name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
+    }
+    /// The argument of [`GEM_CLOSE`].
+    GemClose, 8 { handle: u32, padding: u32, }
+    /// The argument of [`GET_CAP`].
+    GetCap, 16 { capability: u64, value: u64, }
+    /// The argument of [`GEM_INFO`], in bytes.
+    GemInfo, 24 { gart: u64, vram: u64, vram_visible: u64, }
+    /// The argument of [`GEM_CREATE`].
+    GemCreate, 32 { size: u64, alignment: u64, handle: u32, domain: u32, flags: u32, padding: u32, }
+    /// The argument of [`GEM_MMAP`].
+    GemMmap, 32 { handle: u32, padding: u32, offset: u64, size: u64, address: u64, }
+    /// The argument of [`GEM_SET_DOMAIN`].
+    GemDomain, 12 { handle: u32, read: u32, write: u32, }
+    /// The argument of [`GEM_WAIT_IDLE`], and of [`GEM_BUSY`].
+    GemBusy, 8 { handle: u32, domain: u32, }
+    /// The argument of [`GEM_SET_TILING`] and of [`GEM_GET_TILING`].
+    GemTiling, 12 { handle: u32, flags: u32, pitch: u32, }
+    /// The argument of [`GEM_OP`].
+    GemOp, 16 { handle: u32, operation: u32, value: u64, }
+    /// The argument of [`INFO`]: a question, and where the answer goes.
+    Info, 16 { request: u32, padding: u32, value: u64, }
+    /// The argument of [`CS`]: how many chunks, and where the addresses of the chunks are.
+    Submit, 32 { chunks: u32, id: u32, addresses: u64, gart_limit: u64, vram_limit: u64, }
+    /// A chunk of a submission: what, how many words, and where.
+    Chunk, 16 { id: u32, words: u32, address: u64, }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that the kernel's headers give.
+    #[test]
+    fn requests_are_taken_apart() {
+        for (word, number, size, name) in [
+            (0xc040_6400, VERSION, size_of::<Version>(), "VERSION"),
+            (0x4008_6409, GEM_CLOSE, size_of::<GemClose>(), "GEM_CLOSE"),
+            (0xc010_640c, GET_CAP, size_of::<GetCap>(), "GET_CAP"),
+            (0xc018_645c, GEM_INFO, size_of::<GemInfo>(), "RADEON_GEM_INFO"),
+            (0xc020_645d, GEM_CREATE, size_of::<GemCreate>(), "RADEON_GEM_CREATE"),
+            (0xc020_645e, GEM_MMAP, size_of::<GemMmap>(), "RADEON_GEM_MMAP"),
+            (0xc00c_6463, GEM_SET_DOMAIN, size_of::<GemDomain>(), "RADEON_GEM_SET_DOMAIN"),
+            (0x4008_6464, GEM_WAIT_IDLE, size_of::<GemBusy>(), "RADEON_GEM_WAIT_IDLE"),
+            (0xc020_6466, CS, size_of::<Submit>(), "RADEON_CS"),
+            (0xc010_6467, INFO, size_of::<Info>(), "RADEON_INFO"),
+            (0xc00c_6468, GEM_SET_TILING, size_of::<GemTiling>(), "RADEON_GEM_SET_TILING"),
+            (0xc00c_6469, GEM_GET_TILING, size_of::<GemTiling>(), "RADEON_GEM_GET_TILING"),
+            (0xc008_646a, GEM_BUSY, size_of::<GemBusy>(), "RADEON_GEM_BUSY"),
+            (0xc010_646c, GEM_OP, size_of::<GemOp>(), "RADEON_GEM_OP"),
+        ] {
+            let request = Request(word);
+            assert!(request.of_drm());
+            assert_eq!((request.number(), request.size(), &*request.to_string()), (number, size, name));
+        }
+        assert!(!Request(0x5401).of_drm(), "TCGETS");
+        assert_eq!(Request(0xc020_642d).to_string(), "ioctl 0x2d");
+    }
+
+    #[test]
+    fn arguments_that_are_absent_or_short_are_errors() {
+        let mut argument = [0_u64; 4];
+        let argument: *mut c_void = argument.as_mut_ptr().cast();
+        let ask = |word, argument| {
+            // SAFETY: null, or more bytes than any of the requests below says.
+            unsafe { Request(word).exchange(argument, |create: &mut GemCreate| Ok(create.handle = 1)) }
+        };
+        assert_eq!(ask(0xc020_645d, std::ptr::null_mut()), Err(Errno(libc::EFAULT)));
+        assert_eq!(ask(0xc01f_645d, argument), Err(Errno(libc::EINVAL)));
+        assert_eq!(ask(0xc020_645d, argument), Ok(()));
+    }
+}

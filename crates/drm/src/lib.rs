@@ -1,0 +1,48 @@
+//! A library to preload: an OpenGL program finds a render node of a graphics chip that is not there.
+//!
+//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. Of what the program and its
+//! OpenGL driver ask of the system, only what concerns `/dev/dri/renderD128` is answered here; everything else goes on
+//! to the function that would have been called. Without the variables, so does everything.
+//!
+//! ```text
+//! program, Mesa, libdrm
+//!    |  open, openat, fstat, ioctl               files.rs  --- not the node ---> real.rs: the C library
+//!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
+//!    v
+//! node.rs: the node, once opened
+//!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs: what each does
+//!    v
+//! buffers.rs: which handle is where              memory.rs: all buffers, one sparse file in memory
+//!    |
+//!    v
+//! reconverge_gpu::Gpu: executes submissions before the ioctl returns
+//! ```
+//!
+//! A buffer is a slice of one file in memory of 1 TiB, of which only pages in use take memory. The descriptor that
+//! `open` gives is a duplicate of that file's, so that `mmap` needs no answer of ours. `fstat` on such a descriptor
+//! describes the render node.
+//!
+//! Sources: the kernel's `include/uapi/drm/drm.h` and `radeon_drm.h` for requests, libdrm's `xf86drm.h` for its
+//! functions, and what Mesa 22.3.6 was seen to ask.
+//!
+//! Limits: `dmabuf` export and import are refused. A program that forks after opening the node and draws in both
+//! processes shares the buffers of both. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
+//! `fstat` otherwise and is not served.
+
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "C functions are defined and called, and memory is shared with the program around")]
+
+mod buffers;
+mod device;
+pub mod files;
+mod ioctls;
+mod json;
+pub mod libdrm;
+mod memory;
+mod messages;
+mod node;
+mod probe;
+mod radeon;
+mod real;
+mod report;
+mod submit;

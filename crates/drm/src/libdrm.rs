@@ -1,0 +1,269 @@
+//! The functions of libdrm that would look for the node's device in `/sys`.
+//!
+//! `drmGetDevices2` gives the emulated device alone: a driver that finds another may choose that.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
+
+use crate::device;
+use crate::files::PATH;
+use crate::node;
+use crate::real::{Symbol, call};
+
+/// libdrm's description of a device on a PCI bus. (`drmDevice`)
+#[repr(C)]
+pub struct Device {
+    /// The paths of its nodes, by kind.
+    nodes: *mut *mut c_char,
+    /// Which kinds of node it has, a bit for each.
+    available_nodes: c_int,
+    bus_type: c_int,
+    bus: *mut Bus,
+    ids: *mut Ids,
+}
+
+/// Where a device is. (`drmPciBusInfo`)
+#[repr(C)]
+struct Bus {
+    domain: u16,
+    bus: u8,
+    dev: u8,
+    func: u8,
+}
+
+/// What a device is. (`drmPciDeviceInfo`)
+#[repr(C)]
+struct Ids {
+    vendor: u16,
+    device: u16,
+    subvendor: u16,
+    subdevice: u16,
+    revision: u8,
+}
+
+/// Kinds of node: card, control, render.
+const NODES: usize = 3;
+/// The kind of the render node. (`DRM_NODE_RENDER`)
+const RENDER: usize = 2;
+/// `DRM_BUS_PCI`
+const PCI: c_int = 0;
+
+/// Everything that belongs to a [`Device`], in one piece, so that one `free` gives all of it back, as libdrm's own.
+#[repr(C)]
+struct Description {
+    device: Device,
+    nodes: [*mut c_char; NODES],
+    paths: [[u8; 64]; NODES],
+    bus: Bus,
+    ids: Ids,
+}
+
+/// The addresses of the descriptions that were given out.
+static GIVEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// A new description of the emulated device.
+fn description(device: &device::Device) -> *mut Device {
+    // SAFETY: the size is not zero. All bytes zero is a value of this structure.
+    let made = unsafe { libc::calloc(1, size_of::<Description>()) }.cast::<Description>();
+    // SAFETY: null, or new and ours alone.
+    let Some(description) = (unsafe { made.as_mut() }) else { return null_mut() };
+    let paths = [&b"/dev/dri/card0"[..], &[], PATH.to_bytes()];
+    for (kind, path) in paths.into_iter().enumerate() {
+        description.paths[kind][..path.len()].copy_from_slice(path);
+        description.nodes[kind] = description.paths[kind].as_mut_ptr().cast();
+    }
+    description.bus.bus = 1;
+    description.ids.vendor = device.board.driver.vendor();
+    description.ids.device = device.board.pci;
+    description.device = Device {
+        nodes: description.nodes.as_mut_ptr(),
+        available_nodes: 1 << RENDER,
+        bus_type: PCI,
+        bus: &raw mut description.bus,
+        ids: &raw mut description.ids,
+    };
+    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(made.addr());
+    made.cast()
+}
+
+/// Frees a description if it is one of ours.
+///
+/// # Safety
+/// The caller uses it no more.
+unsafe fn free(device: *mut Device) -> bool {
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
+    given.swap_remove(place);
+    // SAFETY: made by `calloc`, and not freed before: it was in the list.
+    unsafe { libc::free(device.cast()) };
+    true
+}
+
+/// A copy of the node's path for a caller that frees it.
+fn path() -> *mut c_char {
+    // SAFETY: the path is a C string.
+    unsafe { libc::strdup(PATH.as_ptr()) }
+}
+
+/// `drmGetDevice2`: the device of a descriptor.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *mut *mut Device) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmGetDevice2");
+    if let Some(node) = node::of(descriptor) {
+        if device.is_null() {
+            return -libc::EINVAL;
+        }
+        let description = description(node.device());
+        // SAFETY: not null, so a place for an address.
+        unsafe { *device = description };
+        return if description.is_null() { -libc::ENOMEM } else { 0 };
+    }
+    call!(REAL.address_in_libdrm(), fn(c_int, u32, *mut *mut Device) -> c_int, (descriptor, flags, device), else -libc::ENOSYS)
+}
+
+/// `drmGetDevice`: the device of a descriptor.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Device) -> c_int {
+    // libdrm's: with the revision.
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { drmGetDevice2(descriptor, GET_PCI_REVISION, device) }
+}
+
+/// `DRM_DEVICE_GET_PCI_REVISION`
+const GET_PCI_REVISION: u32 = 1;
+
+/// `drmGetDevices2`: all devices, or how many there are.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, most: c_int) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmGetDevices2");
+    if let Some(device) = device::chosen() {
+        if !devices.is_null() && most > 0 {
+            // SAFETY: there is place for at least one address.
+            unsafe { *devices = description(device) };
+        }
+        return 1;
+    }
+    call!(REAL.address_in_libdrm(), fn(u32, *mut *mut Device, c_int) -> c_int, (flags, devices, most), else -libc::ENOSYS)
+}
+
+/// `drmGetDevices`: all devices, or how many there are.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDevices(devices: *mut *mut Device, most: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { drmGetDevices2(GET_PCI_REVISION, devices, most) }
+}
+
+/// `drmFreeDevice`: gives a description back.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
+    static REAL: Symbol = Symbol::new(c"drmFreeDevice");
+    if device.is_null() {
+        return;
+    }
+    // SAFETY: not null, so a place for an address, which the caller uses no more.
+    if unsafe { free(*device) } {
+        // SAFETY: as above.
+        unsafe { *device = null_mut() };
+        return;
+    }
+    call!(REAL.address_in_libdrm(), fn(*mut *mut Device) -> (), (device), else ());
+}
+
+/// `drmFreeDevices`: gives descriptions back.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int) {
+    if devices.is_null() {
+        return;
+    }
+    for number in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the caller gives an array of this length.
+        unsafe { drmFreeDevice(devices.add(number)) };
+    }
+}
+
+/// `drmGetRenderDeviceNameFromFd`: the path of the render node of a descriptor's device.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
+    static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
+    if node::of(descriptor).is_some() {
+        return path();
+    }
+    call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
+}
+
+/// `drmGetDeviceNameFromFd2`: the path of a descriptor's node.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
+    static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
+    if node::of(descriptor).is_some() {
+        return path();
+    }
+    call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
+}
+
+/// `drmGetNodeTypeFromFd`: which kind of node a descriptor is open on.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
+    if node::of(descriptor).is_some() {
+        return RENDER as c_int;
+    }
+    call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
+}
+
+// `void *` through `call!`.
+const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts below are those of 64-bit systems");
+// libdrm 2.4.114, as its header lays them out.
+const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use reconverge_gpu::device::Board;
+
+    use super::*;
+
+    #[test]
+    fn a_description_names_the_board_and_is_freed_once() {
+        let board = Board::named("rv730").unwrap();
+        let mut made = description(&device::Device { board, execute: false, report: None });
+        // SAFETY: `description` gave a valid address, which is used until it is freed.
+        unsafe {
+            let device = &*made;
+            assert_eq!(CStr::from_ptr(*device.nodes.add(RENDER)), PATH);
+            assert_eq!((device.available_nodes, device.bus_type, (*device.bus).bus), (4, PCI, 1));
+            assert_eq!(((*device.ids).vendor, (*device.ids).device), (0x1002, 0x9490));
+            drmFreeDevices(&raw mut made, 1);
+            assert!(made.is_null() && !free(made));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The functions that would have been called without this library.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A function of another library, found when it is first called.
+pub(crate) struct Symbol {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Symbol {
+    /// A function of this name.
+    pub(crate) const fn new(name: &'static CStr) -> Symbol {
+        Symbol { name, found: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Its address in the libraries behind this one; null where none has it. Allocates nothing.
+    pub(crate) fn address(&self) -> *mut c_void {
+        let known = self.found.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: the name is a C string.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+
+    /// Its address in libdrm, also where that was loaded later and for one library only, which [`Symbol::address`] does
+    /// not see.
+    pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
+        let found = self.address();
+        if !found.is_null() {
+            return found;
+        }
+        // SAFETY: names are C strings. The handle is kept: libdrm must not go while its address is known.
+        let found = unsafe {
+            let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
+        };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// The last error of the C library in this thread.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the address is valid in every thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the last error of the C library in this thread.
+pub(crate) fn set_errno(errno: c_int) {
+    // SAFETY: the address is valid in every thread.
+    unsafe { *libc::__errno_location() = errno }
+}
+
+/// Calls a [`Symbol`] with arguments of some types, and gives a value when there is none.
+macro_rules! call {
+    ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
+        let address: *mut c_void = $symbol;
+        if address.is_null() {
+            $missing
+        } else {
+            type Function = unsafe extern "C" fn($($kind),* $(, $rest)?) -> $answer;
+            // SAFETY: the symbol has this type in the library that defines it, and the caller answers for the arguments.
+            unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
+        }
+    }};
+}
+pub(crate) use call;
+
+fn missing() -> c_int {
+    set_errno(libc::ENOSYS);
+    -1
+}
+
+/// Which of the functions that open a file, all of them with flags and a mode.
+pub(crate) struct Opening(Symbol);
+
+pub(crate) static OPEN: Opening = Opening(Symbol::new(c"open"));
+pub(crate) static OPEN64: Opening = Opening(Symbol::new(c"open64"));
+
+impl Opening {
+    /// # Safety
+    /// As for `open`.
+    pub(crate) unsafe fn call(&self, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+        call!(self.0.address(), fn(*const c_char, c_int; ...) -> c_int, (path, flags, mode), else missing())
+    }
+}
+
+/// Which of the functions that open a file beside another.
+pub(crate) struct OpeningAt(Symbol);
+
+pub(crate) static OPENAT: OpeningAt = OpeningAt(Symbol::new(c"openat"));
+pub(crate) static OPENAT64: OpeningAt = OpeningAt(Symbol::new(c"openat64"));
+
+impl OpeningAt {
+    /// # Safety
+    /// As for `openat`.
+    pub(crate) unsafe fn call(
+        &self,
+        folder: c_int,
+        path: *const c_char,
+        flags: c_int,
+        mode: c_uint,
+    ) -> c_int {
+        call!(self.0.address(), fn(c_int, *const c_char, c_int; ...) -> c_int, (folder, path, flags, mode), else missing())
+    }
+}
+
+/// # Safety
+/// As for `ioctl`.
+pub(crate) unsafe fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    static IOCTL: Symbol = Symbol::new(c"ioctl");
+    call!(IOCTL.address(), fn(c_int, c_ulong; ...) -> c_int, (descriptor, request, argument), else missing())
+}
+
+/// # Safety
+/// As for `fstat`.
+pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
+    static FSTAT: Symbol = Symbol::new(c"fstat");
+    call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
+}
+
+/// # Safety
+/// As for `fstat64`.
+pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
+    static FSTAT64: Symbol = Symbol::new(c"fstat64");
+    call!(FSTAT64.address(), fn(c_int, *mut libc::stat64) -> c_int, (descriptor, status), else missing())
+}

@@ -1,0 +1,61 @@
+//! The report: what a process did with the node, for `reconverge drm` to read.
+//!
+//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`, a JSON object each, when the node is first opened, when the
+//! chip is reset, and when the process ends. Every line says all that there is; of the lines of a process (`pid`,
+//! `opened`) the last one counts. A process that is killed leaves those from before.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::device::Device;
+use crate::json;
+use crate::messages::say_once;
+use crate::node::{self, Node, State};
+
+/// Which process opened the node, and when, in nanoseconds: other processes may get the same number later.
+static OPENED: OnceLock<(u32, u128)> = OnceLock::new();
+
+/// Begins the report when the node is opened.
+pub(crate) fn begin(node: &Node) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    if node.device().report.is_none() || OPENED.set((process::id(), now)).is_err() {
+        return;
+    }
+    append(node.device(), &node.lock());
+    // SAFETY: the function lives as long as this library, which is not unloaded before the process ends.
+    unsafe { libc::atexit(end) };
+}
+
+/// Ends the report with the process. A process that was forked later has a copy of the numbers: they are not its own.
+pub(crate) extern "C" fn end() {
+    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id())) {
+        append(node.device(), &node.lock());
+    }
+}
+
+/// Appends a line, in one write, so that lines of several processes do not mix.
+pub(crate) fn append(device: &Device, state: &State) {
+    let (Some(path), Some((pid, opened))) = (&device.report, OPENED.get()) else { return };
+    let line = format!("{{\"pid\": {pid}, \"opened\": {opened}, {}}}\n", fields(device, state));
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        say_once(&format!("{}: {error}", path.display()));
+    }
+}
+
+/// What there is to say, without the process.
+fn fields(device: &Device, state: &State) -> String {
+    let unknown = state.gpu.as_ref().map(|gpu| gpu.unknown()).unwrap_or_default();
+    let unknown = json::counts(unknown.iter().map(|(name, count)| (name.as_str(), *count)));
+    let refused = json::counts(state.refused.iter().map(|(name, count)| (name.as_str(), *count)));
+    format!(
+        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \"unknown\": {unknown}, \"refused\": {refused}",
+        json::string(device.board.chip),
+        state.gpu.is_some(),
+        state.submissions,
+        state.resets,
+    )
+}

@@ -1,0 +1,125 @@
+//! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
+
+use reconverge_r700::chip::Chip;
+
+use crate::Gpu;
+use crate::r600::R600;
+
+/// One board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// Its product name.
+    pub name: &'static str,
+    /// Its PCI device id.
+    pub pci: u16,
+    /// Its chip, in lower case, as the machine's table of chips names it.
+    pub chip: &'static str,
+    /// What executes its commands is chosen by this: which kernel driver it has.
+    pub driver: Driver,
+}
+
+/// The kernel drivers whose device node is emulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// The kernel driver `radeon`, for which Mesa's `r600` makes command streams.
+    R600,
+}
+
+impl Driver {
+    /// The kernel driver, as `DRM_IOCTL_VERSION` names it.
+    pub const fn kernel(self) -> &'static str {
+        match self {
+            Driver::R600 => "radeon",
+        }
+    }
+
+    /// The PCI id of the boards' vendor.
+    pub const fn vendor(self) -> u16 {
+        match self {
+            // Advanced Micro Devices, formerly ATI.
+            Driver::R600 => 0x1002,
+        }
+    }
+
+    /// The file name of Mesa's driver.
+    pub const fn mesa(self) -> &'static str {
+        match self {
+            Driver::R600 => "r600_dri.so",
+        }
+    }
+}
+
+#[rustfmt::skip]
+const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str) -> Board {
+    Board { name, pci, chip, driver }
+}
+
+/// One board for each chip.
+///
+/// The ids and which chip each means: Mesa, `include/pci_ids/r600_pci_ids.h`. The product names: the PCI ID repository,
+/// `pci.ids`, vendor 1002; where it lists several products for an id, one of them.
+#[rustfmt::skip]
+pub const BOARDS: &[Board] = &[
+    //     chip     id      driver        product
+    board("rv770", 0x9440, Driver::R600, "Radeon HD 4870"),
+    board("rv740", 0x94b3, Driver::R600, "Radeon HD 4770"),
+    board("rv730", 0x9490, Driver::R600, "Radeon HD 4670"),
+    board("rv710", 0x9540, Driver::R600, "Radeon HD 4550"),
+    board("r600",  0x9400, Driver::R600, "Radeon HD 2900 XT"),
+    board("rv670", 0x9501, Driver::R600, "Radeon HD 3870"),
+    board("rv630", 0x9588, Driver::R600, "Radeon HD 2600 XT"),
+    board("rv635", 0x9598, Driver::R600, "Radeon HD 3650"),
+    board("rv610", 0x94c1, Driver::R600, "Radeon HD 2400 XT"),
+    board("rv620", 0x95c0, Driver::R600, "Radeon HD 3470"),
+    board("rs780", 0x9610, Driver::R600, "Radeon HD 3200"),
+    board("rs880", 0x9710, Driver::R600, "Radeon HD 4200"),
+];
+
+impl Board {
+    /// Its chip after a reset; `None` if no machine has the name.
+    pub fn gpu(&self) -> Option<Box<dyn Gpu>> {
+        match self.driver {
+            Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?))),
+        }
+    }
+
+    /// The board of a chip's name, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case does not
+    /// count.
+    ///
+    /// ```
+    /// use reconverge_gpu::device::Board;
+    /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
+    /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
+    /// assert_eq!(Board::named("R580"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<&'static Board> {
+        let digits = name.strip_prefix("0x").unwrap_or(name);
+        let id = u16::from_str_radix(digits, 16).ok();
+        BOARDS.iter().find(|board| {
+            board.chip.eq_ignore_ascii_case(name)
+                || board.name.eq_ignore_ascii_case(name)
+                || Some(board.pci) == id
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_is_found_by_chip_product_and_id() {
+        for board in BOARDS {
+            for name in [board.chip, board.name, &format!("{:04x}", board.pci), &format!("0x{:X}", board.pci)] {
+                assert_eq!(Board::named(name), Some(board), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_a_board() {
+        for name in ["", "0x", "gt200", "r580", "rv77", "94401", "-9440", "ffff"] {
+            assert_eq!(Board::named(name), None, "{name}");
+        }
+    }
+}
