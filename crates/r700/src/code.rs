@@ -298,6 +298,26 @@ pub struct MemoryExport {
     pub burst: u8,
 }
 
+impl MemoryExport {
+    /// The dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element is, and
+    /// elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements of several
+    /// dwords there; the manual, p. 45, has only elements of one)
+    pub fn first_dword(&self) -> u64 {
+        match self.inst {
+            ExportInst::MEM_STREAM0
+            | ExportInst::MEM_STREAM1
+            | ExportInst::MEM_STREAM2
+            | ExportInst::MEM_STREAM3
+            | ExportInst::MEM_RING => self.base.into(),
+            ExportInst::MEM_SCRATCH
+            | ExportInst::MEM_REDUCTION
+            | ExportInst::MEM_EXPORT
+            | ExportInst::EXPORT
+            | ExportInst::EXPORT_DONE => u64::from(self.base) * u64::from(self.elem_dwords),
+        }
+    }
+}
+
 /// One fetch instruction.
 #[derive(Clone, Debug)]
 pub struct Fetch {

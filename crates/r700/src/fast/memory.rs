@@ -275,7 +275,7 @@ impl Runner<'_> {
         } as u64;
         let highest = u64::from(most) + steps - 1;
         let components = stores.steps[0].iter().rposition(Option::is_some).map_or(0, |chan| chan as u64 + 1);
-        let end = (stores.base + highest) * stores.elem_dwords as u64 + components;
+        let end = stores.first + highest * stores.elem_dwords as u64 + components;
         if highest > stores.last || end > limit {
             return None;
         }
@@ -292,8 +292,9 @@ impl Runner<'_> {
             for (chan, place) in places.iter().enumerate() {
                 let Some(place) = place else { continue };
                 let row = self.lanes.row(*place);
-                let dword =
-                    |index: u32| (stores.base + u64::from(index) + step) as usize * stores.elem_dwords + chan;
+                let dword = |index: u32| {
+                    stores.first as usize + (u64::from(index) + step) as usize * stores.elem_dwords + chan
+                };
                 match (wave.spaces.private_mut(stores.space), same) {
                     (Some(private), Some(index)) => {
                         if let Some(to) = private.row_mut(dword(index)) {

@@ -103,8 +103,7 @@ impl Wave {
                 let mut done = Mask::NONE;
                 for lane in lanes.lanes() {
                     let element = u64::from(index[lane.index()]) + u64::from(step);
-                    let dword =
-                        (u64::from(export.base) + element) * u64::from(export.elem_dwords) + chan as u64;
+                    let dword = export.first_dword() + element * u64::from(export.elem_dwords) + chan as u64;
                     let inside = element <= last;
                     let dword = usize::try_from(dword).unwrap_or(usize::MAX);
                     if export.read {

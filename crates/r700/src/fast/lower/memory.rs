@@ -78,7 +78,8 @@ pub(in crate::fast) struct Stores {
     pub(in crate::fast) control: Control,
     pub(in crate::fast) space: Space,
     pub(in crate::fast) index: Option<Place>,
-    pub(in crate::fast) base: u64,
+    /// The dword of element 0.
+    pub(in crate::fast) first: u64,
     /// ARRAY_SIZE: the last element.
     pub(in crate::fast) last: u64,
     pub(in crate::fast) elem_dwords: usize,
@@ -278,7 +279,7 @@ impl Lowering<'_> {
             control: *control,
             space: space(export.inst),
             index,
-            base: export.base.into(),
+            first: export.first_dword(),
             last: export.size.into(),
             elem_dwords,
             steps: (0..export.burst).map(step).collect::<Option<_>>()?,
