@@ -18,6 +18,8 @@ pub struct Clip {
     pub culls: u8,
     /// The guard band: how often w x and y may be.
     pub band: [f32; 2],
+    /// Bit n: attribute n is linear in the window (OpenGL 3.0, noperspective), also along the edges that a cut makes.
+    pub linear: u64,
 }
 
 /// The smallest w that is still divided by.
@@ -80,7 +82,7 @@ impl Clip {
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
-                    cut.push(Vertex::between(&polygon[from], &polygon[to], along));
+                    cut.push(Vertex::between(&polygon[from], &polygon[to], along, self.linear));
                 }
             }
             polygon = cut;
@@ -96,7 +98,8 @@ impl Clip {
 mod tests {
     use super::*;
 
-    const CLIP: Clip = Clip { near: Some(false), far: true, distances: 0, culls: 0, band: [8., 8.] };
+    const CLIP: Clip =
+        Clip { near: Some(false), far: true, distances: 0, culls: 0, band: [8., 8.], linear: 0 };
 
     fn vertex(position: [f32; 4]) -> Vertex {
         Vertex { position, attributes: vec![position.map(f32::to_bits)], ..Vertex::default() }
@@ -116,6 +119,19 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
         // Attributes follow the position.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
+    }
+
+    #[test]
+    fn what_is_linear_in_the_window_stays_so_where_it_is_cut() {
+        // From w = 1 to w = 3, cut in the middle of space: a quarter of the way from the near end is half of the window's.
+        let ends = [([0., 0., 1., 1.], 0f32), ([0., 0., -5., 3.], 1.)].map(|(position, value)| Vertex {
+            position,
+            attributes: vec![[value.to_bits(); 4]; 2],
+            ..Vertex::default()
+        });
+        let cut = Clip { linear: 2, ..CLIP }.cut(ends.to_vec());
+        let [x, y] = [0, 1].map(|attribute| f32::from_bits(cut[1].attributes[attribute][0]));
+        assert_eq!((cut[1].position, x, y), ([0., 0., -2., 2.], 0.5, 0.75));
     }
 
     #[test]

@@ -14,16 +14,24 @@ pub struct Vertex {
 }
 
 impl Vertex {
-    /// The vertex a share of `along` of the way from one to another, in clip space.
-    pub(crate) fn between(from: &Vertex, to: &Vertex, along: f64) -> Vertex {
-        let mix = |from: f32, to: f32| (f64::from(from) + (f64::from(to) - f64::from(from)) * along) as f32;
-        let bits = |from: u32, to: u32| mix(f32::from_bits(from), f32::from_bits(to)).to_bits();
-        let each = |from: &[u32; 4], to: &[u32; 4]| std::array::from_fn(|at| bits(from[at], to[at]));
+    /// The vertex a share of `along` of the way from one to another, in clip space. Attributes of `linear` (bit n is attribute n)
+    /// change linearly in the window, the others in space.
+    pub(crate) fn between(from: &Vertex, to: &Vertex, along: f64, linear: u64) -> Vertex {
+        let mix = |from: f32, to: f32, along: f64| {
+            (f64::from(from) + (f64::from(to) - f64::from(from)) * along) as f32
+        };
+        let [from_w, to_w] = [from, to].map(|vertex| f64::from(vertex.position[3]));
+        let in_window = along * to_w / (from_w + (to_w - from_w) * along);
+        let attribute = |number: usize| {
+            let along = if linear >> number & 1 != 0 { in_window } else { along };
+            let (from, to) = (&from.attributes[number], &to.attributes[number]);
+            std::array::from_fn(|at| mix(f32::from_bits(from[at]), f32::from_bits(to[at]), along).to_bits())
+        };
         Vertex {
-            position: std::array::from_fn(|at| mix(from.position[at], to.position[at])),
+            position: std::array::from_fn(|at| mix(from.position[at], to.position[at], along)),
             point_size: from.point_size,
-            distances: std::array::from_fn(|at| mix(from.distances[at], to.distances[at])),
-            attributes: from.attributes.iter().zip(&to.attributes).map(|(from, to)| each(from, to)).collect(),
+            distances: std::array::from_fn(|at| mix(from.distances[at], to.distances[at], along)),
+            attributes: (0..from.attributes.len().min(to.attributes.len())).map(attribute).collect(),
         }
     }
 }

@@ -149,6 +149,11 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
         depth: Some((state.float(reg::PA_SC_VPORT_ZMIN_0, 0), state.float(reg::PA_SC_VPORT_ZMIN_0, 1))),
         divides: vte.vtx_w0_fmt && !vte.vtx_xy_fmt,
     };
+    let inputs = inputs(state);
+    let linear = inputs.iter().fold(0, |linear, input| match input {
+        Input::Attribute { index, how: How::Linear } if *index < 64 => linear | 1 << index,
+        _ => linear,
+    });
     let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
     let cut = cut.then(|| Clip {
         near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
@@ -156,6 +161,7 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
         distances: if clip.ucp_cull_only_ena { 0 } else { layout.planes() },
         culls: layout.out.cull_dist_ena | if clip.ucp_cull_only_ena { layout.planes() } else { 0 },
         band: [BAND; 2],
+        linear,
     });
     let depth_info = fields!(state, DepthInfo, state.word(reg::DB_DEPTH_INFO));
     let depth = format::depth(depth_info.format).and_then(|format| {
@@ -177,7 +183,7 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
         sides: sides(state, &mode),
         points: points(state, layout),
         line_width: (state.word(reg::PA_SU_LINE_CNTL) & 0xffff) as f32 / 8.,
-        inputs: inputs(state),
+        inputs,
         tests: tests(state),
         depth,
         alpha_test,
@@ -458,11 +464,10 @@ impl FragmentProgram for PixelProgram<'_> {
             fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values.clone())).collect();
         let mut register = |gpr: u8| {
             let place = inputs.iter().position(|(number, _)| *number == gpr);
-            let place = place.unwrap_or_else(|| {
+            place.unwrap_or_else(|| {
                 inputs.push((gpr, vec![[0; 4]; fragments.lanes]));
                 inputs.len() - 1
-            });
-            place
+            })
         };
         let position = self.control.position_ena.then(|| register(self.control.position_addr));
         let side = self.side.front_face_ena.then(|| register(self.side.front_face_addr));

@@ -7,6 +7,7 @@
 //! | `state` | the registers of a context |
 //! | `draw` | from registers to a draw |
 //! | `shader`, `texture`, `format` | programs, and what they read |
+//! | `stream` | what vertex programs write |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
 
@@ -16,6 +17,7 @@ mod packet;
 mod registers;
 mod shader;
 mod state;
+mod stream;
 mod texture;
 
 use std::collections::HashMap;
@@ -32,6 +34,7 @@ use packet::{Packet, op};
 use registers as reg;
 use shader::{PIXEL, Shader, VERTEX};
 use state::State;
+use stream::Streams;
 
 /// Colour and depth backends that a query is spread over.
 pub const BACKENDS: usize = 4;
@@ -64,6 +67,7 @@ pub struct R600 {
     predicate: u64,
     /// Pixels that passed while they were counted.
     passed: u64,
+    streams: Streams,
     draws: u64,
 }
 
@@ -81,6 +85,7 @@ impl R600 {
             skips: false,
             predicate: 0,
             passed: 0,
+            streams: Streams::default(),
             draws: 0,
         }
     }
@@ -107,10 +112,13 @@ impl R600 {
             op::INDEX_TYPE => self.wide_indices = word(0) & 1 != 0,
             op::NUM_INSTANCES => self.instances = word(0),
             op::DRAW_INDEX_AUTO => {
+                let mut count = word(0);
                 if word(1) >> 6 & 1 != 0 {
-                    self.state.unknown.note("draws of a stream-out buffer's size");
+                    // As many vertices as stream-out has filled: offset, filled size and stride, in dwords.
+                    let of = |number| self.state.nth(reg::VGT_STRMOUT_DRAW_OPAQUE_OFFSET, number);
+                    count = of(1).saturating_sub(of(0)) / of(2).max(1);
                 }
-                let indices: Vec<u32> = (0..word(0)).collect();
+                let indices: Vec<u32> = (0..count).collect();
                 self.draw(memory, &indices)?;
             }
             op::DRAW_INDEX => {
@@ -160,6 +168,24 @@ impl R600 {
                 }
             }
             op::SET_PREDICATION => self.set_predication(memory, packet)?,
+            op::STRMOUT_BUFFER_UPDATE => self.update_stream(memory, packet)?,
+            op::COPY_DW => {
+                let value = match word(0) & 1 {
+                    0 => self.state.word(word(1) << 2),
+                    _ => load(memory, &address(packet, 0, word(1), word(2) & 0xff)?),
+                };
+                match word(0) >> 1 & 1 {
+                    0 => self.state.set(word(3) << 2, value),
+                    _ => {
+                        let number = (word(0) & 1) as usize;
+                        store(
+                            memory,
+                            &address(packet, number, word(3), word(4) & 0xff)?,
+                            &value.to_le_bytes(),
+                        );
+                    }
+                }
+            }
             other => self.state.unknown.note(format!("packet {other:#04x}")),
         }
         Ok(())
@@ -178,14 +204,35 @@ impl R600 {
             }
             event::SAMPLE_STREAMOUTSTATS => {
                 let place = address(packet, 0, packet.payload[1], packet.payload[2] & 0xff)?;
-                self.state.unknown.note("stream-out statistics");
-                for word in 0..2 {
+                // The driver reads the first as needed, the second as written.
+                for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
-                    store(memory, &(at..place.end.max(at)), &VALID.to_le_bytes());
+                    store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
                 }
             }
             event::SO_VGTSTREAMOUT_FLUSH => self.state.set(reg::CP_STRMOUT_CNTL, 1),
             // Flushes of caches, and the start and stop of counters.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// STRMOUT_BUFFER_UPDATE: the place where a buffer goes on, from the packet or from memory, or to memory.
+    fn update_stream(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+        let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
+        let buffer = (word(0) >> 8 & 3) as usize;
+        if word(0) & 1 != 0 {
+            let place = address(packet, 0, word(1), word(2) & 0xff)?;
+            store(memory, &place, &self.streams.offsets[buffer].to_le_bytes());
+        }
+        match word(0) >> 1 & 3 {
+            0 => self.streams.offsets[buffer] = word(3),
+            2 => {
+                let number = (word(0) & 1) as usize;
+                self.streams.offsets[buffer] =
+                    load(memory, &address(packet, number, word(3), word(4) & 0xff)?);
+            }
+            // As it is, and none.
             _ => {}
         }
         Ok(())
@@ -243,7 +290,9 @@ impl R600 {
         let outcome = vertex.run(lanes.len(), vec![(0, values)])?;
         let state = &mut self.state;
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
-            state.unknown.note("stream-out");
+            let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
+            let dwords = stream::dwords(&vertex.code());
+            self.streams.write(memory, state, &outcome, &dwords, (topology, last), &places);
         }
         let Some(draw) = draw::draw(state, topology, &layout) else { return Ok(()) };
         let vertices = layout.vertices(state, &outcome, lanes.len());
@@ -314,12 +363,17 @@ fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Ra
     Ok(start..buffer.end)
 }
 
+/// The word at a place; 0 where there is none.
+fn load(memory: &[u8], place: &Range<usize>) -> u32 {
+    let bytes = memory.get(place.start..place.end.min(place.start + 4)).unwrap_or(&[]);
+    bytes.try_into().map_or(0, u32::from_le_bytes)
+}
+
 /// Stores bytes where there is room for them.
 fn store(memory: &mut [u8], place: &Range<usize>, bytes: &[u8]) {
-    if let Some(target) = memory.get_mut(place.start..place.end.min(place.start + bytes.len())) {
-        if target.len() == bytes.len() {
-            target.copy_from_slice(bytes);
-        }
+    let target = memory.get_mut(place.start..place.end.min(place.start + bytes.len()));
+    if let Some(target) = target.filter(|target| target.len() == bytes.len()) {
+        target.copy_from_slice(bytes);
     }
 }
 

@@ -9,49 +9,49 @@ use crate::{Fault, Submission};
 
 /// Opcodes of type-3 packets.
 #[allow(missing_docs)]
-pub mod op {
-    pub const NOP: u8 = 0x10;
-    pub const SET_PREDICATION: u8 = 0x20;
-    pub const START_3D_CMDBUF: u8 = 0x24;
-    pub const CONTEXT_CONTROL: u8 = 0x28;
-    pub const INDEX_TYPE: u8 = 0x2a;
-    pub const DRAW_INDEX: u8 = 0x2b;
-    pub const DRAW_INDEX_AUTO: u8 = 0x2d;
-    pub const DRAW_INDEX_IMMD: u8 = 0x2e;
-    pub const NUM_INSTANCES: u8 = 0x2f;
-    pub const STRMOUT_BUFFER_UPDATE: u8 = 0x34;
-    pub const COPY_DW: u8 = 0x3b;
-    pub const WAIT_REG_MEM: u8 = 0x3c;
-    pub const MEM_WRITE: u8 = 0x3d;
-    pub const CP_DMA: u8 = 0x41;
-    pub const SURFACE_SYNC: u8 = 0x43;
-    pub const EVENT_WRITE: u8 = 0x46;
-    pub const EVENT_WRITE_EOP: u8 = 0x47;
-    pub const SET_CONFIG_REG: u8 = 0x68;
-    pub const SET_CONTEXT_REG: u8 = 0x69;
-    pub const SET_ALU_CONST: u8 = 0x6a;
-    pub const SET_BOOL_CONST: u8 = 0x6b;
-    pub const SET_LOOP_CONST: u8 = 0x6c;
-    pub const SET_RESOURCE: u8 = 0x6d;
-    pub const SET_SAMPLER: u8 = 0x6e;
-    pub const SET_CTL_CONST: u8 = 0x6f;
-    pub const STRMOUT_BASE_UPDATE: u8 = 0x72;
-    pub const SURFACE_BASE_UPDATE: u8 = 0x73;
+pub(super) mod op {
+    pub(crate) const NOP: u8 = 0x10;
+    pub(crate) const SET_PREDICATION: u8 = 0x20;
+    pub(crate) const START_3D_CMDBUF: u8 = 0x24;
+    pub(crate) const CONTEXT_CONTROL: u8 = 0x28;
+    pub(crate) const INDEX_TYPE: u8 = 0x2a;
+    pub(crate) const DRAW_INDEX: u8 = 0x2b;
+    pub(crate) const DRAW_INDEX_AUTO: u8 = 0x2d;
+    pub(crate) const DRAW_INDEX_IMMD: u8 = 0x2e;
+    pub(crate) const NUM_INSTANCES: u8 = 0x2f;
+    pub(crate) const STRMOUT_BUFFER_UPDATE: u8 = 0x34;
+    pub(crate) const COPY_DW: u8 = 0x3b;
+    pub(crate) const WAIT_REG_MEM: u8 = 0x3c;
+    pub(crate) const MEM_WRITE: u8 = 0x3d;
+    pub(crate) const CP_DMA: u8 = 0x41;
+    pub(crate) const SURFACE_SYNC: u8 = 0x43;
+    pub(crate) const EVENT_WRITE: u8 = 0x46;
+    pub(crate) const EVENT_WRITE_EOP: u8 = 0x47;
+    pub(crate) const SET_CONFIG_REG: u8 = 0x68;
+    pub(crate) const SET_CONTEXT_REG: u8 = 0x69;
+    pub(crate) const SET_ALU_CONST: u8 = 0x6a;
+    pub(crate) const SET_BOOL_CONST: u8 = 0x6b;
+    pub(crate) const SET_LOOP_CONST: u8 = 0x6c;
+    pub(crate) const SET_RESOURCE: u8 = 0x6d;
+    pub(crate) const SET_SAMPLER: u8 = 0x6e;
+    pub(crate) const SET_CTL_CONST: u8 = 0x6f;
+    pub(crate) const STRMOUT_BASE_UPDATE: u8 = 0x72;
+    pub(crate) const SURFACE_BASE_UPDATE: u8 = 0x73;
 }
 
 /// A type-3 packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub(super) struct Packet<'a> {
     /// Its opcode.
-    pub op: u8,
+    pub(super) op: u8,
     /// Skipped where the predicate says that nothing is drawn.
-    pub predicated: bool,
+    pub(super) predicated: bool,
     /// The words after the header.
-    pub payload: &'a [u32],
+    pub(super) payload: &'a [u32],
     /// The buffers of its relocations, in order: bytes of memory.
-    pub buffers: Vec<Range<usize>>,
+    pub(super) buffers: Vec<Range<usize>>,
     /// Place of the header among the words of the submission.
-    pub at: usize,
+    pub(super) at: usize,
 }
 
 /// Words of an entry of the relocation list: a NOP names one by its first word.
@@ -61,7 +61,7 @@ const RELOCATION_WORDS: usize = 4;
 ///
 /// # Errors
 /// A packet that ends beyond the commands, one of a type that the driver does not send, a relocation that is not in the list.
-pub fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
+pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let words = submission.commands;
     let malformed = |at: usize, what: String| Fault::Malformed(format!("word {at}: {what}"));
     let (mut packets, mut at): (Vec<Packet<'a>>, usize) = (Vec::new(), 0);

@@ -7,17 +7,17 @@ use reconverge_isa::word;
 
 /// Some registers one behind another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
+pub(super) struct Register {
     /// The manual's name, of the first.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// Byte address of the first.
-    pub address: u32,
+    pub(super) address: u32,
     /// How many.
-    pub count: u32,
+    pub(super) count: u32,
     /// Why it changes no result; `None` for one that is read.
-    pub ignored: Option<&'static str>,
+    pub(super) ignored: Option<&'static str>,
     /// Whether it holds an address, so that a relocation follows.
-    pub relocated: bool,
+    pub(super) relocated: bool,
 }
 
 impl Register {
@@ -26,7 +26,7 @@ impl Register {
     }
 
     /// Whether the register at an address is one of these.
-    pub const fn has(&self, address: u32) -> bool {
+    pub(super) const fn has(&self, address: u32) -> bool {
         address >= self.address && address < self.address + 4 * self.count
     }
 }
@@ -41,7 +41,7 @@ const fn ignored(name: &'static str, address: u32, count: u32, why: &'static str
 
 macro_rules! addresses {
     ($($(#[doc = $doc:literal])* $name:ident = $address:literal * $count:literal $($how:ident)?;)*) => {
-        $($(#[doc = $doc])* #[allow(missing_docs)] pub const $name: u32 = $address;)*
+        $($(#[doc = $doc])* #[allow(missing_docs)] pub(super) const $name: u32 = $address;)*
         /// The registers that are read.
         const READ: &[Register] = &[$(read(stringify!($name), $address, $count)$(.$how())?),*];
     };
@@ -111,7 +111,15 @@ addresses! {
     PA_SC_MODE_CNTL = 0x28a4c * 1;
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
-    VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 16;
+    /// Size, then stride, both in dwords; 16 bytes from one buffer to the next, as with the base.
+    VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
+    VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
+    VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;
+    VGT_STRMOUT_BUFFER_BASE_1 = 0x28ae8 * 1 relocated;
+    VGT_STRMOUT_BUFFER_SIZE_2 = 0x28af0 * 2;
+    VGT_STRMOUT_BUFFER_BASE_2 = 0x28af8 * 1 relocated;
+    VGT_STRMOUT_BUFFER_SIZE_3 = 0x28b00 * 2;
+    VGT_STRMOUT_BUFFER_BASE_3 = 0x28b08 * 1 relocated;
     VGT_STRMOUT_BUFFER_EN = 0x28b20 * 1;
     VGT_STRMOUT_DRAW_OPAQUE_OFFSET = 0x28b28 * 3;
     DB_RENDER_CONTROL = 0x28d0c * 1;
@@ -204,25 +212,25 @@ const IGNORED: &[Register] = &[
 ];
 
 /// The register at a byte address, if it is known.
-pub fn register(address: u32) -> Option<&'static Register> {
+pub(super) fn register(address: u32) -> Option<&'static Register> {
     READ.iter().chain(IGNORED).find(|register| register.has(address))
 }
 
 word! {
     /// Size of a colour or depth buffer.
-    pub struct Size(u32) = "CB_COLOR0_SIZE" {
+    pub(super) struct Size(u32) = "CB_COLOR0_SIZE" {
         /// Pitch in units of eight elements, less one.
         pitch_tile_max: u16 [9:0],
         /// Elements of a slice in units of 64, less one.
         slice_tile_max: u32 [29:10],
     }
     /// Which slices of a colour or depth buffer are drawn to.
-    pub struct View(u32) = "CB_COLOR0_VIEW" {
+    pub(super) struct View(u32) = "CB_COLOR0_VIEW" {
         slice_start: u16 [10:0],
         slice_max: u16 [23:13],
     }
     /// Format of a colour buffer.
-    pub struct ColorInfo(u32) = "CB_COLOR0_INFO" {
+    pub(super) struct ColorInfo(u32) = "CB_COLOR0_INFO" {
         endian: u8 [1:0],
         format: u8 [7:2],
         array_mode: u8 [11:8],
@@ -240,7 +248,7 @@ word! {
         source_format: bool [27:27],
     }
     /// Format of the depth buffer.
-    pub struct DepthInfo(u32) = "DB_DEPTH_INFO" {
+    pub(super) struct DepthInfo(u32) = "DB_DEPTH_INFO" {
         format: u8 [2:0],
         read_size: bool [3:3],
         array_mode: u8 [18:15],
@@ -249,7 +257,7 @@ word! {
         zrange_precision: bool [31:31],
     }
     /// Depth and stencil tests.
-    pub struct DepthControl(u32) = "DB_DEPTH_CONTROL" {
+    pub(super) struct DepthControl(u32) = "DB_DEPTH_CONTROL" {
         stencil_enable: bool [0:0],
         z_enable: bool [1:1],
         z_write_enable: bool [2:2],
@@ -265,13 +273,13 @@ word! {
         stencilzfail_bf: u8 [31:29],
     }
     /// Reference and masks of the stencil test.
-    pub struct StencilRefMask(u32) = "DB_STENCILREFMASK" {
+    pub(super) struct StencilRefMask(u32) = "DB_STENCILREFMASK" {
         stencilref: u8 [7:0],
         stencilmask: u8 [15:8],
         stencilwritemask: u8 [23:16],
     }
     /// What the fragment program gives besides colours.
-    pub struct DbShaderControl(u32) = "DB_SHADER_CONTROL" {
+    pub(super) struct DbShaderControl(u32) = "DB_SHADER_CONTROL" {
         z_export_enable: bool [0:0],
         stencil_ref_export_enable: bool [1:1],
         z_order: u8 [5:4],
@@ -280,7 +288,7 @@ word! {
         dual_export_enable: bool [9:9],
     }
     /// Clears, copies and queries of the depth unit.
-    pub struct RenderControl(u32) = "DB_RENDER_CONTROL" {
+    pub(super) struct RenderControl(u32) = "DB_RENDER_CONTROL" {
         depth_clear_enable: bool [0:0],
         stencil_clear_enable: bool [1:1],
         depth_copy_enable: bool [2:2],
@@ -295,7 +303,7 @@ word! {
         perfect_zpass_counts: bool [15:15],
     }
     /// What all colour targets share.
-    pub struct ColorControl(u32) = "CB_COLOR_CONTROL" {
+    pub(super) struct ColorControl(u32) = "CB_COLOR_CONTROL" {
         fog_enable: bool [0:0],
         multiwrite_enable: bool [1:1],
         dither_enable: bool [2:2],
@@ -306,7 +314,7 @@ word! {
         rop3: u8 [23:16],
     }
     /// Blending.
-    pub struct BlendControl(u32) = "CB_BLEND_CONTROL" {
+    pub(super) struct BlendControl(u32) = "CB_BLEND_CONTROL" {
         color_srcblend: u8 [4:0],
         color_comb_fcn: u8 [7:5],
         color_destblend: u8 [12:8],
@@ -317,13 +325,13 @@ word! {
         separate_alpha_blend: bool [29:29],
     }
     /// The alpha test.
-    pub struct AlphaTest(u32) = "SX_ALPHA_TEST_CONTROL" {
+    pub(super) struct AlphaTest(u32) = "SX_ALPHA_TEST_CONTROL" {
         alpha_func: u8 [2:0],
         alpha_test_enable: bool [3:3],
         alpha_test_bypass: bool [8:8],
     }
     /// Clipping.
-    pub struct ClipCntl(u32) = "PA_CL_CLIP_CNTL" {
+    pub(super) struct ClipCntl(u32) = "PA_CL_CLIP_CNTL" {
         ucp_ena: u8 [5:0],
         ps_ucp_y_scale_neg: bool [13:13],
         ps_ucp_mode: u8 [15:14],
@@ -340,7 +348,7 @@ word! {
         zclip_far_disable: bool [27:27],
     }
     /// From clip space to the window.
-    pub struct VteCntl(u32) = "PA_CL_VTE_CNTL" {
+    pub(super) struct VteCntl(u32) = "PA_CL_VTE_CNTL" {
         vport_x_scale_ena: bool [0:0],
         vport_x_offset_ena: bool [1:1],
         vport_y_scale_ena: bool [2:2],
@@ -352,7 +360,7 @@ word! {
         vtx_w0_fmt: bool [10:10],
     }
     /// Which position exports there are besides the position.
-    pub struct VsOutCntl(u32) = "PA_CL_VS_OUT_CNTL" {
+    pub(super) struct VsOutCntl(u32) = "PA_CL_VS_OUT_CNTL" {
         clip_dist_ena: u8 [7:0],
         cull_dist_ena: u8 [15:8],
         use_vtx_point_size: bool [16:16],
@@ -365,7 +373,7 @@ word! {
         vs_out_ccdist1_vec_ena: bool [23:23],
     }
     /// Sides of polygons.
-    pub struct ScModeCntl(u32) = "PA_SU_SC_MODE_CNTL" {
+    pub(super) struct ScModeCntl(u32) = "PA_SU_SC_MODE_CNTL" {
         cull_front: bool [0:0],
         cull_back: bool [1:1],
         face: bool [2:2],
@@ -381,7 +389,7 @@ word! {
         multi_prim_ib_ena: bool [21:21],
     }
     /// An input of the fragment program.
-    pub struct PsInputCntl(u32) = "SPI_PS_INPUT_CNTL_0" {
+    pub(super) struct PsInputCntl(u32) = "SPI_PS_INPUT_CNTL_0" {
         semantic: u8 [7:0],
         default_val: u8 [9:8],
         flat_shade: bool [10:10],
@@ -392,7 +400,7 @@ word! {
         sel_sample: bool [18:18],
     }
     /// How many inputs there are, and where the position goes.
-    pub struct PsInControl0(u32) = "SPI_PS_IN_CONTROL_0" {
+    pub(super) struct PsInControl0(u32) = "SPI_PS_IN_CONTROL_0" {
         num_interp: u8 [5:0],
         position_ena: bool [8:8],
         position_centroid: bool [9:9],
@@ -406,7 +414,7 @@ word! {
         baryc_at_sample_ena: bool [31:31],
     }
     /// Where the side of the polygon goes.
-    pub struct PsInControl1(u32) = "SPI_PS_IN_CONTROL_1" {
+    pub(super) struct PsInControl1(u32) = "SPI_PS_IN_CONTROL_1" {
         gen_index_pix: bool [0:0],
         gen_index_pix_addr: u8 [7:1],
         front_face_ena: bool [8:8],
@@ -418,7 +426,7 @@ word! {
         fixed_pt_position_addr: u8 [29:25],
     }
     /// Flat shading and point sprites.
-    pub struct InterpControl(u32) = "SPI_INTERP_CONTROL_0" {
+    pub(super) struct InterpControl(u32) = "SPI_INTERP_CONTROL_0" {
         flat_shade_ena: bool [0:0],
         pnt_sprite_ena: bool [1:1],
         pnt_sprite_ovrd_x: u8 [4:2],
@@ -428,7 +436,7 @@ word! {
         pnt_sprite_top_1: bool [14:14],
     }
     /// Multisampling and line stipple.
-    pub struct ScMode(u32) = "PA_SC_MODE_CNTL" {
+    pub(super) struct ScMode(u32) = "PA_SC_MODE_CNTL" {
         msaa_enable: bool [0:0],
         cliprect_enable: bool [1:1],
         line_stipple_enable: bool [2:2],

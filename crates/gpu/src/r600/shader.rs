@@ -115,6 +115,11 @@ impl Shader {
         Ok(Shader { unit, program, launch, options })
     }
 
+    /// The program, decoded.
+    pub(super) fn code(&self) -> Code {
+        Code::new(&self.program.words, 0, self.launch.code_options())
+    }
+
     /// Runs the program on lanes with these registers.
     ///
     /// # Errors

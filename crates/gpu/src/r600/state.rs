@@ -164,8 +164,8 @@ impl State {
 macro_rules! fields {
     ($state:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;
-        if raw & !$Word::OWNED != 0 {
-            let bits = raw & !$Word::OWNED;
+        let bits = raw & (u32::MAX ^ $Word::OWNED);
+        if bits != 0 {
             $state.unknown.note(format!("{}: bits {bits:#x}", $Word::INFO.name));
         }
         match $Word::unpack_lenient(raw) {

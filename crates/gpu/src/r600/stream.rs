@@ -1,0 +1,118 @@
+//! Stream-out: what a vertex program exports to its streams, primitive by primitive, into buffers.
+//!
+//! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`): sizes, strides and offsets count dwords, and
+//! stream i goes to buffer i. OpenGL 3.0, 2.15: a primitive that does not fit into every buffer is not written at all.
+
+use std::collections::BTreeSet;
+
+use reconverge_r700::code::{CfOp, Code};
+use reconverge_r700::outcome::Outcome;
+use reconverge_r700::words::ExportInst;
+use reconverge_raster::primitive::{Topology, assemble};
+
+use super::registers as reg;
+use super::state::State;
+
+/// How many buffers there are.
+pub(super) const BUFFERS: usize = 4;
+
+/// Size, with the stride behind it, by buffer.
+const SIZES: [u32; BUFFERS] = [
+    reg::VGT_STRMOUT_BUFFER_SIZE_0,
+    reg::VGT_STRMOUT_BUFFER_SIZE_1,
+    reg::VGT_STRMOUT_BUFFER_SIZE_2,
+    reg::VGT_STRMOUT_BUFFER_SIZE_3,
+];
+
+/// Base, by buffer.
+const BASES: [u32; BUFFERS] = [
+    reg::VGT_STRMOUT_BUFFER_BASE_0,
+    reg::VGT_STRMOUT_BUFFER_BASE_1,
+    reg::VGT_STRMOUT_BUFFER_BASE_2,
+    reg::VGT_STRMOUT_BUFFER_BASE_3,
+];
+
+/// What the streams have taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Streams {
+    /// Where the next vertex goes in each buffer, in dwords.
+    pub(super) offsets: [u32; BUFFERS],
+    /// Primitives that storage was needed for.
+    pub(super) needed: u64,
+    /// Primitives that were written.
+    pub(super) written: u64,
+}
+
+/// The dwords of a vertex that a program writes to each stream.
+pub(super) fn dwords(code: &Code) -> [BTreeSet<usize>; BUFFERS] {
+    let mut found: [BTreeSet<usize>; BUFFERS] = Default::default();
+    for (_, cf) in code.instructions() {
+        let CfOp::Memory(_, export) = &cf.op else { continue };
+        let stream = match export.inst {
+            ExportInst::MEM_STREAM0 => 0,
+            ExportInst::MEM_STREAM1 => 1,
+            ExportInst::MEM_STREAM2 => 2,
+            ExportInst::MEM_STREAM3 => 3,
+            _ => continue,
+        };
+        for step in 0..usize::from(export.burst) {
+            let first = export.first_dword() as usize + step * usize::from(export.elem_dwords);
+            let chans = (0..usize::from(export.elem_dwords)).filter(|chan| export.comp_mask >> chan & 1 != 0);
+            found[stream].extend(chans.map(|chan| first + chan));
+        }
+    }
+    found
+}
+
+impl Streams {
+    /// Writes the primitives of runs of vertices, each a place in the outcome.
+    pub(super) fn write(
+        &mut self,
+        memory: &mut [u8],
+        state: &State,
+        outcome: &Outcome,
+        dwords: &[BTreeSet<usize>; BUFFERS],
+        (topology, last_provokes): (Topology, bool),
+        runs: &[Vec<usize>],
+    ) {
+        let enabled = state.word(reg::VGT_STRMOUT_BUFFER_EN);
+        let size = |buffer: usize| state.word(SIZES[buffer]);
+        let stride = |buffer: usize| state.nth(SIZES[buffer], 1);
+        let used: Vec<usize> =
+            (0..BUFFERS).filter(|buffer| enabled >> buffer & 1 != 0 && size(*buffer) != 0).collect();
+        for run in runs {
+            for primitive in assemble(topology, run.len(), last_provokes) {
+                self.needed += 1;
+                let count = u32::from(primitive.count);
+                let fits = |buffer: &usize| {
+                    let end =
+                        u64::from(self.offsets[*buffer]) + u64::from(count) * u64::from(stride(*buffer));
+                    end <= u64::from(size(*buffer))
+                };
+                if used.is_empty() || !used.iter().all(fits) {
+                    continue;
+                }
+                self.written += 1;
+                for place in &primitive.vertices[..count as usize] {
+                    for buffer in &used {
+                        let record = outcome.memory.streams[*buffer].get(run[*place]);
+                        let Some(start) = state.place(BASES[*buffer], 0) else {
+                            continue;
+                        };
+                        for dword in &dwords[*buffer] {
+                            let value = record.and_then(|record| record.get(*dword)).copied().unwrap_or(0);
+                            let at = start.start + 4 * (self.offsets[*buffer] as usize + dword);
+                            let target = memory.get_mut(at..(at + 4).min(start.end));
+                            if let Some(target) = target.filter(|target| target.len() == 4) {
+                                target.copy_from_slice(&value.to_le_bytes());
+                            }
+                        }
+                    }
+                    for buffer in &used {
+                        self.offsets[*buffer] = self.offsets[*buffer].wrapping_add(stride(*buffer));
+                    }
+                }
+            }
+        }
+    }
+}
