@@ -10,12 +10,39 @@ pub struct Texture {
     pub image: Image,
     /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
+    /// Whether the texels are fractions: the reference of a comparison is clamped to [0, 1] then. (OpenGL 3.0, 3.9.14)
+    pub fractions: bool,
+    /// DST_SEL of the resource: where each component of a result comes from.
+    pub select: [Component; 4],
+}
+
+/// A component of what a texture gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// That of the texels, 0 to 3; of the result of a comparison, which is the same in all.
+    Texel(u8),
+    /// A constant.
+    Word(u32),
+}
+
+impl Component {
+    /// Every component is that of the texels.
+    pub const ALL: [Component; 4] =
+        [Component::Texel(0), Component::Texel(1), Component::Texel(2), Component::Texel(3)];
+
+    /// The component of what was read.
+    pub(crate) fn of(self, texel: &[u32; 4]) -> u32 {
+        match self {
+            Component::Texel(component) => texel[usize::from(component & 3)],
+            Component::Word(word) => word,
+        }
+    }
 }
 
 impl Texture {
     /// A texture of floats.
     pub fn floats(image: Image) -> Texture {
-        Texture { image, integer: false }
+        Texture { image, integer: false, fractions: false, select: Component::ALL }
     }
 }
 

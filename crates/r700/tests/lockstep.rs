@@ -8,7 +8,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
-use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_simt::texture::{Compare, Shape};
 use reconverge_simt::{Mode, Options};
 use reconverge_testkit::{Random, textures};
@@ -141,7 +141,13 @@ fn texture_instructions_do_the_same_on_every_engine() {
         }
         for (number, shape) in (0..).zip(shapes) {
             let image = textures::image(shape, &mut random);
-            let texture = Texture { image, integer: random.once_in(4) };
+            let select = [0, 1, 2, 3].map(|chan| match random.below(8) {
+                0 => Component::Word(random.next()),
+                1 => Component::Texel(random.below(4) as u8),
+                _ => Component::Texel(chan),
+            });
+            let (integer, fractions) = (random.once_in(4), random.once_in(2));
+            let texture = Texture { image, integer, fractions, select };
             launch.resources.textures.insert(number, texture);
         }
         for number in 0..4 {

@@ -246,6 +246,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::unusual_byte_groupings)]
     fn components_lie_from_the_low_bits_upward() {
         let format = Format::new([5, 6, 5, 0], Number::Uint);
         assert_eq!(format.read(&0b10000_000010_00001u16.to_le_bytes()), [1, 2, 16, 0]);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_raster::format::shared_exponent;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 
@@ -138,7 +138,15 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
     }
     let image = Image::new(shape, levels).map_err(|error| error.to_string())?;
-    Ok(Texture { image, integer: words.components.num_format == 1 })
+    let integer = words.components.num_format == 1;
+    let one = if integer { 1 } else { 1f32.to_bits() };
+    let select = words.select.map(|select| match select {
+        0..=3 => Component::Texel(select as u8),
+        5 => Component::Word(one),
+        _ => Component::Word(0),
+    });
+    let fractions = words.components.num_format == 0 && !matches!(words.format, 0x0e | 0x1c);
+    Ok(Texture { image, integer, fractions, select })
 }
 
 /// Rows that the first level of a texture takes, of which the driver names the pitch only.
@@ -174,23 +182,15 @@ impl Place {
     }
 }
 
+/// The components of an element, before DST_SEL.
 fn texel(words: &Words, element: &[u8]) -> [u32; 4] {
-    let (values, one) = match words.format {
-        0x2b => {
-            let mut bytes = [0; 4];
-            bytes[..element.len().min(4)].copy_from_slice(&element[..element.len().min(4)]);
-            (shared_exponent(u32::from_le_bytes(bytes)), 1f32.to_bits())
-        }
-        _ => match format::texture(words.format, &words.components) {
-            Some(format) => (format.read(element), format.numbers[0].one()),
-            None => ([0; 4], 1f32.to_bits()),
-        },
-    };
-    words.select.map(|select| match select {
-        0..=3 => values[select as usize],
-        5 => one,
-        _ => 0,
-    })
+    if words.format == 0x2b {
+        let mut bytes = [0; 4];
+        let length = element.len().min(4);
+        bytes[..length].copy_from_slice(&element[..length]);
+        return shared_exponent(u32::from_le_bytes(bytes));
+    }
+    format::texture(words.format, &words.components).map_or([0; 4], |format| format.read(element))
 }
 
 /// A sampler; `border` is what its registers hold.

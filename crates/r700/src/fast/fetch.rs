@@ -2,7 +2,6 @@
 
 use reconverge_simt::level::Task;
 use reconverge_simt::mask::members;
-use reconverge_simt::texture::Image;
 use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
@@ -15,7 +14,8 @@ use crate::chip::LANES;
 use crate::flow::{Before, Changes};
 use crate::lane;
 use crate::launch::Launch;
-use crate::reference::texture::{Lod, load};
+use crate::reference::texture::{Lod, clamp, load};
+use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
 /// [`Runner::fetching`] as code for a level.
@@ -119,15 +119,17 @@ impl Runner<'_> {
         let mut values = [[0; LANES]; 4];
         match &fetching.work {
             FetchWork::Sample(sample) => {
-                let image = image(&wave.launch, sample.bound);
-                sample_rows(wide, sample, image, &src, &wave.held, lanes.0, &mut values);
+                let texture = texture(&wave.launch, sample.bound);
+                sample_rows(wide, sample, texture, &src, &wave.held, lanes.0, &mut values);
+                select(texture, &mut values);
             }
             FetchWork::Load(bound, offset) => {
-                let image = image(&wave.launch, *bound);
+                let texture = texture(&wave.launch, *bound);
                 for lane in members(lanes.0) {
-                    let texel = load(image, src.map(|row| row[lane]), *offset);
+                    let texel = load(&texture.image, src.map(|row| row[lane]), *offset);
                     (0..4).for_each(|chan| values[chan][lane] = texel[chan]);
                 }
+                select(texture, &mut values);
             }
             FetchWork::Gradients(step) => {
                 for (values, src) in values.iter_mut().zip(src) {
@@ -215,27 +217,47 @@ fn leave(wave: &mut Wave, end: bool) {
     }
 }
 
-fn image(launch: &Launch, bound: Bound) -> &Image {
+fn texture(launch: &Launch, bound: Bound) -> &Texture {
     let resources = if bound.alternate { &launch.alternate } else { &launch.resources };
-    &resources.textures[&bound.id].image
+    &resources.textures[&bound.id]
+}
+
+/// The components that the resource's DST_SEL asks for, of what was read.
+fn select(texture: &Texture, values: &mut Values) {
+    if texture.select == Component::ALL {
+        return;
+    }
+    let read = *values;
+    for (values, component) in values.iter_mut().zip(texture.select) {
+        *values = match component {
+            Component::Texel(component) => read[usize::from(component & 3)],
+            Component::Word(word) => [word; LANES],
+        };
+    }
 }
 
 /// SAMPLE and its kin: as `Wave::read_texture`, on rows.
 fn sample_rows<W: Wide>(
     wide: W,
     sample: &Sample,
-    image: &Image,
+    texture: &Texture,
     src: &[&[u32; LANES]; 4],
     held: &Held,
     lanes: u64,
     values: &mut Values,
 ) {
     let Sample { plan, sampler, kind, .. } = sample;
-    let [x, y, z, w] = *src;
+    let (image, [x, y, z, w]) = (&texture.image, *src);
+    let clamped: [u32; LANES];
     let read = if sample.gathers {
         Read::Gather
     } else if kind.compare {
-        Read::Compare(sample.state.compare, src[kind.reference_component()])
+        let mut reference = src[kind.reference_component()];
+        if texture.fractions {
+            clamped = reference.map(|bits| clamp(f32::from_bits(bits)).to_bits());
+            reference = &clamped;
+        }
+        Read::Compare(sample.state.compare, reference)
     } else if sample.integer {
         Read::Bits
     } else {

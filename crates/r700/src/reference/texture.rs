@@ -246,7 +246,8 @@ impl Wave {
         if inst == TexInst::LD {
             self.fidelity.count(inst.name(), Fidelity::Specified, None);
             for lane in lanes.lanes().map(Lane::index) {
-                store(lane, load(image, [0, 1, 2, 3].map(|axis| coordinates[axis][lane]), offset));
+                let texel = load(image, [0, 1, 2, 3].map(|axis| coordinates[axis][lane]), offset);
+                store(lane, texture.select.map(|component| component.of(&texel)));
             }
             return Ok(values);
         }
@@ -308,13 +309,15 @@ impl Wave {
                 gather(image, &sampler, &position).map(|texel| texel[0])
             } else if kind.compare {
                 let reference = own[kind.reference_component()];
+                let reference = if texture.fractions { clamp(reference) } else { reference };
                 [sample_compare(image, &sampler, &position, state.compare, reference).to_bits(); 4]
             } else if texture.integer {
                 sample_bits(image, &sampler, &position)
             } else {
                 sample(image, &sampler, &position)
             };
-            store(lane, texel);
+            let told = matches!(inst, TexInst::GET_LOD | TexInst::GET_LERP);
+            store(lane, if told { texel } else { texture.select.map(|component| component.of(&texel)) });
         }
         Ok(values)
     }
@@ -331,6 +334,11 @@ impl Wave {
         }
         Ok(both)
     }
+}
+
+/// A reference in [0, 1]; a NaN is 0.
+pub(crate) fn clamp(reference: f32) -> f32 {
+    if reference > 0. { reference.min(1.) } else { 0. }
 }
 
 /// The texel that LD gives: x, y, z and the level are integers. Outside the image it is 0.
