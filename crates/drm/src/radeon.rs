@@ -32,7 +32,7 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
     // SAFETY: the caller's promise, for every call below.
     unsafe {
         match request.number() {
-            VERSION => request.exchange(argument, |version| unsafe { describe(node, version) }),
+            VERSION => request.exchange(argument, |version| describe(node, version)),
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
                 cap.value = 0;
                 Ok(())
@@ -76,8 +76,8 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
                 Ok(())
             }),
             GEM_OP => request.exchange(argument, |operation| operate(&mut node.lock(), operation)),
-            INFO => request.exchange(argument, |info| unsafe { inform(node, info) }),
-            CS => request.exchange(argument, |submit| unsafe { submit::execute(node, submit) }),
+            INFO => request.exchange(argument, |info| inform(node, info)),
+            CS => request.exchange(argument, |submit| submit::execute(node, submit)),
             _ => Err(Errno(libc::EINVAL)),
         }
     }
