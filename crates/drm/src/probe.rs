@@ -63,7 +63,9 @@ fn renderer() -> Result<(String, String), String> {
     }
     let address = find(c"eglInitialize");
     let arguments = (display, null_mut::<c_int>(), null_mut::<c_int>());
-    if call!(address, fn(*mut c_void, *mut c_int, *mut c_int) -> c_uint, (arguments.0, arguments.1, arguments.2), else 0) == 0 {
+    if call!(address, fn(*mut c_void, *mut c_int, *mut c_int) -> c_uint, (arguments.0, arguments.1, arguments.2), else 0)
+        == 0
+    {
         return Err(failed("eglInitialize"));
     }
     if call!(find(c"eglBindAPI"), fn(c_uint) -> c_uint, (OPENGL_API), else 0) == 0 {
@@ -76,12 +78,15 @@ fn renderer() -> Result<(String, String), String> {
         return Err(failed("eglCreateContext"));
     }
     let address = find(c"eglMakeCurrent");
-    if call!(address, fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_uint, (display, null_mut(), null_mut(), context), else 0) == 0 {
+    if call!(address, fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_uint, (display, null_mut(), null_mut(), context), else 0)
+        == 0
+    {
         return Err(failed("eglMakeCurrent"));
     }
 
     let address = find(c"eglGetProcAddress");
-    let get_string = call!(address, fn(*const c_char) -> *mut c_void, (c"glGetString".as_ptr()), else null_mut());
+    let get_string =
+        call!(address, fn(*const c_char) -> *mut c_void, (c"glGetString".as_ptr()), else null_mut());
     let text = |name: c_uint| {
         let text = call!(get_string, fn(c_uint) -> *const c_char, (name), else null());
         // SAFETY: not null, so a C string of the driver.

@@ -31,7 +31,8 @@ pub(crate) fn begin(node: &Node) {
 
 /// Ends the report with the process. A process that was forked later has a copy of the numbers: they are not its own.
 pub(crate) extern "C" fn end() {
-    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id())) {
+    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id()))
+    {
         append(node.device(), &node.lock());
     }
 }
@@ -50,9 +51,9 @@ pub(crate) fn append(device: &Device, state: &State) {
 fn fields(device: &Device, state: &State) -> String {
     let unknown = state.gpu.as_ref().map(|gpu| gpu.unknown()).unwrap_or_default();
     let unknown = json::counts(unknown.iter().map(|(name, count)| (name.as_str(), *count)));
-    let refused = json::counts(state.refused.iter().map(|(name, count)| (name.as_str(), *count)));
+    let unanswered = json::counts(state.unanswered.iter().map(|(name, count)| (name.as_str(), *count)));
     format!(
-        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \"unknown\": {unknown}, \"refused\": {refused}",
+        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \"unknown\": {unknown}, \"unanswered\": {unanswered}",
         json::string(device.board.chip),
         state.gpu.is_some(),
         state.submissions,

@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn every_board_is_found_by_chip_product_and_id() {
         for board in BOARDS {
-            for name in [board.chip, board.name, &format!("{:04x}", board.pci), &format!("0x{:X}", board.pci)] {
+            for name in [board.chip, board.name, &format!("{:04x}", board.pci), &format!("0x{:X}", board.pci)]
+            {
                 assert_eq!(Board::named(name), Some(board), "{name}");
             }
         }

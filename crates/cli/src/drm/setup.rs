@@ -13,6 +13,9 @@ use serde_json::Value;
 /// The file name of the library that is loaded into programs.
 const LIBRARY: &str = "libreconverge_drm.so";
 
+/// What builds it.
+const BUILD: &str = "cargo build --release -p reconverge-drm";
+
 /// What installs what OpenGL needs on Debian.
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
 
@@ -78,7 +81,8 @@ impl Setup {
         let output = probe.arg("--version").stdin(Stdio::null()).output();
         let output = output.with_context(|| program.display().to_string())?;
         let (answer, messages) = (lossy(&output.stdout), lossy(&output.stderr));
-        let messages = if messages.trim().is_empty() { String::new() } else { format!("\n{}", messages.trim()) };
+        let messages =
+            if messages.trim().is_empty() { String::new() } else { format!("\n{}", messages.trim()) };
 
         let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
         let Some(answer) = answer.lines().rev().find_map(object) else {
@@ -116,15 +120,18 @@ fn lossy(bytes: &[u8]) -> String {
 fn library() -> Result<PathBuf> {
     if let Some(path) = env::var_os("RECONVERGE_DRM_LIBRARY").map(PathBuf::from) {
         let found = path.canonicalize();
-        return found.with_context(|| format!("RECONVERGE_DRM_LIBRARY: {}", path.display()));
+        return found.with_context(|| {
+            format!("RECONVERGE_DRM_LIBRARY names {}; `{BUILD}` builds the library", path.display())
+        });
     }
     let program = env::current_exe().context("the path of this program")?;
-    let folder = program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
+    let folder =
+        program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
     let mut places = [folder.join(LIBRARY), folder.join("deps").join(LIBRARY)].into_iter();
     match places.find(|place| place.is_file()) {
         Some(place) => Ok(place),
         None => bail!(
-            "{LIBRARY} is neither in {} nor in its deps: `cargo build --release -p reconverge-drm` builds it, and \
+            "{LIBRARY} is neither in {} nor in its deps: `{BUILD}` builds it, and \
              RECONVERGE_DRM_LIBRARY names one elsewhere",
             folder.display()
         ),
@@ -148,7 +155,9 @@ fn missing(driver: &str) -> Vec<&str> {
     if drivers.is_empty() {
         drivers.extend(libraries.iter().map(|folder| folder.join("dri")));
     }
-    let absent = |folders: &[PathBuf], name: &str| !folders.iter().any(|folder| folder.join(OsStr::new(name)).exists());
+    let absent = |folders: &[PathBuf], name: &str| {
+        !folders.iter().any(|folder| folder.join(OsStr::new(name)).exists())
+    };
     let mut missing: Vec<&str> =
         ["libEGL.so.1", "libdrm_radeon.so.1"].into_iter().filter(|name| absent(&libraries, name)).collect();
     if absent(&drivers, driver) {
