@@ -20,9 +20,9 @@ use crate::Answer;
 /// Run an OpenGL program on Mesa's driver and an emulated chip
 ///
 /// COMMAND finds a render node of the chip, /dev/dri/renderD128, which no other process sees. It needs no change and no
-/// special rights. Before it starts, a context is made in the same surroundings: where that is not the chip's, COMMAND is
-/// not run. The exit status is that of COMMAND, and 128 and the signal's number when a signal ends it. EGL_PLATFORM and
-/// PIGLIT_PLATFORM ask for rendering without a window system, unless they are set.
+/// special rights. Before it starts, an OpenGL context is made in the same surroundings: where its renderer is not the
+/// chip's, COMMAND is not run. The exit status is that of COMMAND, or 128 plus the number of the signal that ends it.
+/// EGL_PLATFORM and PIGLIT_PLATFORM ask for rendering without a window system, unless they are set.
 #[derive(clap::Args)]
 pub(crate) struct Drm {
     /// The chip, a board's name or its PCI id, for instance rv770, `Radeon HD 4870` or 9440

@@ -1,7 +1,7 @@
 //! `reconverge drm`: what it refuses, what it says, and that Mesa's driver takes the emulated device.
 //!
-//! The library is built by cargo, as the command's tests alone do not need it. Where Mesa's driver is not installed, the
-//! tests that start a program say so and pass.
+//! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
+//! installed, the tests that start a program say so and pass.
 
 #![cfg(target_os = "linux")]
 

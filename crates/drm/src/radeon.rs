@@ -1,8 +1,8 @@
 //! The requests of a render node of the `radeon` driver, apart from submissions.
 //!
-//! What a chip would rather do with hardware that is not emulated it says it does not have: no ring but graphics, no
-//! hierarchical depth (HyperZ), no CMASK. Every chip has the same pipes and backends; they decide the layout of results of
-//! occlusion queries alone, which the driver and the chip here read from the same numbers.
+//! Hardware that is not emulated is said to be absent: every ring but graphics, hierarchical depth (HyperZ), CMASK. Every
+//! chip is given the same pipes and backends. To the driver they are the layout of tiled surfaces, which no program sees,
+//! and of the results of occlusion queries: one for each of [`BACKENDS`].
 
 use std::ffi::c_void;
 

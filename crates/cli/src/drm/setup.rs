@@ -72,7 +72,7 @@ impl Setup {
     /// # Errors
     /// It is not the chip's renderer; says what is, and what may be missing.
     pub(super) fn check_renderer(&self) -> Result<()> {
-        // This program, into which the library is loaded, ends before its own first instruction: see the library's `probe`.
+        // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
@@ -100,8 +100,8 @@ impl Setup {
             bail!("{found}, not with {expected}. Not installed: {}. {INSTALL}{messages}", missing.join(", "));
         }
         bail!(
-            "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with LIBGL_DEBUG=verbose \
-             and EGL_LOG_LEVEL=debug in the environment it says why{messages}",
+            "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with \
+             LIBGL_DEBUG=verbose and EGL_LOG_LEVEL=debug in the environment it says why{messages}",
             self.board.driver.mesa()
         );
     }
