@@ -1,7 +1,7 @@
 //! The command line: thin. Files are read and results printed here and nowhere below.
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
-//! usage is wrong.
+//! usage is wrong. `drm` ends as the program that it runs.
 
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -30,6 +30,7 @@ mod check;
 mod compare;
 mod debug;
 mod dis;
+mod drm;
 mod exactness;
 mod explain;
 mod files;
@@ -104,6 +105,8 @@ enum Command {
     Check(check::Check),
     /// Run the two divergent kernels and time them
     Bench(bench::Bench),
+    /// Run an OpenGL program on Mesa's driver and an emulated chip
+    Drm(drm::Drm),
     /// Print the completions of a shell
     Completions(man::Completions),
     /// Print the manual page, or write the pages of all commands into a folder
@@ -128,6 +131,7 @@ impl Command {
             | Command::Cfg(_)
             | Command::Trace(_)
             | Command::Debug(_)
+            | Command::Drm(_)
             | Command::Completions(_)
             | Command::Man(_) => false,
         }
@@ -242,6 +246,8 @@ enum Answer {
     Yes,
     /// A case failed, a rule is broken, or the program trapped.
     No,
+    /// As another program ended.
+    Status(u8),
 }
 
 /// What was given to the command.
@@ -292,6 +298,7 @@ fn main() -> ExitCode {
         Command::Debug(args) => debug::run(&args, chosen(&matches)),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Drm(args) => drm::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::run(&args),
     };
@@ -301,6 +308,7 @@ fn main() -> ExitCode {
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Status(status)) => ExitCode::from(status),
         Err(error) => {
             messages::error(&error, as_json);
             ExitCode::from(2)

@@ -80,7 +80,8 @@ impl Buffers {
     pub(crate) fn close(&mut self, handle: u32) -> Result<Range<u64>, Errno> {
         let range = self.live.remove(&handle).ok_or(Errno(libc::EINVAL))?.range;
         let (mut start, mut end) = (range.start, range.end);
-        if let Some((&before, _)) = self.free.range(..start).next_back().filter(|(_, until)| **until == start) {
+        if let Some((&before, _)) = self.free.range(..start).next_back().filter(|(_, until)| **until == start)
+        {
             self.free.remove(&before);
             start = before;
         }
@@ -130,11 +131,18 @@ mod tests {
     fn buffers_are_aligned_and_apart() {
         let mut buffers = buffers();
         let mut ranges = Vec::new();
-        for (size, alignment) in [(1, 0), (100_000, 1), (UNIT, 4096), (5, 1 << 20), (1 << 20, 1 << 30), (7, 8)] {
+        for (size, alignment) in
+            [(1, 0), (100_000, 1), (UNIT, 4096), (5, 1 << 20), (1 << 20, 1 << 30), (7, 8)]
+        {
             let handle = buffers.create(size, alignment, 4).unwrap();
             let range = buffers.get(handle).unwrap().range.clone();
-            assert!(range.start.is_multiple_of(alignment.max(UNIT)) && range.end - range.start >= size, "{range:x?}");
-            assert!(ranges.iter().all(|other: &Range<u64>| other.end <= range.start || range.end <= other.start));
+            assert!(
+                range.start.is_multiple_of(alignment.max(UNIT)) && range.end - range.start >= size,
+                "{range:x?}"
+            );
+            assert!(
+                ranges.iter().all(|other: &Range<u64>| other.end <= range.start || range.end <= other.start)
+            );
             ranges.push(range);
         }
     }
@@ -144,7 +152,8 @@ mod tests {
         let mut buffers = buffers();
         let keep = buffers.create(1, 0, 0).unwrap();
         for _ in 0..10_000 {
-            let handles: Vec<u32> = [3 << 20, 1, 100_000].map(|size| buffers.create(size, 0, 0).unwrap()).into();
+            let handles: Vec<u32> =
+                [3 << 20, 1, 100_000].map(|size| buffers.create(size, 0, 0).unwrap()).into();
             for handle in &handles {
                 assert!(buffers.get(*handle).unwrap().range.end < 8 << 20);
             }

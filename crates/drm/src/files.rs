@@ -72,7 +72,9 @@ pub unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open()) } else { real::OPENAT64.call(folder, path, flags, mode) } }
+    unsafe {
+        if is_node(path) { answer(node::open()) } else { real::OPENAT64.call(folder, path, flags, mode) }
+    }
 }
 
 /// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
@@ -154,12 +156,8 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
 unsafe fn asked_of(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let answer = AssertUnwindSafe(|| unsafe { radeon::answer(node, request, argument) });
-    let result = catch_unwind(answer).unwrap_or_else(|_| {
+    catch_unwind(answer).unwrap_or_else(|_| {
         say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
         Err(Errno(libc::EIO))
-    });
-    if result.is_err() {
-        node.lock().refused(request);
-    }
-    result
+    })
 }

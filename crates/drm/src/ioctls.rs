@@ -202,10 +202,12 @@ mod tests {
     fn arguments_that_are_absent_or_short_are_errors() {
         let mut argument = [0_u64; 4];
         let argument: *mut c_void = argument.as_mut_ptr().cast();
-        let ask = |word, argument| {
-            // SAFETY: null, or more bytes than any of the requests below says.
-            unsafe { Request(word).exchange(argument, |create: &mut GemCreate| Ok(create.handle = 1)) }
+        let make = |create: &mut GemCreate| {
+            create.handle = 1;
+            Ok(())
         };
+        // SAFETY: null, or more bytes than any of the requests below says.
+        let ask = |word, argument| unsafe { Request(word).exchange(argument, make) };
         assert_eq!(ask(0xc020_645d, std::ptr::null_mut()), Err(Errno(libc::EFAULT)));
         assert_eq!(ask(0xc01f_645d, argument), Err(Errno(libc::EINVAL)));
         assert_eq!(ask(0xc020_645d, argument), Ok(()));

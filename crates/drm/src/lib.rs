@@ -30,7 +30,10 @@
 //! `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]
-#![allow(unsafe_code, reason = "C functions are defined and called, and memory is shared with the program around")]
+#![allow(
+    unsafe_code,
+    reason = "C functions are defined and called, and memory is shared with the program around"
+)]
 
 mod buffers;
 mod device;

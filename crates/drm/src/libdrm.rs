@@ -2,6 +2,8 @@
 //!
 //! `drmGetDevices2` gives the emulated device alone: a driver that finds another may choose that.
 
+#![allow(non_snake_case, reason = "libdrm's names")]
+
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
@@ -122,7 +124,11 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
-    call!(REAL.address_in_libdrm(), fn(c_int, u32, *mut *mut Device) -> c_int, (descriptor, flags, device), else -libc::ENOSYS)
+    call!(
+        REAL.address_in_libdrm(),
+        fn(c_int, u32, *mut *mut Device) -> c_int,
+        (descriptor, flags, device), else -libc::ENOSYS
+    )
 }
 
 /// `drmGetDevice`: the device of a descriptor.
@@ -153,7 +159,11 @@ pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, m
         }
         return 1;
     }
-    call!(REAL.address_in_libdrm(), fn(u32, *mut *mut Device, c_int) -> c_int, (flags, devices, most), else -libc::ENOSYS)
+    call!(
+        REAL.address_in_libdrm(),
+        fn(u32, *mut *mut Device, c_int) -> c_int,
+        (flags, devices, most), else -libc::ENOSYS
+    )
 }
 
 /// `drmGetDevices`: all devices, or how many there are.
@@ -239,8 +249,7 @@ pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
 }
 
-// `void *` through `call!`.
-const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts below are those of 64-bit systems");
+const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
 // libdrm 2.4.114, as its header lays them out.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
 

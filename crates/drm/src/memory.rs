@@ -59,9 +59,9 @@ impl Memory {
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the mapping is BYTES long, readable and writable, and is never unmapped; this is the only slice of it.
-        // The program maps the same file at other addresses. What it writes there while a submission runs may or may not
-        // be seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
+        // SAFETY: the mapping is BYTES long, readable and writable, and never unmapped; this is the only slice of it. The
+        // program maps the same file at other addresses. What it writes there while a submission runs may or may not be
+        // seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
         let bytes = unsafe { std::slice::from_raw_parts_mut(address.cast::<u8>(), BYTES as usize) };
         Ok(Memory { descriptor, bytes })
     }

@@ -9,7 +9,7 @@ use reconverge_gpu::Gpu;
 
 use crate::buffers::{Buffers, UNIT};
 use crate::device::{self, Device};
-use crate::ioctls::{Errno, Request};
+use crate::ioctls::Errno;
 use crate::memory::{BYTES, Identity, Memory};
 use crate::messages::say_once;
 use crate::report;
@@ -34,8 +34,8 @@ pub(crate) struct State {
     pub(crate) submissions: u64,
     /// How many of them ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests that were refused, by name.
-    pub(crate) refused: BTreeMap<String, u64>,
+    /// Requests to which there is no answer here, by name, with how often they came up.
+    pub(crate) unanswered: BTreeMap<String, u64>,
 }
 
 static NODE: OnceLock<Option<Node>> = OnceLock::new();
@@ -47,8 +47,13 @@ static NODE: OnceLock<Option<Node>> = OnceLock::new();
 pub(crate) fn open() -> Result<c_int, Errno> {
     let node = NODE.get_or_init(|| {
         let device = device::chosen()?;
-        let node = Node::new(device).map_err(|error| say_once(&format!("the memory of the chip: {error}"))).ok();
-        node.inspect(|node| report::begin(node))
+        let gpu = if device.execute { device::chip(device) } else { None };
+        if device.execute && gpu.is_none() {
+            say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
+        }
+        let failed = |error| say_once(&format!("the memory of the chip: {error}"));
+        let node = Node::new(device, gpu).map_err(failed).ok();
+        node.inspect(report::begin)
     });
     let node = node.as_ref().ok_or(Errno(libc::ENODEV))?;
     // Closed on `exec` whether or not that was asked for: another program would not know the descriptor.
@@ -68,13 +73,13 @@ pub(crate) fn of(descriptor: c_int) -> Option<&'static Node> {
 }
 
 impl Node {
-    fn new(device: &'static Device) -> io::Result<Node> {
+    /// A node without buffers.
+    ///
+    /// # Errors
+    /// The system has no room for its memory.
+    pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
         let identity = memory.identity().ok_or_else(io::Error::last_os_error)?;
-        let gpu = if device.execute { device::chip(device) } else { None };
-        if device.execute && gpu.is_none() {
-            say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
-        }
         let descriptor = memory.descriptor();
         let state = State {
             memory,
@@ -82,7 +87,7 @@ impl Node {
             gpu,
             submissions: 0,
             resets: 0,
-            refused: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
         };
         Ok(Node { device, identity, descriptor, state: Mutex::new(state) })
     }
@@ -100,8 +105,9 @@ impl Node {
 }
 
 impl State {
-    /// Counts a request that was refused.
-    pub(crate) fn refused(&mut self, request: Request) {
-        *self.refused.entry(request.to_string()).or_default() += 1;
+    /// Counts a request to which there is no answer, and gives the error that the caller gets.
+    pub(crate) fn unanswered(&mut self, request: String) -> Errno {
+        *self.unanswered.entry(request).or_default() += 1;
+        Errno(libc::EINVAL)
     }
 }

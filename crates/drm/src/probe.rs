@@ -56,32 +56,46 @@ fn renderer() -> Result<(String, String), String> {
         format!("{what} failed (EGL error {error:#06x})")
     };
 
-    let address = find(c"eglGetPlatformDisplay");
-    let display = call!(address, fn(c_uint, *mut c_void, *const isize) -> *mut c_void, (PLATFORM_SURFACELESS, null_mut(), null()), else null_mut());
+    let display = call!(
+        find(c"eglGetPlatformDisplay"),
+        fn(c_uint, *mut c_void, *const isize) -> *mut c_void,
+        (PLATFORM_SURFACELESS, null_mut(), null()), else null_mut()
+    );
     if display.is_null() {
         return Err(failed("eglGetPlatformDisplay (surfaceless)"));
     }
-    let address = find(c"eglInitialize");
-    let arguments = (display, null_mut::<c_int>(), null_mut::<c_int>());
-    if call!(address, fn(*mut c_void, *mut c_int, *mut c_int) -> c_uint, (arguments.0, arguments.1, arguments.2), else 0) == 0 {
+    let initialized = call!(
+        find(c"eglInitialize"),
+        fn(*mut c_void, *mut c_int, *mut c_int) -> c_uint,
+        (display, null_mut(), null_mut()), else 0
+    );
+    if initialized == 0 {
         return Err(failed("eglInitialize"));
     }
     if call!(find(c"eglBindAPI"), fn(c_uint) -> c_uint, (OPENGL_API), else 0) == 0 {
         return Err(failed("eglBindAPI (OpenGL)"));
     }
     // No configuration and no context to share with: both null.
-    let address = find(c"eglCreateContext");
-    let context = call!(address, fn(*mut c_void, *mut c_void, *mut c_void, *const c_int) -> *mut c_void, (display, null_mut(), null_mut(), null()), else null_mut());
+    let context = call!(
+        find(c"eglCreateContext"),
+        fn(*mut c_void, *mut c_void, *mut c_void, *const c_int) -> *mut c_void,
+        (display, null_mut(), null_mut(), null()), else null_mut()
+    );
     if context.is_null() {
         return Err(failed("eglCreateContext"));
     }
-    let address = find(c"eglMakeCurrent");
-    if call!(address, fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_uint, (display, null_mut(), null_mut(), context), else 0) == 0 {
+    let current = call!(
+        find(c"eglMakeCurrent"),
+        fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_uint,
+        (display, null_mut(), null_mut(), context), else 0
+    );
+    if current == 0 {
         return Err(failed("eglMakeCurrent"));
     }
 
     let address = find(c"eglGetProcAddress");
-    let get_string = call!(address, fn(*const c_char) -> *mut c_void, (c"glGetString".as_ptr()), else null_mut());
+    let get_string =
+        call!(address, fn(*const c_char) -> *mut c_void, (c"glGetString".as_ptr()), else null_mut());
     let text = |name: c_uint| {
         let text = call!(get_string, fn(c_uint) -> *const c_char, (name), else null());
         // SAFETY: not null, so a C string of the driver.

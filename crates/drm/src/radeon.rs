@@ -1,13 +1,12 @@
 //! The requests of a render node of the `radeon` driver, apart from submissions.
 //!
-//! What a chip would rather do with hardware that is not emulated it says it does not have: no ring but graphics, no
-//! hierarchical depth (HyperZ), no CMASK. Every chip has the same pipes and backends; they decide the layout of results of
-//! occlusion queries alone, which the driver and the chip here read from the same numbers.
+//! Hardware that is not emulated is said to be absent: every ring but graphics, hierarchical depth (HyperZ), CMASK. Every
+//! chip is given the same pipes and backends. To the driver they are the layout of tiled surfaces, which no program sees,
+//! and of the results of occlusion queries: one for each of [`BACKENDS`].
 
 use std::ffi::c_void;
 
 use crate::ioctls::*;
-use crate::memory::Memory;
 use crate::node::{Node, State};
 use crate::submit;
 
@@ -32,7 +31,7 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
     // SAFETY: the caller's promise, for every call below.
     unsafe {
         match request.number() {
-            VERSION => request.exchange(argument, |version| unsafe { describe(node, version) }),
+            VERSION => request.exchange(argument, |version| describe(node, version)),
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
                 cap.value = 0;
                 Ok(())
@@ -43,8 +42,10 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
             }),
             GEM_CREATE => request.exchange(argument, |create| make(&mut node.lock(), create)),
             GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| {
-                let State { memory, buffers, .. } = &mut *node.lock();
-                buffers.close(close.handle).map(|range| Memory::discard(memory, &range))
+                let state = &mut *node.lock();
+                let range = state.buffers.close(close.handle)?;
+                state.memory.discard(&range);
+                Ok(())
             }),
             GEM_MMAP => request.exchange(argument, |map: &mut GemMmap| {
                 map.address = node.lock().buffers.get(map.handle)?.range.start;
@@ -76,9 +77,9 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
                 Ok(())
             }),
             GEM_OP => request.exchange(argument, |operation| operate(&mut node.lock(), operation)),
-            INFO => request.exchange(argument, |info| unsafe { inform(node, info) }),
-            CS => request.exchange(argument, |submit| unsafe { submit::execute(node, submit) }),
-            _ => Err(Errno(libc::EINVAL)),
+            INFO => request.exchange(argument, |info| inform(node, info)),
+            CS => request.exchange(argument, |submit| submit::execute(node, submit)),
+            _ => Err(node.lock().unanswered(request.to_string())),
         }
     }
 }
@@ -136,7 +137,8 @@ enum Answer {
 /// # Safety
 /// The address of the value is null or has room for the answer to that question.
 unsafe fn inform(node: &Node, info: &mut Info) -> Result<(), Errno> {
-    let answer = information(node, info.request).ok_or(Errno(libc::EINVAL))?;
+    let unanswered = || node.lock().unanswered(format!("RADEON_INFO {:#04x}", info.request));
+    let answer = information(node, info.request).ok_or_else(unanswered)?;
     if info.value == 0 {
         return Err(Errno(libc::EFAULT));
     }
@@ -166,13 +168,205 @@ fn information(node: &Node, question: u32) -> Option<Answer> {
         0x10 => Word(8),                                  // MAX_PIPES
         // TIMESTAMP. The same in every run: results do not depend on the host's clock.
         0x11 => Long(0),
-        0x12 => Word(1),                                             // MAX_SE
-        0x15 => Word(0),                                             // RING_WORKING: none but graphics
-        0x1a => Word(750_000),                                       // MAX_SCLK, in kHz
-        0x1d => Long(0),                                             // NUM_BYTES_MOVED
-        0x1e => Long(node.lock().buffers.used(VRAM_DOMAIN)),         // VRAM_USAGE
-        0x1f => Long(node.lock().buffers.used(GTT_DOMAIN)),          // GTT_USAGE
-        0x26 => Word(node.lock().resets),                            // GPU_RESET_COUNTER
+        0x12 => Word(1),                                     // MAX_SE
+        0x15 => Word(0),                                     // RING_WORKING: none but graphics
+        0x1a => Word(750_000),                               // MAX_SCLK, in kHz
+        0x1d => Long(0),                                     // NUM_BYTES_MOVED
+        0x1e => Long(node.lock().buffers.used(VRAM_DOMAIN)), // VRAM_USAGE
+        0x1f => Long(node.lock().buffers.used(GTT_DOMAIN)),  // GTT_USAGE
+        0x26 => Word(node.lock().resets),                    // GPU_RESET_COUNTER
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use reconverge_gpu::device::Board;
+    use reconverge_gpu::{Fault, Gpu, Submission};
+
+    use super::*;
+    use crate::device::Device;
+
+    /// A chip whose first command says what it does: 0 stores the second at the start of the first buffer.
+    struct Storing;
+
+    impl Gpu for Storing {
+        fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+            let Range { start, .. } = submission.buffers[0].clone();
+            match submission.commands {
+                [0, value] => memory[start..start + 4].copy_from_slice(&value.to_le_bytes()),
+                [1, ..] => return Err(Fault::Trap("a test of traps".to_owned())),
+                _ => panic!("a test of panics"),
+            }
+            Ok(())
+        }
+
+        fn unknown(&self) -> Vec<(String, u64)> {
+            Vec::new()
+        }
+    }
+
+    fn node() -> Node {
+        let board = Board::named("rv730").unwrap();
+        let device = Box::leak(Box::new(Device { board, execute: true, report: None }));
+        Node::new(device, Some(Box::new(Storing))).unwrap()
+    }
+
+    /// Asks with an argument, which is changed.
+    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
+        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
+    }
+
+    fn created(node: &Node, size: u64) -> u32 {
+        let mut create = GemCreate { size, domain: VRAM_DOMAIN, ..GemCreate::default() };
+        ask(node, GEM_CREATE, &mut create).unwrap();
+        create.handle
+    }
+
+    /// Submits commands with one relocation.
+    fn submitted(node: &Node, commands: &[u32], handle: u32) -> Result<(), Errno> {
+        let relocation = [handle, 0, VRAM_DOMAIN, 0];
+        let chunk =
+            |id, words: &[u32]| Chunk { id, words: words.len() as u32, address: address(words.as_ptr()) };
+        let chunks = [chunk(2, commands), chunk(1, &relocation), chunk(3, &[0, 0])];
+        let addresses = [0, 1, 2].map(|number: usize| address(&raw const chunks[number]));
+        ask(node, CS, &mut Submit { chunks: 3, addresses: address(addresses.as_ptr()), ..Submit::default() })
+    }
+
+    fn address<T>(pointer: *const T) -> u64 {
+        pointer.expose_provenance() as u64
+    }
+
+    /// The answer to a question about the chip.
+    fn informed(node: &Node, request: u32) -> Result<u64, Errno> {
+        let mut value = 0_u64;
+        ask(node, INFO, &mut Info { request, padding: 0, value: address(&raw mut value) }).map(|()| value)
+    }
+
+    fn first_word(node: &Node, handle: u32) -> u32 {
+        let state = &mut *node.lock();
+        let start = state.buffers.get(handle).unwrap().range.start as usize;
+        u32::from_le_bytes(state.memory.bytes()[start..start + 4].try_into().unwrap())
+    }
+
+    #[test]
+    fn a_submission_is_executed_before_its_request_returns() {
+        let node = node();
+        let handles = [created(&node, 4), created(&node, 4)];
+        submitted(&node, &[0, 0xabcd], handles[1]).unwrap();
+        assert_eq!(handles.map(|handle| first_word(&node, handle)), [0, 0xabcd]);
+        assert_eq!(node.lock().submissions, 1);
+    }
+
+    #[test]
+    fn traps_and_panics_reset_the_chip_and_the_next_submission_is_executed() {
+        let node = node();
+        let handle = created(&node, 4);
+        for (command, resets) in [(1, 1), (2, 2), (1, 3)] {
+            submitted(&node, &[command], handle).unwrap();
+            assert_eq!(informed(&node, 0x26), Ok(resets), "GPU_RESET_COUNTER");
+        }
+        submitted(&node, &[0, 5], handle).unwrap();
+        assert_eq!((first_word(&node, handle), node.lock().submissions), (5, 4));
+    }
+
+    #[test]
+    fn a_malformed_submission_is_an_error_and_no_reset() {
+        let node = node();
+        assert_eq!(submitted(&node, &[0, 5], 77), Err(Errno(libc::EINVAL)));
+        assert_eq!((informed(&node, 0x26), node.lock().submissions), (Ok(0), 0));
+    }
+
+    /// Thousands of frames that make and close a buffer take no more room than one.
+    #[test]
+    fn a_buffer_in_the_place_of_a_closed_one_reads_as_zero() {
+        let node = node();
+        let mut places = Vec::new();
+        for value in 1..=2_000 {
+            let handle = created(&node, 1 << 20);
+            assert_eq!(first_word(&node, handle), 0);
+            submitted(&node, &[0, value], handle).unwrap();
+            let mut map = GemMmap { handle, ..GemMmap::default() };
+            ask(&node, GEM_MMAP, &mut map).unwrap();
+            places.push(map.address);
+            ask(&node, GEM_CLOSE, &mut GemClose { handle, padding: 0 }).unwrap();
+        }
+        places.dedup();
+        assert_eq!(places.len(), 1);
+    }
+
+    #[test]
+    fn what_a_buffer_was_given_is_read_back() {
+        let node = node();
+        let handle = created(&node, 100_000);
+        ask(&node, GEM_SET_TILING, &mut GemTiling { handle, flags: 3, pitch: 512 }).unwrap();
+        let mut tiling = GemTiling { handle, ..GemTiling::default() };
+        ask(&node, GEM_GET_TILING, &mut tiling).unwrap();
+        assert_eq!((tiling.flags, tiling.pitch), (3, 512));
+        let mut busy = GemBusy { handle, domain: 0 };
+        ask(&node, GEM_BUSY, &mut busy).unwrap();
+        let mut operation = GemOp { handle, operation: 0, value: 0 };
+        ask(&node, GEM_OP, &mut operation).unwrap();
+        assert_eq!((busy.domain, operation.value), (VRAM_DOMAIN, u64::from(VRAM_DOMAIN)));
+        assert_eq!(informed(&node, 0x1e), Ok(2 << 16), "VRAM_USAGE");
+    }
+
+    #[test]
+    fn unknown_handles_are_errors_of_every_request() {
+        let node = node();
+        let (unknown, invalid) = (Err(Errno(libc::ENOENT)), Err(Errno(libc::EINVAL)));
+        for handle in [0, 1, u32::MAX] {
+            assert_eq!(ask(&node, GEM_CLOSE, &mut GemClose { handle, padding: 0 }), invalid);
+            assert_eq!(ask(&node, GEM_MMAP, &mut GemMmap { handle, ..GemMmap::default() }), unknown);
+            assert_eq!(ask(&node, GEM_OP, &mut GemOp { handle, operation: 0, value: 0 }), unknown);
+            for number in [GEM_SET_TILING, GEM_GET_TILING, GEM_SET_DOMAIN] {
+                assert_eq!(ask(&node, number, &mut GemTiling { handle, flags: 0, pitch: 0 }), unknown);
+            }
+            for number in [GEM_WAIT_IDLE, GEM_BUSY] {
+                assert_eq!(ask(&node, number, &mut GemBusy { handle, domain: 0 }), unknown);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_errors() {
+        let node = node();
+        for (size, error) in [(0, libc::EINVAL), (VRAM + 1, libc::ENOMEM), (u64::MAX, libc::ENOMEM)] {
+            let mut create = GemCreate { size, ..GemCreate::default() };
+            assert_eq!(ask(&node, GEM_CREATE, &mut create), Err(Errno(error)), "{size}");
+        }
+    }
+
+    #[test]
+    fn the_driver_and_the_chip_are_named() {
+        let node = node();
+        let mut name = [b'.'; 8];
+        let mut version = Version {
+            name_length: 3,
+            name: address(name.as_mut_ptr()),
+            date_length: 9,
+            ..Version::default()
+        };
+        ask(&node, VERSION, &mut version).unwrap();
+        assert_eq!((&name, version.name_length, version.date_length), (b"rad.....", 6, 8));
+        assert_eq!((version.major, version.minor), (2, 50));
+        assert_eq!([0x00, 0x0a, 0x15].map(|question| informed(&node, question)), [Ok(0x9490), Ok(4), Ok(0)]);
+    }
+
+    #[test]
+    fn what_has_no_answer_is_counted_by_name() {
+        let node = node();
+        assert_eq!(informed(&node, 0x16), Err(Errno(libc::EINVAL)));
+        assert_eq!(ask(&node, 0x2d, &mut GemBusy::default()), Err(Errno(libc::EINVAL)));
+        let counted: Vec<(String, u64)> = node.lock().unanswered.clone().into_iter().collect();
+        assert_eq!(counted, [("RADEON_INFO 0x16".to_owned(), 1), ("ioctl 0x2d".to_owned(), 1)]);
+        assert_eq!(
+            ask(&node, INFO, &mut Info { request: 0, padding: 0, value: 0 }),
+            Err(Errno(libc::EFAULT))
+        );
+    }
 }

@@ -65,7 +65,7 @@ macro_rules! call {
             $missing
         } else {
             type Function = unsafe extern "C" fn($($kind),* $(, $rest)?) -> $answer;
-            // SAFETY: the symbol has this type in the library that defines it, and the caller answers for the arguments.
+            // SAFETY: the symbol has this type in the library that defines it; the caller answers for the arguments.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
     }};
@@ -107,7 +107,11 @@ impl OpeningAt {
         flags: c_int,
         mode: c_uint,
     ) -> c_int {
-        call!(self.0.address(), fn(c_int, *const c_char, c_int; ...) -> c_int, (folder, path, flags, mode), else missing())
+        call!(
+            self.0.address(),
+            fn(c_int, *const c_char, c_int; ...) -> c_int,
+            (folder, path, flags, mode), else missing()
+        )
     }
 }
 

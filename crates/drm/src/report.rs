@@ -1,8 +1,16 @@
 //! The report: what a process did with the node, for `reconverge drm` to read.
 //!
-//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`, a JSON object each, when the node is first opened, when the
-//! chip is reset, and when the process ends. Every line says all that there is; of the lines of a process (`pid`,
-//! `opened`) the last one counts. A process that is killed leaves those from before.
+//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`, a JSON object each, when the node is first opened, when
+//! the chip is reset, and when the process ends. A process that is killed leaves those from before. Every line has all
+//! fields; of the lines with the same `pid` and `opened` the last one counts.
+//!
+//! | field | what |
+//! |---|---|
+//! | `pid`, `opened` | the process, and when it opened the node, in nanoseconds since 1970 |
+//! | `chip`, `executes` | what is emulated, and whether submissions are executed |
+//! | `submissions`, `resets` | how many there were, and how many of them reset the chip |
+//! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
+//! | `unanswered` | requests that the node has no answer for, with how often they came up |
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -31,7 +39,8 @@ pub(crate) fn begin(node: &Node) {
 
 /// Ends the report with the process. A process that was forked later has a copy of the numbers: they are not its own.
 pub(crate) extern "C" fn end() {
-    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id())) {
+    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id()))
+    {
         append(node.device(), &node.lock());
     }
 }
@@ -50,9 +59,10 @@ pub(crate) fn append(device: &Device, state: &State) {
 fn fields(device: &Device, state: &State) -> String {
     let unknown = state.gpu.as_ref().map(|gpu| gpu.unknown()).unwrap_or_default();
     let unknown = json::counts(unknown.iter().map(|(name, count)| (name.as_str(), *count)));
-    let refused = json::counts(state.refused.iter().map(|(name, count)| (name.as_str(), *count)));
+    let unanswered = json::counts(state.unanswered.iter().map(|(name, count)| (name.as_str(), *count)));
     format!(
-        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \"unknown\": {unknown}, \"refused\": {refused}",
+        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \
+         \"unknown\": {unknown}, \"unanswered\": {unanswered}",
         json::string(device.board.chip),
         state.gpu.is_some(),
         state.submissions,

@@ -60,7 +60,9 @@ fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
     let gpu = gpu.as_mut()?;
     match catch_unwind(AssertUnwindSafe(|| gpu.submit(memory.bytes(), submission))) {
         Ok(Ok(())) => None,
-        Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => Some(format!("{fault}; the chip is reset")),
+        Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => {
+            Some(format!("{fault}; the chip is reset"))
+        }
         Err(panic) => {
             let why = said(&*panic);
             Some(format!("a mistake of this program, please report it: {why}; the chip is reset"))
@@ -150,16 +152,23 @@ fn read<'a>(buffers: &Buffers, chunks: Chunks<'a>) -> Result<(&'a [u32], Vec<Ran
     }
     match chunks.flags.get(1).copied().unwrap_or(0) {
         0 => {}
-        ring => return Err(format!("the {} ring (ring {ring}): only graphics (ring 0) is there", ring_name(ring))),
+        ring => {
+            return Err(format!(
+                "the {} ring (ring {ring}): only graphics (ring 0) is there",
+                ring_name(ring)
+            ));
+        }
     }
     if !chunks.relocations.len().is_multiple_of(RELOCATION) {
         return Err(format!("{} words of relocations, of 4 words each", chunks.relocations.len()));
     }
     let range = |(number, relocation): (usize, &[u32])| {
-        let range = buffers.get(relocation[0]).map(|buffer| buffer.range.start as usize..buffer.range.end as usize);
+        let range =
+            buffers.get(relocation[0]).map(|buffer| buffer.range.start as usize..buffer.range.end as usize);
         range.map_err(|_| format!("relocation {number} names buffer {}, which does not exist", relocation[0]))
     };
-    let ranges: Result<Vec<_>, _> = chunks.relocations.chunks_exact(RELOCATION).enumerate().map(range).collect();
+    let ranges: Result<Vec<_>, _> =
+        chunks.relocations.chunks_exact(RELOCATION).enumerate().map(range).collect();
     Ok((chunks.commands, ranges?))
 }
 
@@ -248,7 +257,9 @@ mod tests {
         }
         let lists = [0_u64];
         let addresses = lists.as_ptr().expose_provenance() as u64;
-        for (addresses, why) in [(0, "the list of chunks is at address 0"), (addresses, "chunk 0 is at address 0")] {
+        for (addresses, why) in
+            [(0, "the list of chunks is at address 0"), (addresses, "chunk 0 is at address 0")]
+        {
             // SAFETY: null, or one null address.
             let said = unsafe { chunks(&Submit { chunks: 1, addresses, ..Submit::default() }) }.unwrap_err();
             assert!(said.contains(why), "{said}");

@@ -14,14 +14,14 @@ pub struct Board {
     pub pci: u16,
     /// Its chip, in lower case, as the machine's table of chips names it.
     pub chip: &'static str,
-    /// What executes its commands is chosen by this: which kernel driver it has.
+    /// The drivers that it has.
     pub driver: Driver,
 }
 
-/// The kernel drivers whose device node is emulated.
+/// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which makes the command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// The kernel driver `radeon`, for which Mesa's `r600` makes command streams.
+    /// The kernel's `radeon` and Mesa's `r600`.
     R600,
 }
 
@@ -83,8 +83,8 @@ impl Board {
         }
     }
 
-    /// The board of a chip's name, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case does not
-    /// count.
+    /// The board of a chip's name, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case does
+    /// not count.
     ///
     /// ```
     /// use reconverge_gpu::device::Board;

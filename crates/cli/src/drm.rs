@@ -1,0 +1,85 @@
+//! `reconverge drm`
+
+#[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
+mod setup;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum;
+use reconverge_gpu::device::{BOARDS, Board};
+use reconverge_isa::Isa;
+use reconverge_isa::source::closest;
+use reconverge_workbench::machine::{isa_of_chip, machine};
+
+use crate::Answer;
+
+/// Run an OpenGL program on Mesa's driver and an emulated chip
+///
+/// COMMAND finds a render node of the chip, /dev/dri/renderD128, which no other process sees. It needs no change and no
+/// special rights. Before it starts, an OpenGL context is made in the same surroundings: where its renderer is not the
+/// chip's, COMMAND is not run. The exit status is that of COMMAND, or 128 plus the number of the signal that ends it.
+/// EGL_PLATFORM and PIGLIT_PLATFORM ask for rendering without a window system, unless they are set.
+#[derive(clap::Args)]
+pub(crate) struct Drm {
+    /// The chip, a board's name or its PCI id, for instance rv770, `Radeon HD 4870` or 9440
+    #[arg(long, value_name = "NAME")]
+    chip: String,
+    /// What is done with what the driver submits
+    #[arg(long, value_name = "WHAT", default_value = "yes")]
+    execute: Execute,
+    /// Write each draw into this folder as a launch of its shaders (not yet)
+    #[arg(long, value_name = "DIR")]
+    capture: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What is done with submissions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Execute {
+    /// They are executed
+    Yes,
+    /// They are counted: nothing is drawn
+    None,
+}
+
+pub(crate) fn run(args: &Drm) -> Result<Answer> {
+    if args.capture.is_some() {
+        bail!("--capture: not yet: draws are not written");
+    }
+    let board = board(&args.chip)?;
+    started(args, board)
+}
+
+#[cfg(target_os = "linux")]
+fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
+    let setup = setup::Setup::new(board, args.execute == Execute::Yes)?;
+    setup.check_renderer()?;
+    host::run(&setup, &args.command)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
+    bail!("drm: only on Linux, whose graphics drivers these are")
+}
+
+/// The board that a name means, also one that only the machine's table of chips has.
+fn board(name: &str) -> Result<&'static Board> {
+    let chips = machine(Isa::R700).chips();
+    let alias = || chips.into_iter().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
+    if let Some(board) = Board::named(name).or_else(|| Board::named(alias()?.name)) {
+        return Ok(board);
+    }
+    if let Some(isa) = isa_of_chip(name) {
+        bail!("--chip {name}: not yet: of the {isa} chips no device is emulated");
+    }
+    let names: Vec<&str> = BOARDS.iter().map(|board| board.chip).collect();
+    let meant = closest(name, names.iter().copied());
+    let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    Err(anyhow!("--chip {name}: no such chip; {meant}there are {}", names.join(", ")))
+}

@@ -1,0 +1,117 @@
+//! A program in the surroundings of the emulated device, from its start to its end.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, ExitStatus};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::setup::Setup;
+use crate::{Answer, messages};
+
+/// Runs a program and ends as it does.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn run(setup: &Setup, command: &[OsString]) -> Result<Answer> {
+    let [name, arguments @ ..] = command else { unreachable!("the arguments ask for a command") };
+    let report = Report::new()?;
+    let mut program = Command::new(name);
+    setup.apply(&mut program);
+    program.args(arguments).env("RECONVERGE_DRM_REPORT", &report.path);
+    // Before the start: a signal that comes meanwhile is not lost.
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
+    let mut child = program.spawn().with_context(|| name.display().to_string())?;
+    let status = ended(&mut child, signals).with_context(|| name.display().to_string())?;
+    if !report.any()? && !messages::quiet() {
+        tell!("warning: {}: the program never opened the emulated device", name.display());
+    }
+    Ok(Answer::Status(status_of(name, status)))
+}
+
+/// Waits for the end of a program, and hands signals on to it meanwhile.
+fn ended(child: &mut Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
+    let handle = signals.handle();
+    let id = i32::try_from(child.id()).map(Pid::from_raw);
+    let hand_on = move || {
+        for signal in signals.forever() {
+            // A terminal has sent Ctrl-C to the program as well. Twice means something else to some programs.
+            let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
+            if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
+                // It may have ended just now.
+                let _ = kill(id, signal);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(hand_on);
+        let status = child.wait();
+        handle.close();
+        status
+    })
+}
+
+/// The exit status of a program as shells have it. A signal is named.
+fn status_of(name: &OsString, status: ExitStatus) -> u8 {
+    if let Some(signal) = status.signal() {
+        let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
+        tell!("error: {}: ended by signal {signal}{spelled}", name.display());
+        return 128 | (signal & 0x7f) as u8;
+    }
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// The file to which every process that opens the device appends: the one that the environment names, or one of our own
+/// that is removed afterwards.
+struct Report {
+    path: PathBuf,
+    file: File,
+    ours: bool,
+}
+
+impl Report {
+    fn new() -> Result<Report> {
+        let given = env::var_os("RECONVERGE_DRM_REPORT").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let ours = given.is_none();
+        let path = given.unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+            env::temp_dir().join(format!("reconverge-drm-{}-{now}.jsonl", process::id()))
+        });
+        // A file of our own is new: nobody else may have put one there.
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).create_new(ours);
+        let mut file = options.open(&path).with_context(|| path.display().to_string())?;
+        file.seek(SeekFrom::End(0)).with_context(|| path.display().to_string())?;
+        // The program may change its folder.
+        let path = absolute(&path);
+        Ok(Report { path, file, ours })
+    }
+
+    /// Whether something was appended.
+    fn any(&self) -> Result<bool> {
+        let read = (&self.file).read(&mut [0]).with_context(|| self.path.display().to_string())?;
+        Ok(read != 0)
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if self.ours {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A path from the root.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,0 +1,179 @@
+//! The surroundings in which an OpenGL program finds the emulated device, and the check that it does.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use reconverge_gpu::device::Board;
+use serde_json::Value;
+
+/// The file name of the library that is loaded into programs.
+const LIBRARY: &str = "libreconverge_drm.so";
+
+/// What builds it.
+const BUILD: &str = "cargo build --release -p reconverge-drm";
+
+/// What installs what OpenGL needs on Debian.
+const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
+
+/// The surroundings.
+pub(super) struct Setup {
+    board: &'static Board,
+    execute: bool,
+    library: PathBuf,
+}
+
+impl Setup {
+    /// Finds what is needed.
+    ///
+    /// # Errors
+    /// The library is not where it is looked for, or cannot be named to the dynamic linker.
+    pub(super) fn new(board: &'static Board, execute: bool) -> Result<Setup> {
+        let library = library()?;
+        // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
+        if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
+            let library = library.display();
+            bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
+        }
+        Ok(Setup { board, execute, library })
+    }
+
+    /// Sets the environment of a command.
+    pub(super) fn apply(&self, command: &mut Command) {
+        let mut preload = OsString::from(&self.library);
+        if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        command.env("LD_PRELOAD", preload);
+        command.env("RECONVERGE_DRM_CHIP", self.board.chip);
+        command.env("RECONVERGE_DRM_EXECUTE", if self.execute { "yes" } else { "none" });
+        for (name, value) in [("EGL_PLATFORM", "surfaceless"), ("PIGLIT_PLATFORM", "surfaceless_egl")] {
+            if env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
+        command.env("MESA_SHADER_CACHE_DISABLE", "true");
+        // Each of these makes Mesa take another driver or another device.
+        for name in ["MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE", "DRI_PRIME"] {
+            command.env_remove(name);
+        }
+    }
+
+    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`.
+    ///
+    /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that
+    /// the chip has no part in it.
+    ///
+    /// # Errors
+    /// It is not the chip's renderer; says what is, and what may be missing.
+    pub(super) fn check_renderer(&self) -> Result<()> {
+        // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
+        let program = env::current_exe().context("the path of this program")?;
+        let mut probe = Command::new(&program);
+        self.apply(&mut probe);
+        probe.env("RECONVERGE_DRM_PROBE", "1").env("RECONVERGE_DRM_EXECUTE", "none");
+        probe.env_remove("RECONVERGE_DRM_REPORT");
+        let output = probe.arg("--version").stdin(Stdio::null()).output();
+        let output = output.with_context(|| program.display().to_string())?;
+        let (answer, messages) = (lossy(&output.stdout), lossy(&output.stderr));
+        let messages =
+            if messages.trim().is_empty() { String::new() } else { format!("\n{}", messages.trim()) };
+
+        let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
+        let Some(answer) = answer.lines().rev().find_map(object) else {
+            let (library, status) = (self.library.display(), output.status);
+            bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
+        };
+        let expected = format!("AMD {}", self.board.chip.to_ascii_uppercase());
+        let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
+            (Some(renderer), _) if is_renderer(renderer, &expected) => return Ok(()),
+            (Some(renderer), _) => format!("OpenGL draws with `{renderer}`"),
+            (None, error) => format!("OpenGL does not start: {}", error.unwrap_or("no reason given")),
+        };
+        let missing = missing(self.board.driver.mesa());
+        if !missing.is_empty() {
+            bail!("{found}, not with {expected}. Not installed: {}. {INSTALL}{messages}", missing.join(", "));
+        }
+        bail!(
+            "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with \
+             LIBGL_DEBUG=verbose and EGL_LOG_LEVEL=debug in the environment it says why{messages}",
+            self.board.driver.mesa()
+        );
+    }
+}
+
+/// Whether a renderer is the expected one: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` is `AMD RV770`.
+fn is_renderer(renderer: &str, expected: &str) -> bool {
+    renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The library: where `RECONVERGE_DRM_LIBRARY` says, or beside this program or its `deps`, where cargo puts it.
+fn library() -> Result<PathBuf> {
+    if let Some(path) = env::var_os("RECONVERGE_DRM_LIBRARY").map(PathBuf::from) {
+        let found = path.canonicalize();
+        return found.with_context(|| {
+            format!("RECONVERGE_DRM_LIBRARY names {}; `{BUILD}` builds the library", path.display())
+        });
+    }
+    let program = env::current_exe().context("the path of this program")?;
+    let folder =
+        program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
+    let mut places = [folder.join(LIBRARY), folder.join("deps").join(LIBRARY)].into_iter();
+    match places.find(|place| place.is_file()) {
+        Some(place) => Ok(place),
+        None => bail!(
+            "{LIBRARY} is neither in {} nor in its deps: `{BUILD}` builds it, and \
+             RECONVERGE_DRM_LIBRARY names one elsewhere",
+            folder.display()
+        ),
+    }
+}
+
+/// Of the files that OpenGL needs, those that are in none of the usual folders.
+fn missing(driver: &str) -> Vec<&str> {
+    let listed = |name: &str| {
+        let folders = env::var_os(name);
+        folders.map(|folders| env::split_paths(&folders).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let mut libraries = listed("LD_LIBRARY_PATH");
+    for folder in ["/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib"] {
+        libraries.push(folder.into());
+        // Debian: a folder for each architecture.
+        let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        libraries.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    }
+    let mut drivers = listed("LIBGL_DRIVERS_PATH");
+    if drivers.is_empty() {
+        drivers.extend(libraries.iter().map(|folder| folder.join("dri")));
+    }
+    let absent = |folders: &[PathBuf], name: &str| {
+        !folders.iter().any(|folder| folder.join(OsStr::new(name)).exists())
+    };
+    let mut missing: Vec<&str> =
+        ["libEGL.so.1", "libdrm_radeon.so.1"].into_iter().filter(|name| absent(&libraries, name)).collect();
+    if absent(&drivers, driver) {
+        missing.push(driver);
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renderer_is_the_chips_by_its_whole_name() {
+        let is = |renderer| is_renderer(renderer, "AMD R600");
+        assert!(is("AMD R600") && is("AMD R600 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)"));
+        assert!(!is("AMD R6000") && !is("llvmpipe (LLVM 15.0.6, 256 bits)") && !is("AMD RV770 (DRM 2.50.0)"));
+    }
+}

@@ -1,0 +1,222 @@
+//! `reconverge drm`: what it refuses, what it says, and that Mesa's driver takes the emulated device.
+//!
+//! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
+//! installed, the tests that start a program say so and pass.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+/// The library, built in the profile of the command.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_BIN_EXE_reconverge")).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "reconverge-drm", "--target-dir"]).arg(folder.parent().unwrap());
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    folder.join("libreconverge_drm.so")
+});
+
+/// `reconverge drm` in surroundings without the variables that it reads.
+fn drm(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    for name in ["RECONVERGE_DRM_REPORT", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "EGL_PLATFORM"] {
+        command.env_remove(name);
+    }
+    command.env("RECONVERGE_DRM_LIBRARY", &*LIBRARY).arg("drm").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The exit status is 2 and the message has these words.
+#[track_caller]
+fn refuses(output: &Output, words: &[&str]) {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+/// Whether Mesa's driver is installed; says so if not.
+fn has_driver() -> bool {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
+    let found = folders
+        .chain(["/usr/lib".into(), "/usr/lib64".into()])
+        .any(|folder| folder.join("dri/r600_dri.so").exists());
+    if !found {
+        println!(
+            "skipped: r600_dri.so is not installed: apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1"
+        );
+    }
+    found
+}
+
+#[test]
+fn chips_that_are_not_emulated_are_refused_by_name() {
+    let refused = |chip: &str| drm(&["--chip", chip, "--", "true"]).output().unwrap();
+    refuses(&refused("rv7700"), &["--chip rv7700: no such chip", "did you mean `rv770`?", "rs880"]);
+    refuses(&refused("9441"), &["--chip 9441: no such chip"]);
+    refuses(&refused("GT200"), &["--chip GT200: not yet", "tesla"]);
+    refuses(&refused("r580"), &["--chip r580: not yet", "r500"]);
+}
+
+#[test]
+fn a_command_is_needed() {
+    refuses(&drm(&["--chip", "rv770"]).output().unwrap(), &["<COMMAND>"]);
+    refuses(&drm(&["--chip", "rv770", "--"]).output().unwrap(), &["<COMMAND>"]);
+}
+
+#[test]
+fn draws_are_not_captured_yet() {
+    let output = drm(&["--chip", "rv770", "--capture", "here", "--", "true"]).output().unwrap();
+    refuses(&output, &["--capture: not yet"]);
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named_with_what_builds_it() {
+    let mut command = drm(&["--chip", "rv770", "--", "true"]);
+    let output = command.env("RECONVERGE_DRM_LIBRARY", "/nonexistent").output().unwrap();
+    refuses(
+        &output,
+        &["RECONVERGE_DRM_LIBRARY names /nonexistent", "cargo build --release -p reconverge-drm"],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_library_is_named() {
+    let mut command = drm(&["--chip", "rv770", "--", "true"]);
+    let output = command.env("RECONVERGE_DRM_LIBRARY", file!()).current_dir(root()).output().unwrap();
+    refuses(&output, &["tests/drm.rs was loaded into no program", "cannot be preloaded"]);
+}
+
+/// The folder that `file!()` is relative to.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn a_driver_that_is_not_there_is_named_with_the_packages() {
+    let mut command = drm(&["--chip", "rv770", "--", "true"]);
+    let output = command.env("LIBGL_DRIVERS_PATH", "/nonexistent").output().unwrap();
+    refuses(&output, &["AMD RV770", "r600_dri.so", "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1"]);
+}
+
+/// The driver is there but does not get the device: what draws in its place is named, and the program is not run.
+#[test]
+fn a_software_renderer_is_refused() {
+    if !has_driver() {
+        return;
+    }
+    let vendors = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-other");
+    let _ = std::fs::remove_dir_all(&vendors);
+    std::fs::create_dir_all(&vendors).unwrap();
+    let driver = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let driver = driver
+        .iter()
+        .map(|folder| Path::new(folder).join("dri"))
+        .find(|folder| folder.join("swrast_dri.so").exists());
+    let Some(driver) = driver else {
+        println!("skipped: swrast_dri.so is not installed");
+        return;
+    };
+    // A driver of this name that is no driver.
+    std::fs::write(vendors.join("r600_dri.so"), "").unwrap();
+    for name in ["swrast_dri.so", "kms_swrast_dri.so"] {
+        std::os::unix::fs::symlink(driver.join(name), vendors.join(name)).unwrap();
+    }
+    let marker = vendors.join("was-run");
+    let mut command = drm(&["--chip", "rv770", "--", "touch", marker.to_str().unwrap()]);
+    let output = command.env("LIBGL_DRIVERS_PATH", &vendors).output().unwrap();
+    refuses(&output, &["not with AMD RV770", "LIBGL_DEBUG=verbose"]);
+    assert!(!marker.exists());
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    if has_driver() {
+        let output = drm(&["--chip", "rv770", "--", "/nonexistent/program"]).output().unwrap();
+        refuses(&output, &["/nonexistent/program: No such file"]);
+    }
+}
+
+#[test]
+fn a_program_without_opengl_is_run_with_a_warning() {
+    if !has_driver() {
+        return;
+    }
+    let warning = "warning: /bin/true: the program never opened the emulated device";
+    let output = drm(&["--chip", "rv770", "--", "/bin/true"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).trim()), (Some(0), warning));
+    let output = drm(&["--quiet", "--chip", "rv770", "--", "/bin/true"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).trim()), (Some(0), ""));
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_program() {
+    if !has_driver() {
+        return;
+    }
+    let output = drm(&["--chip", "rv770", "--", "sh", "-c", "echo out; exit 7"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).trim()), (Some(7), "out"));
+    let output = drm(&["--chip", "rv770", "--", "sh", "-c", "kill -SEGV $$"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 11));
+    assert!(
+        text(&output.stderr).contains("error: sh: ended by signal 11 (SIGSEGV)"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// Every chip has its driver start on it. The program is the probe: it opens the device and names its renderer.
+#[test]
+fn every_chip_is_taken_by_its_driver() {
+    if !has_driver() {
+        return;
+    }
+    for board in reconverge_gpu::device::BOARDS {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let report = folder.join(format!("drm-{}.jsonl", board.chip));
+        let _ = std::fs::remove_file(&report);
+        let arguments =
+            ["--chip", board.chip, "--execute", "none", "--", "env", "RECONVERGE_DRM_PROBE=1", "true"];
+        let output = drm(&arguments).env("RECONVERGE_DRM_REPORT", &report).output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{}", board.chip);
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let renderer = answer["renderer"].as_str().unwrap();
+        assert!(renderer.starts_with(&format!("AMD {} ", board.chip.to_uppercase())), "{renderer}");
+
+        let lines = std::fs::read_to_string(&report).unwrap();
+        let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!(last["chip"], board.chip);
+        assert_eq!((&last["executes"], &last["resets"]), (&false.into(), &0.into()), "{last}");
+    }
+}
+
+/// A signal that only the command gets ends the program too.
+#[test]
+fn an_interrupt_ends_the_program() {
+    if !has_driver() {
+        return;
+    }
+    for (signal, status) in [("INT", 130), ("TERM", 143)] {
+        let mut command = drm(&["--chip", "rv770", "--", "sh", "-c", "echo started; exec sleep 60"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "started\n");
+        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(&format!("(SIG{signal})")), "{}", text(&output.stderr));
+    }
+}
