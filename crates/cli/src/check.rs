@@ -278,7 +278,7 @@ fn entries(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The ids of the cases that a baseline says fail.
-fn baseline(path: &Path) -> Result<HashSet<String>> {
+pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     #[derive(serde::Deserialize)]
     struct Earlier {
         failures: Vec<Failure>,

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
-mod setup;
+pub(crate) mod setup;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
 }
 
 /// The board that a name means, also one that only the machine's table of chips has.
-fn board(name: &str) -> Result<&'static Board> {
+pub(crate) fn board(name: &str) -> Result<&'static Board> {
     let chips = machine(Isa::R700).chips();
     let alias = || chips.into_iter().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
     if let Some(board) = Board::named(name).or_else(|| Board::named(alias()?.name)) {

@@ -43,6 +43,7 @@ mod man;
 mod messages;
 mod page;
 mod patch;
+mod piglit;
 mod run;
 mod stats;
 mod trace;
@@ -107,6 +108,8 @@ enum Command {
     Bench(bench::Bench),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
+    /// Run piglit's shader tests on Mesa's driver and an emulated chip
+    Piglit(Box<piglit::Piglit>),
     /// Print the completions of a shell
     Completions(man::Completions),
     /// Print the manual page, or write the pages of all commands into a folder
@@ -125,6 +128,7 @@ impl Command {
             Command::Stats(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
+            Command::Piglit(args) => args.json,
             Command::Dis(_)
             | Command::Asm(_)
             | Command::Patch(_)
@@ -299,6 +303,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Drm(args) => drm::run(&args),
+        Command::Piglit(args) => piglit::run(&args),
         Command::Completions(args) => man::completions(&args),
         Command::Man(args) => man::run(&args),
     };

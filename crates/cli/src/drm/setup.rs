@@ -20,7 +20,7 @@ const BUILD: &str = "cargo build --release -p reconverge-drm";
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
 
 /// The surroundings.
-pub(super) struct Setup {
+pub(crate) struct Setup {
     board: &'static Board,
     execute: bool,
     library: PathBuf,
@@ -31,7 +31,7 @@ impl Setup {
     ///
     /// # Errors
     /// The library is not where it is looked for, or cannot be named to the dynamic linker.
-    pub(super) fn new(board: &'static Board, execute: bool) -> Result<Setup> {
+    pub(crate) fn new(board: &'static Board, execute: bool) -> Result<Setup> {
         let library = library()?;
         // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
@@ -42,7 +42,7 @@ impl Setup {
     }
 
     /// Sets the environment of a command.
-    pub(super) fn apply(&self, command: &mut Command) {
+    pub(crate) fn apply(&self, command: &mut Command) {
         let mut preload = OsString::from(&self.library);
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preload.push(":");
@@ -71,7 +71,7 @@ impl Setup {
     ///
     /// # Errors
     /// It is not the chip's renderer; says what is, and what may be missing.
-    pub(super) fn check_renderer(&self) -> Result<()> {
+    pub(crate) fn check_renderer(&self) -> Result<()> {
         // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);

@@ -1,0 +1,66 @@
+//! `reconverge piglit`
+//!
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip, each in a process and a folder of its own, and again with
+//! nothing executed: a test that passes then says nothing about the chip.
+
+#[cfg(target_os = "linux")]
+mod tests;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use regex::Regex;
+
+use crate::Answer;
+use crate::limit::Seconds;
+
+/// Run piglit's GLSL 1.10 to 1.30 execution tests on Mesa's driver and an emulated chip
+///
+/// Every test runs twice: executed, and as a control with nothing executed. Names and lists are those of deqp-runner. Of
+/// Debian's package `piglit` only the files are needed.
+#[derive(clap::Args)]
+pub(crate) struct Piglit {
+    /// The chip, a board's name or its PCI id, for instance rv770
+    #[arg(long, value_name = "NAME")]
+    chip: String,
+    /// Only tests whose name matches, for instance `glsl-1.20@.*clip`
+    #[arg(long, value_name = "REGEX")]
+    tests: Option<Regex>,
+    /// Only so many of them, chosen by the seed
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// What --sample chooses
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// What is known to fail: lines NAME,STATUS. It does not count again; what is in it and passes does
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Tests at once; as many as there are processors when absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Stop a test after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    timeout: Seconds,
+    /// Where piglit is; without it the folder of Debian's package
+    #[arg(long, value_name = "DIR")]
+    piglit: Option<PathBuf>,
+    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, the first two as tests end
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Do not run again what results.csv and control.csv of the folder already have
+    #[arg(long, requires = "output")]
+    resume: bool,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn run(args: &Piglit) -> Result<Answer> {
+    tests::run(args)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_args: &Piglit) -> Result<Answer> {
+    anyhow::bail!("piglit: only on Linux, whose graphics drivers these are")
+}

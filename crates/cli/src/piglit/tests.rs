@@ -1,0 +1,525 @@
+//! The tests: found, run, judged.
+
+use std::collections::{BTreeMap, HashMap};
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use reconverge_simt::random::Random;
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use super::Piglit;
+use crate::drm::board;
+use crate::drm::setup::Setup;
+use crate::messages::{answer_json, counted, quiet};
+use crate::{Answer, check, files};
+
+/// The folder of Debian's package, below the folder of libraries of the architecture.
+const FOLDER: &str = "piglit";
+
+/// What installs it.
+const INSTALL: &str = "apt-get install piglit";
+
+/// The folders of tests, below both `tests` and `generated_tests`.
+const VERSIONS: [&str; 3] =
+    ["spec/glsl-1.10/execution", "spec/glsl-1.20/execution", "spec/glsl-1.30/execution"];
+
+/// How many failures are shown.
+const SHOWN: usize = 20;
+
+/// How often a running test is looked at.
+const POLL: Duration = Duration::from_millis(2);
+
+/// How a test ended, in the words of deqp-runner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Pass,
+    Warn,
+    Skip,
+    Fail,
+    Crash,
+    Timeout,
+}
+
+impl Status {
+    const ALL: [Status; 6] =
+        [Status::Pass, Status::Warn, Status::Skip, Status::Fail, Status::Crash, Status::Timeout];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Status::Pass => "Pass",
+            Status::Warn => "Warn",
+            Status::Skip => "Skip",
+            Status::Fail => "Fail",
+            Status::Crash => "Crash",
+            Status::Timeout => "Timeout",
+        }
+    }
+
+    /// Whether it counts against the chip.
+    const fn fails(self) -> bool {
+        matches!(self, Status::Fail | Status::Crash | Status::Timeout)
+    }
+}
+
+/// A test: its name and its file.
+#[derive(Clone, Debug)]
+struct Test {
+    name: String,
+    file: PathBuf,
+}
+
+/// How a test went.
+#[derive(Clone, Debug)]
+struct Outcome {
+    status: Status,
+    seconds: f64,
+    why: String,
+    /// What the chip does not do, by name.
+    unknown: BTreeMap<String, u64>,
+}
+
+/// How many tests ended in each way.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Counts {
+    total: usize,
+    pass: usize,
+    fail: usize,
+    crash: usize,
+    timeout: usize,
+    skip: usize,
+    warn: usize,
+}
+
+impl Counts {
+    fn of(outcomes: &[Outcome]) -> Counts {
+        let count = |status| outcomes.iter().filter(|outcome| outcome.status == status).count();
+        let [pass, warn, skip, fail, crash, timeout] = Status::ALL.map(count);
+        Counts { total: outcomes.len(), pass, fail, crash, timeout, skip, warn }
+    }
+
+    fn text(&self) -> String {
+        let Counts { pass, fail, crash, timeout, skip, warn, .. } = self;
+        format!(
+            "{pass} passed, {fail} failed, {crash} crashed, {timeout} timed out, {skip} skipped, {warn} warned"
+        )
+    }
+}
+
+/// The answer of `--json`.
+#[derive(Serialize)]
+struct Answered<'a> {
+    chip: &'a str,
+    #[serde(flatten)]
+    counts: Counts,
+    control: Counts,
+    /// Tests that pass although nothing is drawn.
+    undrawn: Vec<&'a str>,
+    failures: Vec<Failure<'a>>,
+    /// Of the failures, those that the baseline does not have.
+    unexpected: usize,
+    /// Tests of the baseline that pass.
+    fixed: Vec<&'a str>,
+    unknown: BTreeMap<&'a str, u64>,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    test: &'a str,
+    status: &'static str,
+    why: &'a str,
+}
+
+pub(super) fn run(args: &Piglit) -> Result<Answer> {
+    let board = board(&args.chip)?;
+    let root = root(args.piglit.as_deref())?;
+    let tests = chosen(args, &root)?;
+    let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
+    let executed = Setup::new(board, true)?;
+    executed.check_renderer()?;
+    let control = Setup::new(board, false)?;
+    if let Some(folder) = &args.output {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+
+    let start = Instant::now();
+    let progress = progress(2 * tests.len() as u64);
+    let runner = Runner { args, root: &root, tests: &tests, progress: &progress };
+    let outcomes = runner.all(&executed, "results.csv")?;
+    let undrawn = runner.all(&control, "control.csv")?;
+    progress.finish_and_clear();
+
+    let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in outcomes.iter().flat_map(|outcome| &outcome.unknown) {
+        *unknown.entry(name).or_default() += count;
+    }
+    let both = || tests.iter().zip(&outcomes);
+    let failing: Vec<(&Test, &Outcome)> = both().filter(|(_, outcome)| outcome.status.fails()).collect();
+    let unexpected = failing.iter().filter(|(test, _)| !baseline.contains(&test.name)).count();
+    let passes =
+        |(test, outcome): &(&Test, &Outcome)| outcome.status == Status::Pass && baseline.contains(&test.name);
+    let answered = Answered {
+        chip: board.chip,
+        counts: Counts::of(&outcomes),
+        control: Counts::of(&undrawn),
+        undrawn: both()
+            .zip(&undrawn)
+            .filter(|((_, outcome), control)| {
+                outcome.status == Status::Pass && control.status == Status::Pass
+            })
+            .map(|((test, _), _)| &*test.name)
+            .collect(),
+        failures: failing
+            .iter()
+            .map(|(test, outcome)| Failure {
+                test: &test.name,
+                status: outcome.status.name(),
+                why: &outcome.why,
+            })
+            .collect(),
+        unexpected,
+        fixed: both().filter(passes).map(|(test, _)| &*test.name).collect(),
+        unknown,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if let Some(folder) = &args.output {
+        let list = |(test, outcome): &(&Test, &Outcome)| format!("{},{}\n", test.name, outcome.status.name());
+        files::write(&folder.join("failures.csv"), failing.iter().map(list).collect::<String>().as_bytes())?;
+        files::write(&folder.join("junit.xml"), junit(board.chip, &tests, &outcomes)?.as_bytes())?;
+    }
+    match args.json {
+        true => answer_json(&answered),
+        false => show(&answered, args.baseline.is_some()),
+    }
+    Ok(if unexpected == 0 && answered.fixed.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+fn show(answered: &Answered<'_>, has_baseline: bool) {
+    for Failure { test, status, why } in answered.failures.iter().take(SHOWN) {
+        say!("{status:8} {test}{}{why}", if why.is_empty() { "" } else { ": " });
+    }
+    if answered.failures.len() > SHOWN {
+        let more = counted((answered.failures.len() - SHOWN) as u64, "more failure");
+        say!("… {more} (--output or --json has them)");
+    }
+    for test in &answered.fixed {
+        say!("PASSES   {test}: the baseline says that it fails: take it out");
+    }
+    for (name, count) in &answered.unknown {
+        say!("{count:6} x not known to the chip: {name}");
+    }
+    say!("{}: {}", counted(answered.counts.total as u64, "test"), answered.counts.text());
+    say!("control, nothing executed: {}", answered.control.text());
+    say!("{} of those that pass also pass with nothing executed", answered.undrawn.len());
+    if has_baseline {
+        say!(
+            "{} of the failures are not in the baseline; {} of it now pass",
+            answered.unexpected,
+            answered.fixed.len()
+        );
+    }
+}
+
+/// The folder of piglit's files.
+fn root(given: Option<&Path>) -> Result<PathBuf> {
+    let is_root = |folder: &Path| folder.join("bin/shader_runner").is_file();
+    if let Some(folder) = given {
+        if !is_root(folder) {
+            bail!("--piglit {}: bin/shader_runner is not there", folder.display());
+        }
+        // Tests run in folders of their own.
+        return folder.canonicalize().with_context(|| folder.display().to_string());
+    }
+    let mut folders = vec![PathBuf::from("/usr/lib")];
+    folders.extend(fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path()));
+    match folders.into_iter().map(|folder| folder.join(FOLDER)).find(|folder| is_root(folder)) {
+        Some(folder) => Ok(folder),
+        None => bail!("piglit is not installed: `{INSTALL}` installs it, and --piglit names it elsewhere"),
+    }
+}
+
+/// The tests that the arguments ask for, in the order of their names.
+fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
+    let mut tests = Vec::new();
+    for folder in ["tests", "generated_tests"] {
+        let base = root.join(folder);
+        for version in VERSIONS {
+            for entry in WalkDir::new(base.join(version)).into_iter().flatten() {
+                let file = entry.into_path();
+                if file.extension().is_none_or(|extension| extension != "shader_test") {
+                    continue;
+                }
+                let Some(name) = file.strip_prefix(&base).ok().map(|path| path.with_extension("")) else {
+                    continue;
+                };
+                let name = name.to_string_lossy().replace('/', "@").to_lowercase();
+                tests.push(Test { name, file });
+            }
+        }
+    }
+    tests.sort_by(|one, other| one.name.cmp(&other.name));
+    let all = tests.len();
+    if let Some(wanted) = &args.tests {
+        tests.retain(|test| wanted.is_match(&test.name));
+    }
+    if let Some(count) = args.sample {
+        let mut random = Random::new(args.seed);
+        for place in 0..count.min(tests.len()) {
+            let left = (tests.len() - place) as u32;
+            tests.swap(place, place + random.below(left) as usize);
+        }
+        tests.truncate(count);
+        tests.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    if tests.is_empty() {
+        bail!("no test is left of the {all} in {}", root.display());
+    }
+    Ok(tests)
+}
+
+struct Runner<'a> {
+    args: &'a Piglit,
+    root: &'a Path,
+    tests: &'a [Test],
+    progress: &'a ProgressBar,
+}
+
+impl Runner<'_> {
+    /// Runs all tests in these surroundings; those that a list in the output folder has from before are taken from it.
+    fn all(&self, setup: &Setup, list: &str) -> Result<Vec<Outcome>> {
+        let path = self.args.output.as_ref().map(|folder| folder.join(list));
+        let before = match &path {
+            Some(path) if self.args.resume => earlier(path)?,
+            _ => HashMap::new(),
+        };
+        let file = match &path {
+            Some(path) => {
+                let mut options = OpenOptions::new();
+                options.create(true).append(self.args.resume).write(true).truncate(!self.args.resume);
+                Some(options.open(path).with_context(|| path.display().to_string())?)
+            }
+            None => None,
+        };
+        let (next, file) = (AtomicUsize::new(0), Mutex::new(file));
+        let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; self.tests.len()]);
+        let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        let work = || {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(test) = self.tests.get(place) else { return };
+                let outcome = match before.get(&test.name) {
+                    Some(outcome) => outcome.clone(),
+                    None => match self.one(setup, test).and_then(|outcome| {
+                        if let Some(file) = &mut *file.lock().unwrap_or_else(PoisonError::into_inner) {
+                            writeln!(file, "{},{},{:.3}", test.name, outcome.status.name(), outcome.seconds)?;
+                        }
+                        Ok(outcome)
+                    }) {
+                        Ok(outcome) => outcome,
+                        Err(error) => {
+                            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                            // The others end early.
+                            next.store(self.tests.len(), Ordering::Relaxed);
+                            return;
+                        }
+                    },
+                };
+                outcomes.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(outcome);
+                self.progress.inc(1);
+            }
+        };
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.args.jobs.map_or(processors, usize::from);
+        thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Runs a test in a folder of its own, which goes away with it.
+    fn one(&self, setup: &Setup, test: &Test) -> Result<Outcome> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("reconverge-piglit-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        let outcome = self.inside(setup, test, &folder);
+        let _ = fs::remove_dir_all(&folder);
+        outcome
+    }
+
+    fn inside(&self, setup: &Setup, test: &Test, folder: &Path) -> Result<Outcome> {
+        let runner = self.root.join("bin/shader_runner");
+        let place = || runner.display().to_string();
+        let (output, report) = (folder.join("output"), folder.join("report"));
+        let write = || File::create(&output).with_context(|| output.display().to_string());
+        let mut command = Command::new(&runner);
+        setup.apply(&mut command);
+        let mut libraries = self.root.join("lib").into_os_string();
+        if let Some(others) = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        command.env("LD_LIBRARY_PATH", libraries).env("PIGLIT_SOURCE_DIR", self.root);
+        command.env("RECONVERGE_DRM_REPORT", &report);
+        // As many tests as processors run at once.
+        command.env("RAYON_NUM_THREADS", "1");
+        command.arg(&test.file).args(["-auto", "-fbo"]).current_dir(folder);
+        command.stdin(Stdio::null()).stdout(write()?);
+        command.stderr(OpenOptions::new().append(true).open(&output).with_context(place)?);
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(place)?;
+        let status = loop {
+            if let Some(status) = child.try_wait().with_context(place)? {
+                break Some(status);
+            }
+            if start.elapsed() >= self.args.timeout.0 {
+                let _ = child.kill();
+                child.wait().with_context(place)?;
+                break None;
+            }
+            thread::sleep(POLL);
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let text = String::from_utf8_lossy(&fs::read(&output).unwrap_or_default()).into_owned();
+        let signal = status.and_then(|status| status.signal());
+        let status = match (status, verdict(&text)) {
+            (None, _) => Status::Timeout,
+            (Some(_), Some(verdict)) if signal.is_none() => verdict,
+            _ => Status::Crash,
+        };
+        let why = match status {
+            Status::Pass | Status::Skip | Status::Warn => String::new(),
+            _ => why(&text, signal),
+        };
+        let unknown = fs::read_to_string(&report).map(|text| unknown(&text)).unwrap_or_default();
+        Ok(Outcome { status, seconds, why, unknown })
+    }
+}
+
+/// The verdict of a test's last `PIGLIT:` line.
+fn verdict(text: &str) -> Option<Status> {
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("PIGLIT:"))?;
+    let value: serde_json::Value = serde_json::from_str(line.trim()).ok()?;
+    match value["result"].as_str()? {
+        "pass" => Some(Status::Pass),
+        "warn" => Some(Status::Warn),
+        "skip" => Some(Status::Skip),
+        "fail" => Some(Status::Fail),
+        _ => Some(Status::Crash),
+    }
+}
+
+/// Why a test failed: what the chip said, else what the test said first.
+fn why(text: &str, signal: Option<i32>) -> String {
+    if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
+        return line.to_owned();
+    }
+    if let Some(signal) = signal {
+        return format!("ended by signal {signal}");
+    }
+    let said = text.lines().filter(|line| !line.starts_with("PIGLIT:") && !line.trim().is_empty());
+    said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// What the reports of a test's processes say that the chip does not do.
+fn unknown(text: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        for (name, count) in value["unknown"].as_object().into_iter().flatten() {
+            let largest: &mut u64 = found.entry(name.clone()).or_default();
+            // A process reports again and again, with what it has counted so far.
+            *largest = (*largest).max(count.as_u64().unwrap_or(0));
+        }
+    }
+    found
+}
+
+/// The outcomes in a list of an earlier run; a line that was cut off is not one.
+fn earlier(path: &Path) -> Result<HashMap<String, Outcome>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    let whole = text.lines().filter_map(|line| {
+        let (rest, seconds) = line.rsplit_once(',')?;
+        let (name, status) = rest.rsplit_once(',')?;
+        let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
+        let (seconds, why) = (seconds.parse().ok()?, String::new());
+        Some((name.to_owned(), Outcome { status, seconds, why, unknown: BTreeMap::new() }))
+    });
+    Ok(whole.collect())
+}
+
+/// A bar on a terminal; nothing elsewhere.
+fn progress(tests: u64) -> ProgressBar {
+    let hidden = quiet() || !std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(tests), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs {elapsed}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn junit(chip: &str, tests: &[Test], outcomes: &[Outcome]) -> Result<String> {
+    let mut report = Report::new("reconverge piglit");
+    let mut suite = TestSuite::new(chip);
+    for (test, outcome) in tests.iter().zip(outcomes) {
+        let mut status = match outcome.status {
+            Status::Pass | Status::Warn => TestCaseStatus::success(),
+            Status::Skip => TestCaseStatus::skipped(),
+            Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            Status::Crash | Status::Timeout => TestCaseStatus::non_success(NonSuccessKind::Error),
+        };
+        if outcome.status.fails() {
+            status.set_message(format!("{} {}", outcome.status.name(), outcome.why));
+        }
+        let mut case = TestCase::new(test.name.clone(), status);
+        case.set_time(Duration::from_secs_f64(outcome.seconds));
+        suite.add_test_case(case);
+    }
+    report.add_test_suite(suite);
+    report.to_string().context("the JUnit report")
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn the_last_verdict_counts() {
+        let text = "Probe color at (1,1)\nPIGLIT: {\"result\": \"pass\" }\nPIGLIT: {\"result\": \"fail\" }\n";
+        assert_eq!(verdict(text), Some(Status::Fail));
+        assert_eq!(why(text, None), "Probe color at (1,1)");
+        assert_eq!(verdict("nothing"), None);
+    }
+
+    #[test]
+    fn what_the_chip_said_comes_first() {
+        let text = "Mesa: error\nreconverge: draw 3: pixel shader: trap at 4\n";
+        assert_eq!(why(text, Some(6)), "draw 3: pixel shader: trap at 4");
+        assert_eq!(why("Mesa: error", Some(6)), "ended by signal 6");
+    }
+
+    #[test]
+    fn what_is_not_known_is_counted_once_a_process() {
+        let text = "{\"unknown\": {\"packet 0x34\": 2}}\n{\"unknown\": {\"packet 0x34\": 5}}\ncut off {";
+        assert_eq!(unknown(text), BTreeMap::from([("packet 0x34".to_owned(), 5)]));
+    }
+}
