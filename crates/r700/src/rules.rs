@@ -174,9 +174,9 @@ rules! {
         "Once a quad: lane 1 - lane 0, lane 2 - lane 0.",
         "Undocumented.";
     MOVA_GPR_INT_IS_EARLY_R600 = 29, OneSource,
-        "Does R700 have MOVA_GPR_INT?",
-        "No.",
-        "A register header and DECAF name it; Mesa keeps it to R600.";
+        "Does R700 have MOVA_GPR_INT, and what does it write on R600?",
+        "No; on early R600 chips it writes aL and, for each lane, AR.",
+        "A register header and DECAF name it; Mesa keeps it to R600. What Mesa 22.3 compiles for RV610 indexes by AR.x behind it, with no MOVA; older versions by aL.";
     KILL_JUMPS_WHEN_NONE_IS_VALID = 30, OneSource,
         "When does the control-flow KILL jump?",
         "When no lane of the wavefront is valid any more.",

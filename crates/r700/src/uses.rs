@@ -166,7 +166,9 @@ fn op_uses(clause: &AluClause, group: Group<'_>, op: &AluOp, decides: bool) -> U
     }
     match op.opcode.meaning {
         Meaning::Mova(_) => uses.writes.push(slot("AR", op.dst_chan.into())),
-        Meaning::MovaLoop(_) => uses.writes.push(slot("aL", 0)),
+        Meaning::MovaLoop(_) => {
+            uses.writes.extend([slot("aL", 0), slot("AR", op.dst_chan.into())]);
+        }
         _ if decides && op.update_pred => uses.writes.push(slot("predicate", 0)),
         _ => {}
     }

@@ -73,7 +73,7 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         0 => Shape::D1,
         1 => Shape::D2,
         2 => Shape::D3,
-        3 => Shape::D2Array,
+        3 => Shape::Cube,
         4 => Shape::D1Array,
         5 => Shape::D2Array,
         dim => return Err(format!("textures of DIM {dim}")),

@@ -286,7 +286,14 @@ impl Wave {
                 write.mova[chan] = true;
             }
             Meaning::MovaLoop(f) => {
-                each(running, |lane| result[lane] = f(a[lane]) as u32);
+                let chan = usize::from(op.dst_chan);
+                each(running, |lane| {
+                    let value = f(a[lane]);
+                    write.address[chan][lane] = value;
+                    result[lane] = value as u32;
+                });
+                write.address_written[chan] = running;
+                write.mova[chan] = true;
                 write.loop_index = running.lowest().map(|lane| result[lane.index()] as i32);
             }
             Meaning::Reduce(f) => each(running, |lane| {
