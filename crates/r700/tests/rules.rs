@@ -572,7 +572,7 @@ fn r700_has_no_mova_gpr_int() {
     // Each lane by its own index.
     launch.inputs[1].values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
     launch.inputs.push(Input { gpr: 2, values: vec![[7; 4]; 4].into() });
-    let source = "ALU:\n 0 t: MOVA_GPR_INT _.x, R1.x\n 1 x: NOP\n 2 x: MOV R1.x, R[1+AR.x].x\n";
+    let source = "ALU:\n 0 t: MOVA_GPR_INT _.x, R1.x\n 1 x: MOV R3.x, 0\n 2 x: MOV R1.x, R[1+AR.x].x\n";
     let outcome = strict(&format!("{source}{EXPORT}"), &launch);
     assert_eq!(x_of(&outcome), [0, 7, 0, 0]);
 }

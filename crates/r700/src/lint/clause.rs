@@ -73,7 +73,8 @@ impl Lint<'_> {
             results = [false; 5];
             for op in group.ops {
                 results[usize::from(op.slot)] |= !matches!(op.opcode.meaning, Meaning::Nothing);
-                addresses[usize::from(op.dst_chan & 3)] |= matches!(op.opcode.meaning, Meaning::Mova(_));
+                addresses[usize::from(op.dst_chan & 3)] |=
+                    matches!(op.opcode.meaning, Meaning::Mova(_) | Meaning::MovaLoop(_));
                 predicate |= op.update_pred;
             }
             before = Some(group);

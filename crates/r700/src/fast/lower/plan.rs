@@ -55,7 +55,8 @@ pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
 /// Which components of AR a group writes.
 pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
     let mut written = [false; 4];
-    for op in group.ops.iter().filter(|op| matches!(op.opcode.meaning, Meaning::Mova(_))) {
+    let writes = |op: &&AluOp| matches!(op.opcode.meaning, Meaning::Mova(_) | Meaning::MovaLoop(_));
+    for op in group.ops.iter().filter(writes) {
         written[usize::from(op.dst_chan)] = true;
     }
     written
