@@ -151,18 +151,11 @@ fn single_to_float(value: f32, width: u8) -> u32 {
         _ if value.is_nan() => (1 << width) - 1,
         _ if value <= 0. => 0,
         _ => {
-            // Bits of fraction that a half has and this has not; a carry goes to the exponent as it should, up to infinity.
-            let dropped = 15 - u32::from(width);
-            let half = u32::from(f16::from_f32(value).to_bits());
-            // Straight from the single: rounded twice, a tie may go the wrong way.
-            let exact = f16::from_bits(half as u16).to_f32();
-            let sticky = if exact < value { 1 } else { 0 };
-            let below = if exact > value { half - 1 } else { half };
-            let sticky = if exact > value { 1 } else { sticky };
-            let (kept, rest) = (below >> dropped, below & ((1 << dropped) - 1));
-            let tie = 1 << (dropped - 1);
-            let up = rest > tie || rest == tie && (sticky == 1 || kept & 1 == 1);
-            (kept + u32::from(up)).min(31 << (width - 5))
+            // Numbers below 2^-14 have no leading one. A carry goes to the exponent as it should, up to infinity.
+            let fraction = i32::from(width) - 5;
+            let exponent = libm::ilogb(value.min(f32::MAX).into()).max(-14);
+            let units = libm::rint(libm::scalbn(value.into(), fraction - exponent)) as u32;
+            (units.saturating_add(((exponent + 14) as u32) << fraction)).min(31 << fraction)
         }
     }
 }

@@ -9,9 +9,10 @@
 //! | [`setup`] | which pixels a primitive covers |
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
-//! | [`format`](mod@format) | elements of surfaces |
+//! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
 pub mod blend;
+pub mod block;
 pub mod clip;
 pub mod depth;
 pub mod draw;

@@ -6,11 +6,15 @@
 use std::ops::Range;
 
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
+use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::shared_exponent;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 
 use super::format::{self, Components};
 use super::state::Resource;
+
+/// FMT_5_9_9_9_SHAREDEXP.
+const SHARED_EXPONENT: u8 = 0x2b;
 
 /// What the words of a texture resource say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,11 +54,15 @@ impl Words {
     }
 }
 
-/// Formats whose element is a block of 4 x 4 texels: bytes of a block.
-fn block_bytes(format: u8) -> Option<usize> {
-    match format {
-        0x31 | 0x34 => Some(8),
-        0x32 | 0x33 | 0x35 => Some(16),
+/// What is compressed in blocks.
+fn block(words: &Words) -> Option<Block> {
+    let signed = words.components.signed[0];
+    match words.format {
+        0x31 => Some(Block::Color),
+        0x32 => Some(Block::ExplicitAlpha),
+        0x33 => Some(Block::InterpolatedAlpha),
+        0x34 => Some(Block::One { signed }),
+        0x35 => Some(Block::Two { signed }),
         _ => None,
     }
 }
@@ -78,18 +86,16 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         5 => Shape::D2Array,
         dim => return Err(format!("textures of DIM {dim}")),
     };
-    let (block, bytes) = match block_bytes(words.format) {
-        Some(bytes) => (4, bytes),
-        None if words.format == 0x2b => (1, 4),
+    let block = block(&words);
+    let (side, bytes) = match block {
+        Some(block) => (SIDE, block.bytes()),
+        None if words.format == SHARED_EXPONENT => (1, 4),
         None => {
             let format = format::texture(words.format, &words.components);
             let format = format.ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))?;
             (1, usize::from(format.bytes))
         }
     };
-    if block != 1 {
-        return Err(format!("textures of DATA_FORMAT {:#x}", words.format));
-    }
     let layers = match words.dim {
         2 => 1,
         3 => 6,
@@ -112,9 +118,9 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
             4 | 5 => whole,
             _ => 1,
         };
-        let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() };
+        let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() }.div_ceil(side);
         let place = Place::new(&mut tile_mode, padded(width), padded(height), bytes);
-        let pitch = if number == 0 { words.pitch } else { place.pitch };
+        let pitch = if number == 0 { words.pitch / side } else { place.pitch };
         let (start, end) = match number {
             0 => (start_of(first, resource.words[2]), first.end),
             _ => (next, others.end),
@@ -122,16 +128,27 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         if number > 0 {
             next += place.pitch * place.height * bytes * slices;
         }
-        let slice = pitch * if number == 0 { padded_height(words.tile_mode, height) } else { place.height };
+        let slice =
+            pitch * if number == 0 { padded_height(words.tile_mode, padded(height)) } else { place.height };
         let first_layer = if matches!(words.dim, 4 | 5) { words.layers.start } else { 0 };
-        let mut texels = Vec::with_capacity(width * height * depth);
+        let mut texels = vec![[0; 4]; width * height * depth];
         for z in 0..depth {
-            for y in 0..height {
-                let row = start + ((first_layer + z) * slice + y * pitch) * bytes;
-                for x in 0..width {
-                    let at = row + x * bytes;
-                    let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
-                    texels.push(texel(&words, element));
+            for (y, x) in
+                (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x)))
+            {
+                let at = start + ((first_layer + z) * slice + y / side * pitch + x / side) * bytes;
+                let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
+                let first = (z * height + y) * width + x;
+                match block {
+                    None => texels[first] = texel(&words, element),
+                    Some(block) => {
+                        let found = block.texels(element, words.components.srgb);
+                        for row in 0..SIDE.min(height - y) {
+                            let count = SIDE.min(width - x);
+                            texels[first + row * width..][..count]
+                                .copy_from_slice(&found[row * SIDE..][..count]);
+                        }
+                    }
                 }
             }
         }
@@ -184,7 +201,7 @@ impl Place {
 
 /// The components of an element, before DST_SEL.
 fn texel(words: &Words, element: &[u8]) -> [u32; 4] {
-    if words.format == 0x2b {
+    if words.format == SHARED_EXPONENT {
         let mut bytes = [0; 4];
         let length = element.len().min(4);
         bytes[..length].copy_from_slice(&element[..length]);
