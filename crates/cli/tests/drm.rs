@@ -1,4 +1,4 @@
-//! `reconverge drm`: what it refuses, what it says, and that Mesa's driver takes the emulated device.
+//! `reconverge drm` and `reconverge piglit`: what they refuse, what they say, and that Mesa's driver takes the emulated device.
 //!
 //! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
 //! installed, the tests that start a program say so and pass.
@@ -219,4 +219,106 @@ fn an_interrupt_ends_the_program() {
         assert_eq!(output.status.code(), Some(status), "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains(&format!("(SIG{signal})")), "{}", text(&output.stderr));
     }
+}
+
+/// `reconverge piglit` on a folder of piglit's shape, whose runner does what the tests' texts say.
+struct Piglit(PathBuf);
+
+impl Piglit {
+    fn new(name: &str, tests: &[(&str, &str)]) -> Piglit {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        let runner = folder.join("bin/shader_runner");
+        std::fs::write(&runner, "#!/bin/sh\n. \"$1\"\n").unwrap();
+        let mut permissions = std::fs::metadata(&runner).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&runner, permissions).unwrap();
+        for (test, text) in tests {
+            let file = folder.join("tests/spec/glsl-1.10/execution").join(format!("{test}.shader_test"));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        Piglit(folder)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+        command.env("RECONVERGE_DRM_LIBRARY", &*LIBRARY).args(["piglit", "--chip", "rv770", "--piglit"]);
+        command.arg(&self.0).args(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    }
+}
+
+const PASS: &str = "echo 'PIGLIT: {\"result\": \"pass\" }'";
+const FAIL: &str = "echo Probe color at 1,1\necho 'PIGLIT: {\"result\": \"fail\" }'";
+
+#[test]
+fn a_piglit_that_is_not_there_is_named_with_what_installs_it() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-piglit");
+    refuses(&Piglit(folder).run(&[]), &["no-piglit: bin/shader_runner is not there"]);
+    let none = Piglit::new("piglit-empty", &[]);
+    refuses(&none.run(&[]), &["no test is left of the 0"]);
+}
+
+#[test]
+fn tests_end_in_every_way_and_are_counted() {
+    if !has_driver() {
+        return;
+    }
+    let all = [
+        ("A/passes", PASS),
+        ("fails", FAIL),
+        ("crashes", "kill -11 $$"),
+        ("says-nothing", "true"),
+        ("hangs", "exec sleep 60"),
+        ("skips", "echo 'PIGLIT: {\"result\": \"skip\" }'"),
+        ("warns", "echo 'PIGLIT: {\"result\": \"warn\" }'"),
+    ];
+    let piglit = Piglit::new("piglit-ways", &all);
+    let found = piglit.json(&["--timeout", "1"]);
+    let counts = ["total", "pass", "fail", "crash", "timeout", "skip", "warn"]
+        .map(|name| found[name].as_u64().unwrap());
+    assert_eq!(counts, [7, 1, 1, 2, 1, 1, 1]);
+    assert_eq!(found["control"]["pass"], 1);
+    assert_eq!(found["undrawn"], serde_json::json!(["spec@glsl-1.10@execution@a@passes"]));
+    let why = |test: &str| {
+        let test = format!("spec@glsl-1.10@execution@{test}");
+        let failures = found["failures"].as_array().unwrap();
+        failures.iter().find(|failure| failure["test"] == test).unwrap()["why"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        (why("fails"), why("crashes")),
+        ("Probe color at 1,1".to_owned(), "ended by signal 11".to_owned())
+    );
+}
+
+#[test]
+fn a_baseline_lists_and_a_folder_that_is_gone_on_with() {
+    if !has_driver() {
+        return;
+    }
+    let piglit = Piglit::new("piglit-lists", &[("one", PASS), ("two", FAIL)]);
+    let (output, baseline) = (piglit.0.join("output"), piglit.0.join("baseline"));
+    let [output, list] = [&output, &baseline].map(|path| path.to_str().unwrap());
+    std::fs::write(&baseline, "spec@glsl-1.10@execution@two,Fail\n").unwrap();
+    let run = piglit.run(&["--baseline", list, "--output", output]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let written = std::fs::read_to_string(piglit.0.join("output/failures.csv")).unwrap();
+    assert_eq!(written, "spec@glsl-1.10@execution@two,Fail\n");
+    assert!(std::fs::read_to_string(piglit.0.join("output/junit.xml")).unwrap().contains("failures=\"1\""));
+    // What the folder has is not run again, though the test would pass now.
+    std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/two.shader_test"), PASS).unwrap();
+    let again = piglit.json(&["--baseline", list, "--output", output, "--resume"]);
+    assert_eq!((&again["fail"], &again["unexpected"]), (&1.into(), &0.into()));
+    let fixed = piglit.run(&["--baseline", list]);
+    assert_eq!(fixed.status.code(), Some(1));
+    assert!(text(&fixed.stdout).contains("PASSES   spec@glsl-1.10@execution@two"));
+    // A failure that is in no baseline.
+    std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/one.shader_test"), FAIL).unwrap();
+    assert_eq!(piglit.run(&["--tests", "one"]).status.code(), Some(1));
 }
