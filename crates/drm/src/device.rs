@@ -5,6 +5,8 @@
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
+//! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
+//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_PROBE` | set: the process says which renderer it finds and ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
@@ -13,8 +15,10 @@ use std::sync::OnceLock;
 
 use reconverge_gpu::Gpu;
 use reconverge_gpu::device::Board;
+use reconverge_gpu::patch::PatchError;
 
 use crate::messages::say_once;
+use crate::watch::Watch;
 
 /// What is emulated.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct Device {
     pub(crate) execute: bool,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
+    /// What looks at the chip.
+    pub(crate) watch: Watch,
 }
 
 /// What the environment asks for; nothing where it does not, or where it cannot be read, which is said.
@@ -33,10 +39,18 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     let read = || {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
-        let report = variable("RECONVERGE_DRM_REPORT").map(PathBuf::from);
-        device(&chip, variable("RECONVERGE_DRM_EXECUTE").as_deref(), report)
-            .inspect_err(|why| say_once(why))
-            .ok()
+        let path = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let execute = variable("RECONVERGE_DRM_EXECUTE");
+        let found = device(&chip, execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
+            let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
+            let patch = patch.map(|patch| {
+                let patch = patch.to_string_lossy().parse();
+                patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
+            });
+            let watch = Watch::new(path("RECONVERGE_DRM_CAPTURE"), patch.transpose()?);
+            Ok(Device { watch, ..device })
+        });
+        found.inspect_err(|why| say_once(why)).ok()
     };
     CHOSEN.get_or_init(read).as_ref()
 }
@@ -50,12 +64,18 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Res
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, report })
+    Ok(Device { board, execute, report, watch: Watch::default() })
 }
 
 /// What executes submissions to the device: the only place where a chip is made.
-pub(crate) fn chip(device: &Device) -> Option<Box<dyn Gpu>> {
-    device.board.gpu()
+pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
+    let mut gpu = device.board.gpu()?;
+    if let Some(watcher) = device.watch.watcher()
+        && !gpu.observe(watcher)
+    {
+        say_once(&format!("{}: draws are not captured and programs not patched yet", device.board.chip));
+    }
+    Some(gpu)
 }
 
 #[cfg(test)]

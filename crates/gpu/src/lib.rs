@@ -4,11 +4,16 @@
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
 pub mod device;
+pub mod launch_file;
+pub mod observe;
+pub mod patch;
 pub mod r600;
 
 use std::ops::Range;
 
 use thiserror::Error;
+
+use crate::observe::Observer;
 
 /// Commands with the buffers that they name.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +42,11 @@ pub trait Gpu: Send {
     /// # Errors
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
+
+    /// Has an observer look at everything from now on; `false` where this chip calls none.
+    fn observe(&mut self, _observer: Box<dyn Observer>) -> bool {
+        false
+    }
 
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
     fn unknown(&self) -> Vec<(String, u64)>;
