@@ -39,6 +39,9 @@ pub(crate) struct Drm {
     /// Replace words of shaders on their way into the chip, wherever they are: 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
+    /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
+    #[arg(long, value_name = "DIR")]
+    driver: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -66,7 +69,8 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
-    let setup = setup::Setup::new(board, args.execute == Execute::Yes)?;
+    let driver = args.driver.as_deref().map(setup::Driver::new).transpose()?.flatten();
+    let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?;
     let capture = args.capture.as_deref().map(host::empty_folder).transpose()?;
     setup.check_renderer()?;
     host::run(&setup, &args.command, capture.as_deref(), args.patch.as_ref())

@@ -4,6 +4,8 @@
 //! nothing executed: a test that passes then says nothing about the chip.
 
 #[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
 mod tests;
 
 use std::path::PathBuf;
@@ -38,6 +40,13 @@ pub(crate) struct Piglit {
     /// Tests at once; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
+    #[arg(long, value_name = "DIR")]
+    driver: Option<PathBuf>,
+    /// Instead of the control, compare two builds of Mesa, each a folder as --driver takes or `installed`: the tests whose
+    /// verdicts or surfaces differ, each with the first draw that does, its pixels and its shaders
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["driver", "baseline", "resume", "output"])]
+    compare: Option<Vec<PathBuf>>,
     /// Stop a test after so many seconds
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
@@ -57,6 +66,9 @@ pub(crate) struct Piglit {
 
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: &Piglit) -> Result<Answer> {
+    if let Some(drivers) = &args.compare {
+        return compare::run(args, drivers);
+    }
     tests::run(args)
 }
 

@@ -7,6 +7,8 @@
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
+//! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |
+//! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written whole |
 //! | `RECONVERGE_DRM_PROBE` | set: the process says which renderer it finds and ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
@@ -47,7 +49,13 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 let patch = patch.to_string_lossy().parse();
                 patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
             });
-            let watch = Watch::new(path("RECONVERGE_DRM_CAPTURE"), patch.transpose()?);
+            let whole = variable("RECONVERGE_DRM_SURFACES_OF").map(|number| {
+                let number = number.to_str().and_then(|number| number.parse().ok());
+                number.ok_or("RECONVERGE_DRM_SURFACES_OF is the number of a draw")
+            });
+            let whole = whole.transpose()?;
+            let surfaces = path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole));
+            let watch = Watch::new(path("RECONVERGE_DRM_CAPTURE"), patch.transpose()?, surfaces);
             Ok(Device { watch, ..device })
         });
         found.inspect_err(|why| say_once(why)).ok()

@@ -53,4 +53,5 @@ mod radeon;
 mod real;
 mod report;
 mod submit;
+mod surfaces;
 mod watch;

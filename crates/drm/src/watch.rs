@@ -1,14 +1,15 @@
-//! What looks at the chip: words of programs that are changed on their way in, and draws that are captured.
+//! What looks at the chip: words of programs that are changed on their way in, draws that are captured, surfaces.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reconverge_gpu::observe::{Captured, Observer};
+use reconverge_gpu::observe::{Captured, Observer, Target};
 use reconverge_gpu::patch::Patch;
 
 use crate::capture::Folder;
 use crate::messages::say_once;
+use crate::surfaces::Surfaces;
 
 /// What is to be looked at, and what was seen.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Watch {
     capture: Option<PathBuf>,
     /// Words of programs to change.
     patch: Option<Patch>,
+    /// The folder for what draws leave, and the draw whose surfaces are written whole.
+    surfaces: Option<(PathBuf, Option<u64>)>,
     counts: Mutex<Counts>,
 }
 
@@ -33,8 +36,12 @@ pub(crate) struct Counts {
 
 impl Watch {
     /// What is to be looked at, and nothing seen so far.
-    pub(crate) fn new(capture: Option<PathBuf>, patch: Option<Patch>) -> Watch {
-        Watch { capture, patch, counts: Mutex::default() }
+    pub(crate) fn new(
+        capture: Option<PathBuf>,
+        patch: Option<Patch>,
+        surfaces: Option<(PathBuf, Option<u64>)>,
+    ) -> Watch {
+        Watch { capture, patch, surfaces, counts: Mutex::default() }
     }
 
     /// What was seen so far.
@@ -44,14 +51,18 @@ impl Watch {
 
     /// What looks at the chip, if anything is to be looked at.
     pub(crate) fn watcher(&'static self) -> Option<Box<dyn Observer>> {
-        if self.capture.is_none() && self.patch.is_none() {
+        if self.capture.is_none() && self.patch.is_none() && self.surfaces.is_none() {
             return None;
         }
         let folder = self.capture.as_ref().and_then(|path| {
             let failed = |error| self.not_captured(format!("{}: {error}", path.display()));
             Folder::new(path).map_err(failed).ok()
         });
-        Some(Box::new(Watcher { watch: self, folder }))
+        let surfaces = self.surfaces.as_ref().and_then(|(path, whole)| {
+            let failed = |error| say_once(&format!("{}: {error}", path.display()));
+            Surfaces::new(path, *whole).map_err(failed).ok()
+        });
+        Some(Box::new(Watcher { watch: self, folder, surfaces }))
     }
 
     fn not_captured(&self, why: String) {
@@ -65,12 +76,17 @@ struct Watcher {
     watch: &'static Watch,
     /// Absent where nothing is captured, or not any more.
     folder: Option<Folder>,
+    /// Absent where surfaces are not looked at, or cannot be written.
+    surfaces: Option<Surfaces>,
 }
 
 impl Observer for Watcher {
-    fn program(&mut self, _stage: &'static str, words: &mut [u32]) {
+    fn program(&mut self, stage: &'static str, words: &mut [u32]) {
         if let Some(patch) = &self.watch.patch {
             self.watch.counts().patched += patch.apply(words);
+        }
+        if let Some(surfaces) = &mut self.surfaces {
+            surfaces.program(stage, words);
         }
     }
 
@@ -89,6 +105,18 @@ impl Observer for Watcher {
                 self.watch.not_captured(format!("draw {} and all after it: {why}", draw.number));
                 self.folder = None;
             }
+        }
+    }
+
+    fn looks(&self) -> bool {
+        self.surfaces.is_some()
+    }
+
+    fn surfaces(&mut self, draw: u64, targets: &[Target], memory: &[u8]) {
+        let Some(surfaces) = &mut self.surfaces else { return };
+        if let Err(error) = surfaces.draw(draw, targets, memory) {
+            say_once(&format!("surfaces of draw {draw} and all after it are not written: {error}"));
+            self.surfaces = None;
         }
     }
 }

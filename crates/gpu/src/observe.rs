@@ -1,7 +1,7 @@
 //! What looks at a chip from outside: programs on their way in, draws with all that they ran.
 //!
-//! A chip calls its [`Observer`] at two places: for the words of a program before they are decoded, and after a draw,
-//! with every launch of its programs. Nothing here depends on the chip but [`Machine`], which has a variant for each
+//! A chip calls its [`Observer`] at three places: for the words of a program before they are decoded, after a draw with
+//! the surfaces that it has stored into, and with every launch of its programs. Nothing here depends on the chip but [`Machine`], which has a variant for each
 //! machine that launches can be of.
 
 use std::fmt::Debug;
@@ -24,6 +24,14 @@ pub trait Observer: Debug + Send {
 
     /// Takes a draw that has ended, or was ended by a trap.
     fn draw(&mut self, _draw: &Captured) {}
+
+    /// Whether surfaces are wanted after each draw.
+    fn looks(&self) -> bool {
+        false
+    }
+
+    /// Looks at the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1 on.
+    fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: &[u8]) {}
 }
 
 /// A draw with what it ran.
@@ -54,10 +62,20 @@ pub struct Target {
     pub format: String,
     /// Its first byte, in the memory of all buffers.
     pub start: usize,
+    /// Bytes of an element.
+    pub bytes: usize,
     /// Elements from one row to the next.
     pub pitch: usize,
     /// Rows.
     pub rows: usize,
+}
+
+impl Target {
+    /// Its bytes, as far as they are in memory.
+    pub fn content<'a>(&self, memory: &'a [u8]) -> &'a [u8] {
+        let end = self.start.saturating_add(self.pitch * self.rows * self.bytes).min(memory.len());
+        memory.get(self.start..end).unwrap_or(&[])
+    }
 }
 
 /// A program that ran, on what, and what it gave.

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use reconverge_gpu::device::Board;
 use serde_json::Value;
+use walkdir::WalkDir;
 
 /// The file name of the library that is loaded into programs.
 const LIBRARY: &str = "libreconverge_drm.so";
@@ -19,11 +20,45 @@ const BUILD: &str = "cargo build --release -p reconverge-drm";
 /// What installs what OpenGL needs on Debian.
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
 
+/// What of a driver is looked for in its folder.
+const EGL: &str = "libEGL_mesa.so.0";
+
+/// A build of Mesa that is not the installed one: packages that are unpacked into a folder, or what `meson install` gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Driver {
+    /// The folder of its libraries.
+    libraries: PathBuf,
+}
+
+impl Driver {
+    /// The driver somewhere below a folder; of `installed`, the installed one, which is none.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn new(folder: &Path) -> Result<Option<Driver>> {
+        if folder == Path::new("installed") {
+            return Ok(None);
+        }
+        let root = folder.canonicalize().with_context(|| folder.display().to_string())?;
+        let mut files = WalkDir::new(&root).sort_by_file_name().into_iter().flatten();
+        let Some(found) = files.find(|entry| entry.file_name() == EGL) else {
+            bail!(
+                "{}: no {EGL} in it: unpack Mesa's packages there (dpkg -x), libegl-mesa0, libgl1-mesa-dri and what \
+                 they depend on",
+                folder.display()
+            );
+        };
+        Ok(Some(Driver { libraries: found.path().parent().unwrap_or(&root).to_path_buf() }))
+    }
+}
+
 /// The surroundings.
+#[derive(Clone)]
 pub(crate) struct Setup {
     board: &'static Board,
     execute: bool,
     library: PathBuf,
+    driver: Option<Driver>,
 }
 
 impl Setup {
@@ -31,14 +66,31 @@ impl Setup {
     ///
     /// # Errors
     /// The library is not where it is looked for, or cannot be named to the dynamic linker.
-    pub(crate) fn new(board: &'static Board, execute: bool) -> Result<Setup> {
+    pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Driver>) -> Result<Setup> {
         let library = library()?;
         // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
             let library = library.display();
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
-        Ok(Setup { board, execute, library })
+        Ok(Setup { board, execute, library, driver })
+    }
+
+    /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
+    fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
+        let mut folders = first.to_vec();
+        folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
+        let others = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty());
+        let others: Vec<PathBuf> = others.iter().flat_map(env::split_paths).collect();
+        (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
+    }
+
+    /// Sets the environment of a command that looks for libraries in these folders first.
+    pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
+        self.apply(command);
+        if let Some(path) = self.library_path(libraries) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
     }
 
     /// Sets the environment of a command.
@@ -49,6 +101,13 @@ impl Setup {
             preload.push(others);
         }
         command.env("LD_PRELOAD", preload);
+        if let Some(path) = self.library_path(&[]) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        if let Some(Driver { libraries }) = &self.driver {
+            command.env("LIBGL_DRIVERS_PATH", libraries.join("dri"));
+            command.env("GBM_BACKENDS_PATH", libraries.join("gbm"));
+        }
         command.env("RECONVERGE_DRM_CHIP", self.board.chip);
         command.env("RECONVERGE_DRM_EXECUTE", if self.execute { "yes" } else { "none" });
         for (name, value) in [("EGL_PLATFORM", "surfaceless"), ("PIGLIT_PLATFORM", "surfaceless_egl")] {
@@ -58,8 +117,8 @@ impl Setup {
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
-        for name in ["RECONVERGE_DRM_CAPTURE", "RECONVERGE_DRM_PATCH", "RECONVERGE_DRM_PROBE"] {
-            command.env_remove(name);
+        for name in ["CAPTURE", "PATCH", "PROBE", "SURFACES", "SURFACES_OF"] {
+            command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
         // Each of these makes Mesa take another driver or another device.
         for name in ["MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE", "DRI_PRIME"] {
@@ -67,14 +126,14 @@ impl Setup {
         }
     }
 
-    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`.
+    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`; gives its `GL_VERSION`.
     ///
     /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that
     /// the chip has no part in it.
     ///
     /// # Errors
     /// It is not the chip's renderer; says what is, and what may be missing.
-    pub(crate) fn check_renderer(&self) -> Result<()> {
+    pub(crate) fn check_renderer(&self) -> Result<String> {
         // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
@@ -94,7 +153,9 @@ impl Setup {
         };
         let expected = format!("AMD {}", self.board.chip.to_ascii_uppercase());
         let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
-            (Some(renderer), _) if is_renderer(renderer, &expected) => return Ok(()),
+            (Some(renderer), _) if is_renderer(renderer, &expected) => {
+                return Ok(answer["version"].as_str().unwrap_or_default().to_owned());
+            }
             (Some(renderer), _) => format!("OpenGL draws with `{renderer}`"),
             (None, error) => format!("OpenGL does not start: {}", error.unwrap_or("no reason given")),
         };

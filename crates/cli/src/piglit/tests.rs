@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -21,7 +22,7 @@ use walkdir::WalkDir;
 
 use super::Piglit;
 use crate::drm::board;
-use crate::drm::setup::Setup;
+use crate::drm::setup::{Driver, Setup};
 use crate::messages::{answer_json, counted, quiet};
 use crate::{Answer, check, files};
 
@@ -43,7 +44,7 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// How a test ended, in the words of deqp-runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Status {
+pub(super) enum Status {
     Pass,
     Warn,
     Skip,
@@ -56,7 +57,7 @@ impl Status {
     const ALL: [Status; 6] =
         [Status::Pass, Status::Warn, Status::Skip, Status::Fail, Status::Crash, Status::Timeout];
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Status::Pass => "Pass",
             Status::Warn => "Warn",
@@ -75,17 +76,17 @@ impl Status {
 
 /// A test: its name and its file.
 #[derive(Clone, Debug)]
-struct Test {
-    name: String,
+pub(super) struct Test {
+    pub(super) name: String,
     file: PathBuf,
 }
 
 /// How a test went.
 #[derive(Clone, Debug)]
-struct Outcome {
-    status: Status,
+pub(super) struct Outcome {
+    pub(super) status: Status,
     seconds: f64,
-    why: String,
+    pub(super) why: String,
     /// What the chip does not do, by name.
     unknown: BTreeMap<String, u64>,
 }
@@ -147,9 +148,10 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let root = root(args.piglit.as_deref())?;
     let tests = chosen(args, &root)?;
     let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
-    let executed = Setup::new(board, true)?;
+    let driver = args.driver.as_deref().map(Driver::new).transpose()?.flatten();
+    let executed = Setup::new(board, true, driver.clone())?;
     executed.check_renderer()?;
-    let control = Setup::new(board, false)?;
+    let control = Setup::new(board, false, driver)?;
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
@@ -233,7 +235,7 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
 }
 
 /// The folder of piglit's files.
-fn root(given: Option<&Path>) -> Result<PathBuf> {
+pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     let is_root = |folder: &Path| folder.join("bin/shader_runner").is_file();
     if let Some(folder) = given {
         if !is_root(folder) {
@@ -251,7 +253,7 @@ fn root(given: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// The tests that the arguments ask for, in the order of their names.
-fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
+pub(super) fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for folder in ["tests", "generated_tests"] {
         let base = root.join(folder);
@@ -289,14 +291,20 @@ fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
-struct Runner<'a> {
-    args: &'a Piglit,
-    root: &'a Path,
-    tests: &'a [Test],
-    progress: &'a ProgressBar,
+pub(super) struct Runner<'a> {
+    pub(super) args: &'a Piglit,
+    pub(super) root: &'a Path,
+    pub(super) tests: &'a [Test],
+    pub(super) progress: &'a ProgressBar,
 }
 
 impl Runner<'_> {
+    /// Tests at once.
+    pub(super) fn jobs(&self) -> usize {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        self.args.jobs.map_or(processors, usize::from)
+    }
+
     /// Runs all tests in these surroundings; those that a list in the output folder has from before are taken from it.
     fn all(&self, setup: &Setup, list: &str) -> Result<Vec<Outcome>> {
         let path = self.args.output.as_ref().map(|folder| folder.join(list));
@@ -340,9 +348,7 @@ impl Runner<'_> {
                 self.progress.inc(1);
             }
         };
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let jobs = self.args.jobs.map_or(processors, usize::from);
-        thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+        thread::scope(|scope| (0..self.jobs()).for_each(|_| drop(scope.spawn(work))));
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
@@ -350,31 +356,38 @@ impl Runner<'_> {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Runs a test in a folder of its own, which goes away with it.
+    /// Runs a test in a folder of its own.
     fn one(&self, setup: &Setup, test: &Test) -> Result<Outcome> {
+        self.in_folder(|folder| self.inside(setup, test, folder, &[]))
+    }
+
+    /// Does something in a new folder, which is removed afterwards.
+    pub(super) fn in_folder<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = env::temp_dir().join(format!("reconverge-piglit-{}-{number}", std::process::id()));
         fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let outcome = self.inside(setup, test, &folder);
+        let done = work(&folder);
         let _ = fs::remove_dir_all(&folder);
-        outcome
+        done
     }
 
-    fn inside(&self, setup: &Setup, test: &Test, folder: &Path) -> Result<Outcome> {
+    /// Runs a test in this folder, with these variables in its environment.
+    pub(super) fn inside(
+        &self,
+        setup: &Setup,
+        test: &Test,
+        folder: &Path,
+        variables: &[(&str, &OsStr)],
+    ) -> Result<Outcome> {
         let runner = self.root.join("bin/shader_runner");
         let place = || runner.display().to_string();
         let (output, report) = (folder.join("output"), folder.join("report"));
         let write = || File::create(&output).with_context(|| output.display().to_string());
         let mut command = Command::new(&runner);
-        setup.apply(&mut command);
-        let mut libraries = self.root.join("lib").into_os_string();
-        if let Some(others) = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty()) {
-            libraries.push(":");
-            libraries.push(others);
-        }
-        command.env("LD_LIBRARY_PATH", libraries).env("PIGLIT_SOURCE_DIR", self.root);
-        command.env("RECONVERGE_DRM_REPORT", &report);
+        setup.apply_with(&mut command, &[self.root.join("lib")]);
+        command.env("PIGLIT_SOURCE_DIR", self.root);
+        command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
         // As many tests as processors run at once.
         command.env("RAYON_NUM_THREADS", "1");
         command.arg(&test.file).args(["-auto", "-fbo"]).current_dir(folder);
@@ -467,7 +480,7 @@ fn earlier(path: &Path) -> Result<HashMap<String, Outcome>> {
 }
 
 /// A bar on a terminal; nothing elsewhere.
-fn progress(tests: u64) -> ProgressBar {
+pub(super) fn progress(tests: u64) -> ProgressBar {
     let hidden = quiet() || !std::io::IsTerminal::is_terminal(&std::io::stderr());
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(tests), target);

@@ -349,6 +349,9 @@ impl R600 {
             captured.targets = capture::targets(draw);
             captured.launches.extend(program.recording.and_then(Recording::finish));
         }
+        if let Some(observer) = self.observer.as_mut().filter(|observer| observer.looks()) {
+            observer.surfaces(self.draws, &capture::targets(draw), memory);
+        }
         Ok(counts?.passed)
     }
 }

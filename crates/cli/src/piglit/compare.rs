@@ -1,0 +1,310 @@
+//! `reconverge piglit --compare A B`: the same tests on two builds of Mesa and one chip.
+//!
+//! Every draw's surfaces are compared, not only the pixels that a test probes. A draw of one driver is the same as that of
+//! the other with the same place in the order of draws, as long as both store into surfaces of the same shape; from the
+//! first on where they do not, only verdicts are compared.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Piglit;
+use super::tests::{Outcome, Runner, Test, chosen, progress, root};
+use crate::Answer;
+use crate::drm::board;
+use crate::drm::setup::{Driver, Setup};
+use crate::messages::{answer_json, counted};
+
+/// Pixels of a difference that are named.
+const NAMED: usize = 4;
+
+/// A draw, as the preloaded library lists it.
+#[derive(Clone, Debug, Deserialize)]
+struct Draw {
+    draw: u64,
+    targets: Vec<Surface>,
+    /// Words in hexadecimal digits by stage.
+    programs: BTreeMap<String, String>,
+}
+
+/// A surface after a draw.
+#[derive(Clone, Debug, Deserialize)]
+struct Surface {
+    name: String,
+    format: String,
+    bytes: usize,
+    pitch: usize,
+    rows: usize,
+    digest: String,
+}
+
+impl Surface {
+    /// What must be equal for contents to be compared.
+    fn shape(&self) -> (&str, &str, usize, usize) {
+        (&self.name, &self.format, self.pitch, self.rows)
+    }
+}
+
+/// The answer of `--json`.
+#[derive(Serialize)]
+struct Answered<'a> {
+    chip: &'a str,
+    /// `GL_VERSION` of both.
+    drivers: [&'a str; 2],
+    tests: usize,
+    /// Tests whose draws could be paired to the end.
+    paired: usize,
+    /// Draws that were compared.
+    draws: usize,
+    differences: Vec<Difference>,
+}
+
+/// A test on which the drivers differ.
+#[derive(Serialize)]
+struct Difference {
+    test: String,
+    /// How it ended.
+    status: [&'static str; 2],
+    why: [String; 2],
+    /// The first draw whose surfaces differ.
+    first: Option<First>,
+}
+
+/// A draw whose surfaces differ.
+#[derive(Serialize)]
+struct First {
+    /// Its number with either driver.
+    draws: [u64; 2],
+    surface: String,
+    format: String,
+    /// How many pixels differ.
+    pixels: usize,
+    /// The first of them.
+    named: Vec<Pixel>,
+    /// Words of the programs by stage, in hexadecimal digits.
+    programs: [BTreeMap<String, String>; 2],
+}
+
+/// A pixel that differs: its place, and the bytes of both in hexadecimal digits.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Pixel {
+    x: usize,
+    y: usize,
+    values: [String; 2],
+}
+
+/// Where two lists of draws differ first.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Paired {
+    /// Draws that have the same place and store into surfaces of the same shape.
+    draws: usize,
+    /// Whether these are all.
+    all: bool,
+    /// Place of the first draw with different content, and the number of the surface.
+    first: Option<(usize, usize)>,
+}
+
+pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
+    let board = board(&args.chip)?;
+    let root = root(args.piglit.as_deref())?;
+    let tests = chosen(args, &root)?;
+    let (mut setups, mut versions) = (Vec::new(), Vec::new());
+    for folder in drivers {
+        let setup = Setup::new(board, true, Driver::new(folder)?)?;
+        versions.push(setup.check_renderer().with_context(|| folder.display().to_string())?);
+        setups.push(setup);
+    }
+    let bar = progress(2 * tests.len() as u64);
+    let runner = Runner { args, root: &root, tests: &tests, progress: &bar };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(runner.jobs()).build().context("threads")?;
+    let compared: Result<Vec<_>> =
+        pool.install(|| tests.par_iter().map(|test| one(&runner, &setups, test)).collect());
+    bar.finish_and_clear();
+    let compared = compared?;
+    let answered = Answered {
+        chip: board.chip,
+        drivers: [&versions[0], &versions[1]],
+        tests: tests.len(),
+        paired: compared.iter().filter(|(paired, _)| paired.all).count(),
+        draws: compared.iter().map(|(paired, _)| paired.draws).sum(),
+        differences: compared.into_iter().filter_map(|(_, difference)| difference).collect(),
+    };
+    match args.json {
+        true => answer_json(&answered),
+        false => show(&answered, args, drivers),
+    }
+    Ok(if answered.differences.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
+    for Difference { test, status: [a, b], why, first } in &answered.differences {
+        say!("{test}: {a}, {b}");
+        for (why, name) in why.iter().zip(["A", "B"]).filter(|(why, _)| !why.is_empty()) {
+            say!("  {name}: {why}");
+        }
+        let Some(first) = first else { continue };
+        let First { draws: [a, b], surface, format, pixels, named, programs } = first;
+        say!("  draws {a} and {b}, {surface} ({format}): {} differ", counted(*pixels as u64, "pixel"));
+        for Pixel { x, y, values: [a, b] } in named {
+            say!("    ({x}, {y}): {a}, {b}");
+        }
+        for (stage, words) in &programs[0] {
+            let other = programs[1].get(stage);
+            let word = |words: &String| counted(words.len() as u64 / 8, "word");
+            match other {
+                Some(other) if other == words => say!("    {stage}: the same {}", word(words)),
+                other => say!("    {stage}: {}, {}", word(words), other.map_or("none".to_owned(), word)),
+            }
+        }
+    }
+    let [a, b] = answered.drivers;
+    say!("A: {a}\nB: {b}");
+    say!(
+        "{}, {}: {}; the draws of {} were paired to the end",
+        counted(answered.tests as u64, "test"),
+        counted(answered.draws as u64, "draw"),
+        counted(answered.differences.len() as u64, "difference"),
+        counted(answered.paired as u64, "test")
+    );
+    if answered.differences.iter().any(|difference| difference.first.is_some()) {
+        let driver = drivers.last().map(|driver| driver.display().to_string()).unwrap_or_default();
+        say!(
+            "`reconverge drm --chip {} --driver {driver} --capture DIR -- shader_runner TEST` has launch files of draws",
+            args.chip
+        );
+    }
+}
+
+/// Compares the drivers on a test.
+fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Option<Difference>)> {
+    let seen = |setup: &Setup| {
+        runner.in_folder(|folder| {
+            let outcome = runner.inside(setup, test, folder, &[("RECONVERGE_DRM_SURFACES", folder.as_os_str())])?;
+            Ok((outcome, listed(folder)?))
+        })
+    };
+    let ((a, draws_a), (b, draws_b)) = (seen(&setups[0])?, seen(&setups[1])?);
+    let paired = paired(&draws_a, &draws_b);
+    runner.progress.inc(2);
+    if a.status == b.status && paired.first.is_none() {
+        return Ok((paired, None));
+    }
+    let first = match paired.first {
+        None => None,
+        Some((place, surface)) => {
+            let draws = [&draws_a[place], &draws_b[place]];
+            let name = &draws[0].targets[surface].name;
+            let content = |setup: &Setup, draw: u64| {
+                runner.in_folder(|folder| {
+                    let number = draw.to_string();
+                    let variables = [
+                        ("RECONVERGE_DRM_SURFACES", folder.as_os_str()),
+                        ("RECONVERGE_DRM_SURFACES_OF", number.as_ref()),
+                    ];
+                    runner.inside(setup, test, folder, &variables)?;
+                    let path = folder.join(format!("draw-{draw}.{name}.bin"));
+                    fs::read(&path).with_context(|| path.display().to_string())
+                })
+            };
+            let contents = [content(&setups[0], draws[0].draw)?, content(&setups[1], draws[1].draw)?];
+            let surface = &draws[0].targets[surface];
+            let (pixels, named) = differing(surface, &contents);
+            Some(First {
+                draws: draws.map(|draw| draw.draw),
+                surface: surface.name.clone(),
+                format: surface.format.clone(),
+                pixels,
+                named,
+                programs: draws.map(|draw| draw.programs.clone()),
+            })
+        }
+    };
+    let status = [&a, &b].map(|outcome: &Outcome| outcome.status.name());
+    Ok((paired, Some(Difference { test: test.name.clone(), status, why: [a.why, b.why], first })))
+}
+
+/// The draws in a folder; none if nothing was drawn.
+fn listed(folder: &Path) -> Result<Vec<Draw>> {
+    let path = folder.join("surfaces.jsonl");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().with_context(|| path.display().to_string())
+}
+
+/// Pairs draws by their places, and finds the first pair with different content.
+fn paired(a: &[Draw], b: &[Draw]) -> Paired {
+    let alike = |(a, b): &(&Draw, &Draw)| {
+        a.targets.iter().map(Surface::shape).eq(b.targets.iter().map(Surface::shape))
+    };
+    let draws = a.iter().zip(b).take_while(alike).count();
+    let first = a.iter().zip(b).take(draws).enumerate().find_map(|(place, (a, b))| {
+        let mut surfaces = a.targets.iter().zip(&b.targets);
+        surfaces.position(|(a, b)| a.digest != b.digest).map(|surface| (place, surface))
+    });
+    Paired { draws, all: draws == a.len() && draws == b.len(), first }
+}
+
+/// How many pixels differ, and the first of them.
+fn differing(surface: &Surface, [a, b]: &[Vec<u8>; 2]) -> (usize, Vec<Pixel>) {
+    let bytes = surface.bytes.max(1);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let pairs = a.chunks_exact(bytes).zip(b.chunks_exact(bytes)).enumerate();
+    let (mut count, mut named) = (0, Vec::new());
+    for (place, (a, b)) in pairs.filter(|(_, (a, b))| a != b) {
+        count += 1;
+        if named.len() < NAMED {
+            let pitch = surface.pitch.max(1);
+            named.push(Pixel { x: place % pitch, y: place / pitch, values: [hex(a), hex(b)] });
+        }
+    }
+    (count, named)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn draw(number: u64, rows: usize, digest: &str) -> Draw {
+        let surface = Surface {
+            name: "color0".to_owned(),
+            format: "8_8_8_8 unorm".to_owned(),
+            bytes: 4,
+            pitch: 2,
+            rows,
+            digest: digest.to_owned(),
+        };
+        Draw { draw: number, targets: vec![surface], programs: BTreeMap::new() }
+    }
+
+    #[test]
+    fn the_first_pair_with_different_content_is_found() {
+        let a = [draw(1, 2, "a"), draw(2, 2, "b"), draw(4, 2, "c")];
+        let b = [draw(1, 2, "a"), draw(3, 2, "x"), draw(4, 2, "y")];
+        assert_eq!(paired(&a, &b), Paired { draws: 3, all: true, first: Some((1, 0)) });
+        assert_eq!(paired(&a, &a).first, None);
+    }
+
+    #[test]
+    fn draws_into_other_surfaces_end_the_pairs() {
+        let a = [draw(1, 2, "a"), draw(2, 2, "b")];
+        let b = [draw(1, 2, "a"), draw(2, 8, "x"), draw(3, 2, "b")];
+        assert_eq!(paired(&a, &b), Paired { draws: 1, all: false, first: None });
+    }
+
+    #[test]
+    fn pixels_that_differ_are_counted_and_named() {
+        let surface = &draw(1, 2, "").targets[0];
+        let (a, mut b) = (vec![0; 16], vec![0; 16]);
+        b[13] = 0xff;
+        let expected = Pixel { x: 1, y: 1, values: ["00000000".to_owned(), "00ff0000".to_owned()] };
+        assert_eq!(differing(surface, &[a, b]), (1, vec![expected]));
+    }
+}

@@ -1,0 +1,86 @@
+//! What each draw leaves in the surfaces that it stores into, for `reconverge piglit --compare`.
+//!
+//! `surfaces.jsonl` in the folder has a JSON object for each draw that stores into a surface, in order:
+//!
+//! | field | what |
+//! |---|---|
+//! | `draw` | its number, from 1 on |
+//! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
+//! | `programs` | by stage, the words of what ran last in it |
+//!
+//! Of the draw of one number the contents themselves are written, as `draw-N.NAME.bin`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use reconverge_gpu::observe::Target;
+
+use crate::json;
+
+/// The list of draws.
+const INDEX: &str = "surfaces.jsonl";
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct Surfaces {
+    folder: PathBuf,
+    index: File,
+    /// The draw whose contents are written.
+    whole: Option<u64>,
+    /// Words by stage.
+    programs: BTreeMap<&'static str, Vec<u32>>,
+}
+
+impl Surfaces {
+    /// Begins a list in a folder that is there.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn new(folder: &Path, whole: Option<u64>) -> io::Result<Surfaces> {
+        let index = OpenOptions::new().append(true).create(true).open(folder.join(INDEX))?;
+        Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
+    }
+
+    /// A program runs from here on.
+    pub(crate) fn program(&mut self, stage: &'static str, words: &[u32]) {
+        self.programs.insert(stage, words.to_vec());
+    }
+
+    /// Writes what a draw has left.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn draw(&mut self, draw: u64, targets: &[Target], memory: &[u8]) -> io::Result<()> {
+        let mut entries = Vec::new();
+        for target in targets {
+            let content = target.content(memory);
+            let mut hasher = DefaultHasher::new();
+            hasher.write(content);
+            entries.push(format!(
+                "{{\"name\": {}, \"format\": {}, \"bytes\": {}, \"pitch\": {}, \"rows\": {}, \"digest\": \"{:016x}\"}}",
+                json::string(&target.name),
+                json::string(&target.format),
+                target.bytes,
+                target.pitch,
+                target.rows,
+                hasher.finish()
+            ));
+            if self.whole == Some(draw) {
+                fs::write(self.folder.join(format!("draw-{draw}.{}.bin", target.name)), content)?;
+            }
+        }
+        let programs = self.programs.iter().map(|(stage, words)| {
+            let words: String = words.iter().map(|word| format!("{word:08x}")).collect();
+            format!("{}: \"{words}\"", json::string(stage))
+        });
+        let line = format!(
+            "{{\"draw\": {draw}, \"targets\": [{}], \"programs\": {{{}}}}}\n",
+            entries.join(", "),
+            programs.collect::<Vec<_>>().join(", ")
+        );
+        self.index.write_all(line.as_bytes())
+    }
+}
