@@ -17,7 +17,7 @@ use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::values::Files;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, memory, put, stream};
 
-/// Keeps draws, and replaces a word of programs.
+/// Keeps draws, and replaces a word of pixel programs.
 #[derive(Debug)]
 struct Keeper {
     draws: Arc<Mutex<Vec<Captured>>>,
@@ -26,8 +26,12 @@ struct Keeper {
 }
 
 impl Observer for Keeper {
-    fn program(&mut self, _stage: &'static str, words: &mut [u32]) {
-        words.iter_mut().filter(|word| **word == self.replaced[0]).for_each(|word| *word = self.replaced[1]);
+    fn program(&mut self, stage: &'static str, words: &mut [u32]) {
+        let of_pixels = stage == "pixel shader";
+        words
+            .iter_mut()
+            .filter(|word| of_pixels && **word == self.replaced[0])
+            .for_each(|word| *word = self.replaced[1]);
     }
 
     fn captures(&self) -> bool {

@@ -3,23 +3,23 @@
 use std::ops::Range;
 
 /// Where the buffers of the relocation list are.
-pub const TARGET: Range<usize> = 0x1_0000..0x5_0000;
+pub(crate) const TARGET: Range<usize> = 0x1_0000..0x5_0000;
 const VERTICES: Range<usize> = 0x5_0000..0x6_0000;
 const FETCH: Range<usize> = 0x6_0000..0x7_0000;
-pub const PIXEL: Range<usize> = 0x7_0000..0x8_0000;
+pub(crate) const PIXEL: Range<usize> = 0x7_0000..0x8_0000;
 const VERTEX: Range<usize> = 0x8_0000..0x9_0000;
-pub const BUFFERS: [Range<usize>; 5] = [TARGET, VERTICES, FETCH, PIXEL, VERTEX];
+pub(crate) const BUFFERS: [Range<usize>; 5] = [TARGET, VERTICES, FETCH, PIXEL, VERTEX];
 
 #[derive(Default)]
-pub struct Stream(pub Vec<u32>);
+pub(crate) struct Stream(pub(crate) Vec<u32>);
 
 impl Stream {
-    pub fn packet(&mut self, op: u32, payload: &[u32]) {
+    pub(crate) fn packet(&mut self, op: u32, payload: &[u32]) {
         self.0.push(3 << 30 | (payload.len() as u32 - 1) << 16 | op << 8);
         self.0.extend(payload);
     }
 
-    pub fn context(&mut self, address: u32, values: &[u32]) {
+    pub(crate) fn context(&mut self, address: u32, values: &[u32]) {
         let payload: Vec<u32> = [(address - 0x28000) / 4].into_iter().chain(values.iter().copied()).collect();
         self.packet(0x69, &payload);
     }
@@ -29,13 +29,13 @@ impl Stream {
     }
 }
 
-pub fn put(memory: &mut [u8], at: usize, words: &[u32]) {
+pub(crate) fn put(memory: &mut [u8], at: usize, words: &[u32]) {
     for (place, word) in words.iter().enumerate() {
         memory[at + 4 * place..][..4].copy_from_slice(&word.to_le_bytes());
     }
 }
 
-pub fn memory() -> Vec<u8> {
+pub(crate) fn memory() -> Vec<u8> {
     let mut memory = vec![0; 0x9_0000];
     let corner = |x: f32, y: f32| [x, y, 0., 1.].map(f32::to_bits);
     let corners = [corner(-1., -1.), corner(1., -1.), corner(-1., 1.), corner(1., 1.)];
@@ -53,7 +53,7 @@ pub fn memory() -> Vec<u8> {
     memory
 }
 
-pub fn stream() -> Stream {
+pub(crate) fn stream() -> Stream {
     let mut stream = Stream::default();
     stream.packet(0x28, &[0x8000_0000, 0x8000_0000]);
     stream.context(0x28030, &[0, 0x2000_2000]);
