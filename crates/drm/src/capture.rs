@@ -46,6 +46,8 @@ pub(crate) struct Folder {
     /// Bytes of all files so far.
     bytes: u64,
     draws: u64,
+    /// Bytes that one launch may name.
+    bound: u64,
 }
 
 /// What became of a draw.
@@ -68,7 +70,7 @@ impl Folder {
             let index = OpenOptions::new().append(true).create_new(true).open(path.join(INDEX))?;
             fs::create_dir_all(path.join(DATA))?;
             let (known, process) = (HashMap::new(), process::id());
-            Ok(Folder { path, index, process, known, bytes: 0, draws: 0 })
+            Ok(Folder { path, index, process, known, bytes: 0, draws: 0, bound: MOST_BYTES_OF_A_LAUNCH })
         };
         let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
         match claim(path.to_path_buf()) {
@@ -211,8 +213,8 @@ struct Files<'a> {
 impl Store for Files<'_> {
     fn put(&mut self, kind: &str, ending: &str, bytes: Vec<u8>) -> Result<String, String> {
         self.bytes += bytes.len() as u64;
-        if self.bytes > MOST_BYTES_OF_A_LAUNCH {
-            return Err(format!("more than {} MiB", MOST_BYTES_OF_A_LAUNCH >> 20));
+        if self.bytes > self.folder.bound {
+            return Err(format!("more than {} bytes", self.folder.bound));
         }
         let mut hasher = DefaultHasher::new();
         hasher.write(kind.as_bytes());
@@ -282,5 +284,123 @@ fn described(lanes: &Lanes) -> String {
             };
             format!(", \"lanes\": {}, \"covered\": {}{place}", pixels.len(), covered.len())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_gpu::observe::Target;
+    use reconverge_isa::Program;
+    use reconverge_r700::chip::Chip;
+    use reconverge_r700::launch::{Input, Launch, Stage};
+    use reconverge_simt::Options;
+
+    use super::*;
+
+    /// An empty folder of this test.
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("reconverge-capture-{}-{name}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    /// A draw of one quad.
+    fn draw(number: u64) -> Captured {
+        let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
+        let values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
+        launch.inputs = vec![Input { gpr: 0, values }];
+        launch.resources.constant_buffers[0] = vec![7; 400];
+        let launched = Launched {
+            stage: "fragment",
+            program: Program::from_words(vec![0xc000_0000, 0x9420_0688]),
+            machine: Machine::R700(Box::new(launch)),
+            options: Options::default(),
+            lanes: Lanes::Pixels(vec![[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 1]]),
+            outputs: vec![("killed".to_owned(), Output::Flags(vec![false, true, false, false]))],
+            integers: false,
+            too_large: None,
+        };
+        let target =
+            Target { name: "color0".to_owned(), format: "8 unorm".to_owned(), start: 9, pitch: 8, rows: 8 };
+        let primitive = "Points".to_owned();
+        let (targets, launches) = (vec![target], vec![launched]);
+        Captured { number, primitive, indices: 1, instances: 1, targets, launches, trap: None }
+    }
+
+    /// The names of what is in a folder.
+    fn names(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn draws_share_what_they_have_in_common_and_are_listed() {
+        let path = folder("shared");
+        let mut capture = Folder::new(&path).unwrap();
+        let one = Written { launches: 1, not: Vec::new() };
+        assert_eq!(capture.draw(&draw(1)), Ok(one));
+        let data = names(&path.join(DATA));
+        capture.draw(&draw(12)).unwrap();
+        assert_eq!(names(&path.join(DATA)), data, "the second draw names the same files");
+        let all = ["data", "draw-0001.fragment.toml", "draw-0012.fragment.toml", "draws.jsonl"];
+        assert_eq!(names(&path), all);
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        let first = "{\"draw\": 1, \"primitive\": \"Points\", \"indices\": 1, \"instances\": 1, \"targets\": \
+            [{\"name\": \"color0\", \"format\": \"8 unorm\", \"start\": 9, \"pitch\": 8, \"rows\": 8}], \
+            \"launches\": [{\"stage\": \"fragment\", \"file\": \"draw-0001.fragment.toml\", \"lanes\": 4, \
+            \"covered\": 3, \"x\": [2, 3], \"y\": [4, 5]}], \"trap\": null}";
+        assert_eq!((index.lines().next(), index.lines().count()), (Some(first), 2));
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn another_process_has_a_folder_of_its_own() {
+        let path = folder("processes");
+        let [first, second, third] = [0; 3].map(|_| Folder::new(&path).unwrap().path);
+        assert_eq!([first, second, third], [path.clone(), path.join("process-2"), path.join("process-3")]);
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_launch_that_is_too_large_is_named_and_leaves_no_file() {
+        let path = folder("large");
+        let mut capture = Folder::new(&path).unwrap();
+        let mut large = draw(1);
+        large.launches[0].too_large = Some("more than 2097152 lanes".to_owned());
+        let mut wide = draw(2);
+        let Machine::R700(launch) = &mut wide.launches[0].machine;
+        launch.inputs[0].values = vec![[1; 4]; 256].into();
+        capture.bound = 4096;
+        for (draw, why) in
+            [(large, "fragment: more than 2097152 lanes"), (wide, "fragment: more than 4096 bytes")]
+        {
+            let written = capture.draw(&draw).unwrap();
+            assert_eq!(written, Written { launches: 0, not: vec![why.to_owned()] });
+        }
+        assert_eq!(
+            (names(&path), names(&path.join(DATA))),
+            (vec!["data".to_owned(), INDEX.to_owned()], vec![])
+        );
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        assert!(index.contains("\"not_captured\": \"more than 4096 bytes\", \"lanes\": 4"), "{index}");
+        // The next one is written.
+        assert_eq!(capture.draw(&draw(3)).unwrap().launches, 1);
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn bounds_and_a_folder_that_is_gone_end_the_capture_by_name() {
+        let path = folder("bounds");
+        let mut capture = Folder::new(&path).unwrap();
+        capture.draws = MOST_DRAWS;
+        assert_eq!(capture.draw(&draw(1)), Err("more than 10000 draws".to_owned()));
+        (capture.draws, capture.bytes) = (0, MOST_BYTES);
+        assert_eq!(capture.draw(&draw(1)), Err("more than 4 GiB".to_owned()));
+        capture.bytes = 0;
+        fs::remove_dir_all(&path).unwrap();
+        let why = capture.draw(&draw(1)).unwrap_err();
+        assert!(why.contains("/data/program-") && why.contains("No such file"), "{why}");
     }
 }

@@ -223,7 +223,8 @@ fn other_machines_refuse_what_is_of_r700_only() {
     let text =
         "isa = \"r500\"\nlanes = 1\n[[texture]]\nunit = 0\nsize = [1]\ntexels = [1.0]\nselect = \"xyz1\"\n";
     let file = LaunchFile::parse(text).unwrap();
-    let error = file.prepare(&Image::default(), &Program::default(), &Shelf::default());
+    let program = Program::from_words(vec![0; 6]);
+    let error = file.prepare(&Image::default(), &program, &Shelf::default());
     let error = error.err().map(|error| error.to_string());
     assert_eq!(error.as_deref(), Some(&*format!("texture 0: `select` is not for {} programs", Isa::R500)));
 }

@@ -69,6 +69,9 @@ pub(super) fn run(
 /// It is neither, or cannot be made.
 pub(super) fn empty_folder(path: &Path) -> Result<PathBuf> {
     let named = || format!("--capture {}", path.display());
+    if path.exists() && !path.is_dir() {
+        bail!("{}: it is no folder; name one that is empty, or a new one", named());
+    }
     std::fs::create_dir_all(path).with_context(named)?;
     if std::fs::read_dir(path).with_context(named)?.next().is_some() {
         bail!("{}: the folder is not empty; name one that is, or a new one", named());

@@ -1,6 +1,7 @@
 //! Draws for an [`Observer`](crate::observe::Observer): what each stage ran, batch after batch.
 
 use reconverge_r700::launch::Input;
+use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::{Draw, Fragments};
 
@@ -29,7 +30,8 @@ impl Recording {
     }
 
     fn new(shader: &Shader, stage: &'static str, lanes: Lanes, integers: bool) -> Recording {
-        let launch = shader.launch().clone();
+        let mut launch = shader.launch().clone();
+        launch.resources.vertex_buffers.values_mut().for_each(shorten);
         let launched = Launched {
             stage,
             program: shader.program().clone(),
@@ -123,6 +125,16 @@ impl Recording {
             .outputs
             .retain(|(_, output)| !matches!(output, Output::Flags(flags) if !flags.contains(&true)));
         Some(launched)
+    }
+}
+
+/// Drops zeros at the end of a buffer, which reads as zero behind its end: drivers put the vertices of many draws into
+/// one large buffer. An element, of 16 bytes at most, that is not zero stays whole.
+fn shorten(buffer: &mut VertexBuffer) {
+    const KEPT: usize = 16;
+    if !buffer.nan_outside {
+        let used = buffer.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        buffer.bytes.truncate(used + KEPT);
     }
 }
 
