@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use reconverge_gpu::device::{BOARDS, Board};
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
+use reconverge_simt::Engine;
 use reconverge_workbench::machine::{isa_of_chip, machine};
 
 use crate::Answer;
@@ -31,12 +32,25 @@ pub(crate) struct Drm {
     /// What is done with what the driver submits
     #[arg(long, value_name = "WHAT", default_value = "yes")]
     execute: Execute,
+    #[command(flatten)]
+    shaders: Shaders,
     /// Write each draw into this folder as a launch of its shaders (not yet)
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What runs the chip's shaders, and where they are written.
+#[derive(clap::Args)]
+pub(crate) struct Shaders {
+    /// Which engine runs shaders: fast when absent. Of two in lockstep, a difference resets the chip
+    #[arg(long, value_parser = crate::engine())]
+    pub(crate) engine: Option<Engine>,
+    /// Write each vertex and pixel program into this folder, once, for check, lint and dis
+    #[arg(long, value_name = "DIR")]
+    pub(crate) programs: Option<PathBuf>,
 }
 
 /// What is done with submissions.
@@ -58,7 +72,7 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
-    let setup = setup::Setup::new(board, args.execute == Execute::Yes)?;
+    let setup = setup::Setup::new(board, args.execute == Execute::Yes)?.with(&args.shaders)?;
     setup.check_renderer()?;
     host::run(&setup, &args.command)
 }

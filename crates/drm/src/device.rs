@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
+//! | `RECONVERGE_DRM_PROGRAMS` | a folder to which shaders are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_PROBE` | set: the process says which renderer it finds and ends, see [`probe`](crate::probe) |
 
@@ -13,6 +15,7 @@ use std::sync::OnceLock;
 
 use reconverge_gpu::Gpu;
 use reconverge_gpu::device::Board;
+use reconverge_simt::Engine;
 
 use crate::messages::say_once;
 
@@ -23,6 +26,10 @@ pub(crate) struct Device {
     pub(crate) board: &'static Board,
     /// Whether submissions are executed, rather than only counted.
     pub(crate) execute: bool,
+    /// What runs shaders.
+    pub(crate) engine: Engine,
+    /// Where shaders are written.
+    pub(crate) programs: Option<PathBuf>,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
 }
@@ -33,16 +40,18 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     let read = || {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
-        let report = variable("RECONVERGE_DRM_REPORT").map(PathBuf::from);
-        device(&chip, variable("RECONVERGE_DRM_EXECUTE").as_deref(), report)
-            .inspect_err(|why| say_once(why))
-            .ok()
+        let [execute, engine] = ["EXECUTE", "ENGINE"].map(|name| variable(&format!("RECONVERGE_DRM_{name}")));
+        let device =
+            device(&chip, execute.as_deref(), engine.as_deref()).inspect_err(|why| say_once(why)).ok()?;
+        let path = |name| variable(name).map(PathBuf::from);
+        let (programs, report) = (path("RECONVERGE_DRM_PROGRAMS"), path("RECONVERGE_DRM_REPORT"));
+        Some(Device { programs, report, ..device })
     };
     CHOSEN.get_or_init(read).as_ref()
 }
 
-/// The device that the variables' values ask for.
-fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Result<Device, String> {
+/// The device that the variables' values ask for, without its files.
+fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Result<Device, String> {
     let unknown = || format!("RECONVERGE_DRM_CHIP: no such chip: {}", chip.display());
     let board = chip.to_str().and_then(Board::named).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
@@ -50,12 +59,23 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Res
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, report })
+    let engine = match engine {
+        None => Engine::Fast,
+        Some(name) => name.to_str().and_then(Engine::from_name).ok_or_else(|| {
+            let names = Engine::ALL.map(Engine::name).join(", ");
+            format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+        })?,
+    };
+    Ok(Device { board, execute, engine, programs: None, report: None })
 }
 
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &Device) -> Option<Box<dyn Gpu>> {
-    device.board.gpu()
+    let mut gpu = device.board.gpu(device.engine)?;
+    if device.programs.is_some() {
+        gpu.keep_programs();
+    }
+    Some(gpu)
 }
 
 #[cfg(test)]
@@ -81,7 +101,12 @@ mod tests {
         };
         assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
-        let device = device(OsStr::new("9440"), Some(OsStr::new("none")), None).unwrap();
-        assert_eq!((device.board.chip, device.execute), ("rv770", false));
+        let engine =
+            |name: &str| device(OsStr::new("9440"), Some(OsStr::new("none")), Some(OsStr::new(name)));
+        assert!(
+            engine("quick").unwrap_err().contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast")
+        );
+        let device = engine("lockstep").unwrap();
+        assert_eq!((device.board.chip, device.execute, device.engine), ("rv770", false, Engine::Lockstep));
     }
 }

@@ -4,11 +4,14 @@
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
 pub mod device;
+mod programs;
 pub mod r600;
 
 use std::ops::Range;
 
 use thiserror::Error;
+
+pub use programs::ChipProgram;
 
 /// Commands with the buffers that they name.
 #[derive(Clone, Copy, Debug)]
@@ -40,4 +43,10 @@ pub trait Gpu: Send {
 
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
     fn unknown(&self) -> Vec<(String, u64)>;
+
+    /// Keeps the programs that run from now on, for [`take_programs`](Gpu::take_programs).
+    fn keep_programs(&mut self);
+
+    /// The vertex and pixel programs that ran since the last call, each only the first time that it comes up.
+    fn take_programs(&mut self) -> Vec<ChipProgram>;
 }

@@ -28,7 +28,7 @@ use reconverge_raster::draw::Draw;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::{Engine, Mode, Options};
 
-use crate::{Fault, Gpu, Submission};
+use crate::{ChipProgram, Fault, Gpu, Submission};
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use registers as reg;
@@ -72,10 +72,9 @@ pub struct R600 {
 }
 
 impl R600 {
-    /// A chip after its reset.
-    pub fn new(chip: Chip) -> R600 {
-        let options =
-            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
+    /// A chip after its reset, whose programs run on an engine.
+    pub fn new(chip: Chip, engine: Engine) -> R600 {
+        let options = Options { mode: Mode::Lenient, engine, watchdog: WATCHDOG, ..Options::default() };
         R600 {
             chip,
             options,
@@ -394,5 +393,13 @@ impl Gpu for R600 {
 
     fn unknown(&self) -> Vec<(String, u64)> {
         self.state.unknown.list()
+    }
+
+    fn keep_programs(&mut self) {
+        self.state.programs.keep();
+    }
+
+    fn take_programs(&mut self) -> Vec<ChipProgram> {
+        self.state.programs.take()
     }
 }

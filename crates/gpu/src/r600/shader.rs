@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::Program;
+use reconverge_isa::{Isa, Program, program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, FetchOp};
 use reconverge_r700::flow::LoopConstant;
@@ -17,7 +17,7 @@ use reconverge_simt::Options;
 use super::registers as reg;
 use super::state::State;
 use super::texture;
-use crate::Fault;
+use crate::{ChipProgram, Fault};
 
 /// A stage of the pipeline: where its registers and resources begin.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,16 @@ impl Shader {
             return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
         };
         let program = Program::from_words(words(memory, &place));
+        state.programs.note(|| ChipProgram {
+            isa: Isa::R700,
+            chip: chip.name,
+            stage: match unit.stage {
+                Stage::Pixel => program::Stage::Pixel,
+                Stage::Vertex => program::Stage::Vertex,
+                Stage::Geometry => program::Stage::Geometry,
+            },
+            words: program.words.clone(),
+        });
         let mut launch = Launch::new(chip, unit.stage, 0);
         launch.set_pgm_resources(state.word(unit.resources));
         launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
