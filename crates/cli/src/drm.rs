@@ -14,6 +14,7 @@ use reconverge_gpu::device::{BOARDS, Board};
 use reconverge_gpu::patch::Patch;
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
+use reconverge_simt::Engine;
 use reconverge_workbench::machine::{isa_of_chip, machine};
 
 use crate::Answer;
@@ -32,6 +33,8 @@ pub(crate) struct Drm {
     /// What is done with what the driver submits
     #[arg(long, value_name = "WHAT", default_value = "yes")]
     execute: Execute,
+    #[command(flatten)]
+    shaders: Shaders,
     /// Write each draw into this folder, new or empty, as launch files of its shaders, which `run`, `trace` and `debug`
     /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
     #[arg(long, value_name = "DIR")]
@@ -45,6 +48,17 @@ pub(crate) struct Drm {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What runs the chip's shaders, and where they are written.
+#[derive(clap::Args)]
+pub(crate) struct Shaders {
+    /// Which engine runs shaders: fast when absent. Of two in lockstep, a difference resets the chip
+    #[arg(long, value_parser = crate::engine())]
+    pub(crate) engine: Option<Engine>,
+    /// Write each vertex and pixel program into this folder, once, for check, lint and dis
+    #[arg(long, value_name = "DIR")]
+    pub(crate) programs: Option<PathBuf>,
 }
 
 /// What is done with submissions.
@@ -70,7 +84,7 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let driver = args.driver.as_deref().map(setup::Driver::new).transpose()?.flatten();
-    let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?;
+    let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?.with(&args.shaders)?;
     let capture = args.capture.as_deref().map(host::empty_folder).transpose()?;
     setup.check_renderer()?;
     host::run(&setup, &args.command, capture.as_deref(), args.patch.as_ref())

@@ -14,6 +14,7 @@ use anyhow::Result;
 use regex::Regex;
 
 use crate::Answer;
+use crate::drm::Shaders;
 use crate::limit::Seconds;
 
 /// Run piglit's GLSL 1.10 to 1.30 execution tests on Mesa's driver and an emulated chip
@@ -25,6 +26,8 @@ pub(crate) struct Piglit {
     /// The chip, a board's name or its PCI id, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
+    #[command(flatten)]
+    shaders: Shaders,
     /// Only tests whose name matches, for instance `glsl-1.20@.*clip`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,

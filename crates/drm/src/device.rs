@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
+//! | `RECONVERGE_DRM_PROGRAMS` | a folder to which shaders are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
@@ -18,6 +20,7 @@ use std::sync::OnceLock;
 use reconverge_gpu::Gpu;
 use reconverge_gpu::device::Board;
 use reconverge_gpu::patch::PatchError;
+use reconverge_simt::Engine;
 
 use crate::messages::say_once;
 use crate::watch::Watch;
@@ -29,6 +32,8 @@ pub(crate) struct Device {
     pub(crate) board: &'static Board,
     /// Whether submissions are executed, rather than only counted.
     pub(crate) execute: bool,
+    /// What runs shaders.
+    pub(crate) engine: Engine,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
     /// What looks at the chip.
@@ -42,8 +47,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
         let path = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let execute = variable("RECONVERGE_DRM_EXECUTE");
-        let found = device(&chip, execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
+        let [execute, engine] = ["EXECUTE", "ENGINE"].map(|name| variable(&format!("RECONVERGE_DRM_{name}")));
+        let found = device(&chip, execute.as_deref(), engine.as_deref()).and_then(|device| {
             let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
             let patch = patch.map(|patch| {
                 let patch = patch.to_string_lossy().parse();
@@ -54,17 +59,22 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 number.ok_or("RECONVERGE_DRM_SURFACES_OF is the number of a draw")
             });
             let whole = whole.transpose()?;
-            let surfaces = path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole));
-            let watch = Watch::new(path("RECONVERGE_DRM_CAPTURE"), patch.transpose()?, surfaces);
-            Ok(Device { watch, ..device })
+            let watch = Watch {
+                capture: path("RECONVERGE_DRM_CAPTURE"),
+                patch: patch.transpose()?,
+                surfaces: path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole)),
+                programs: path("RECONVERGE_DRM_PROGRAMS"),
+                ..Watch::default()
+            };
+            Ok(Device { report: path("RECONVERGE_DRM_REPORT"), watch, ..device })
         });
         found.inspect_err(|why| say_once(why)).ok()
     };
     CHOSEN.get_or_init(read).as_ref()
 }
 
-/// The device that the variables' values ask for.
-fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Result<Device, String> {
+/// The device that the variables' values ask for, without its files.
+fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Result<Device, String> {
     let unknown = || format!("RECONVERGE_DRM_CHIP: no such chip: {}", chip.display());
     let board = chip.to_str().and_then(Board::named).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
@@ -72,12 +82,19 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Res
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, report, watch: Watch::default() })
+    let engine = match engine {
+        None => Engine::Fast,
+        Some(name) => name.to_str().and_then(Engine::from_name).ok_or_else(|| {
+            let names = Engine::ALL.map(Engine::name).join(", ");
+            format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+        })?,
+    };
+    Ok(Device { board, execute, engine, report: None, watch: Watch::default() })
 }
 
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = device.board.gpu()?;
+    let mut gpu = device.board.gpu(device.engine)?;
     if let Some(watcher) = device.watch.watcher()
         && !gpu.observe(watcher)
     {
@@ -109,7 +126,12 @@ mod tests {
         };
         assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
-        let device = device(OsStr::new("9440"), Some(OsStr::new("none")), None).unwrap();
-        assert_eq!((device.board.chip, device.execute), ("rv770", false));
+        let engine =
+            |name: &str| device(OsStr::new("9440"), Some(OsStr::new("none")), Some(OsStr::new(name)));
+        assert!(
+            engine("quick").unwrap_err().contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast")
+        );
+        let device = engine("lockstep").unwrap();
+        assert_eq!((device.board.chip, device.execute, device.engine), ("rv770", false, Engine::Lockstep));
     }
 }

@@ -49,6 +49,7 @@ mod memory;
 mod messages;
 mod node;
 mod probe;
+mod programs;
 mod radeon;
 mod real;
 mod report;

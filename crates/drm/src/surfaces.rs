@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use reconverge_gpu::observe::Target;
+use reconverge_gpu::observe::{ChipProgram, Target};
 
 use crate::json;
 
@@ -45,8 +45,8 @@ impl Surfaces {
     }
 
     /// A program runs from here on.
-    pub(crate) fn program(&mut self, stage: &'static str, words: &[u32]) {
-        self.programs.insert(stage, words.to_vec());
+    pub(crate) fn program(&mut self, program: &ChipProgram) {
+        self.programs.insert(program.stage.name(), program.words.clone());
     }
 
     /// Writes what a draw has left.

@@ -1,25 +1,28 @@
-//! What looks at the chip: words of programs that are changed on their way in, draws that are captured, surfaces.
+//! What looks at the chip: programs that are changed on their way in and written, draws that are captured, surfaces.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reconverge_gpu::observe::{Captured, Observer, Target};
+use reconverge_gpu::observe::{Captured, ChipProgram, Observer, Target};
 use reconverge_gpu::patch::Patch;
 
 use crate::capture::Folder;
 use crate::messages::say_once;
+use crate::programs::Programs;
 use crate::surfaces::Surfaces;
 
 /// What is to be looked at, and what was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The folder of captured draws.
-    capture: Option<PathBuf>,
+    pub(crate) capture: Option<PathBuf>,
     /// Words of programs to change.
-    patch: Option<Patch>,
+    pub(crate) patch: Option<Patch>,
     /// The folder for what draws leave, and the draw whose surfaces are written whole.
-    surfaces: Option<(PathBuf, Option<u64>)>,
+    pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
+    /// The folder for programs.
+    pub(crate) programs: Option<PathBuf>,
     counts: Mutex<Counts>,
 }
 
@@ -35,15 +38,6 @@ pub(crate) struct Counts {
 }
 
 impl Watch {
-    /// What is to be looked at, and nothing seen so far.
-    pub(crate) fn new(
-        capture: Option<PathBuf>,
-        patch: Option<Patch>,
-        surfaces: Option<(PathBuf, Option<u64>)>,
-    ) -> Watch {
-        Watch { capture, patch, surfaces, counts: Mutex::default() }
-    }
-
     /// What was seen so far.
     pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,18 +45,20 @@ impl Watch {
 
     /// What looks at the chip, if anything is to be looked at.
     pub(crate) fn watcher(&'static self) -> Option<Box<dyn Observer>> {
-        if self.capture.is_none() && self.patch.is_none() && self.surfaces.is_none() {
+        let Watch { capture, patch, surfaces, programs, .. } = self;
+        if capture.is_none() && patch.is_none() && surfaces.is_none() && programs.is_none() {
             return None;
         }
-        let folder = self.capture.as_ref().and_then(|path| {
+        let folder = capture.as_ref().and_then(|path| {
             let failed = |error| self.not_captured(format!("{}: {error}", path.display()));
             Folder::new(path).map_err(failed).ok()
         });
-        let surfaces = self.surfaces.as_ref().and_then(|(path, whole)| {
+        let surfaces = surfaces.as_ref().and_then(|(path, whole)| {
             let failed = |error| say_once(&format!("{}: {error}", path.display()));
             Surfaces::new(path, *whole).map_err(failed).ok()
         });
-        Some(Box::new(Watcher { watch: self, folder, surfaces }))
+        let programs = programs.as_deref().map(Programs::new);
+        Some(Box::new(Watcher { watch: self, folder, surfaces, programs }))
     }
 
     fn not_captured(&self, why: String) {
@@ -78,15 +74,21 @@ struct Watcher {
     folder: Option<Folder>,
     /// Absent where surfaces are not looked at, or cannot be written.
     surfaces: Option<Surfaces>,
+    programs: Option<Programs>,
 }
 
 impl Observer for Watcher {
-    fn program(&mut self, stage: &'static str, words: &mut [u32]) {
+    fn program(&mut self, program: &mut ChipProgram) {
         if let Some(patch) = &self.watch.patch {
-            self.watch.counts().patched += patch.apply(words);
+            self.watch.counts().patched += patch.apply(&mut program.words);
         }
         if let Some(surfaces) = &mut self.surfaces {
-            surfaces.program(stage, words);
+            surfaces.program(program);
+        }
+        if let Some(programs) = &mut self.programs
+            && let Err(error) = programs.write(program)
+        {
+            say_once(&format!("{}: {error}", programs.folder().display()));
         }
     }
 

@@ -6,7 +6,8 @@
 
 use std::fmt::Debug;
 
-use reconverge_isa::Program;
+use reconverge_isa::program::Stage;
+use reconverge_isa::{Isa, Program};
 use reconverge_simt::Options;
 
 /// The most lanes that a captured launch has; a draw with more is captured without it. One more than 1920 x 1080.
@@ -14,8 +15,8 @@ pub const MOST_LANES: usize = 1 << 21;
 
 /// What looks at a chip.
 pub trait Observer: Debug + Send {
-    /// Takes the words of a stage's program before they are decoded, and may change them.
-    fn program(&mut self, _stage: &'static str, _words: &mut [u32]) {}
+    /// Takes a program before it is decoded, and may change its words.
+    fn program(&mut self, _program: &mut ChipProgram) {}
 
     /// Whether draws are wanted: without, none is put together.
     fn captures(&self) -> bool {
@@ -32,6 +33,19 @@ pub trait Observer: Debug + Send {
 
     /// Looks at the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1 on.
     fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: &[u8]) {}
+}
+
+/// A program as the chip reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ChipProgram {
+    /// The machine.
+    pub isa: Isa,
+    /// The chip, as the machine's table of chips spells it.
+    pub chip: &'static str,
+    /// The stage.
+    pub stage: Stage,
+    /// The words, from its first instruction on. Zeros may follow its end.
+    pub words: Vec<u32>,
 }
 
 /// A draw with what it ran.

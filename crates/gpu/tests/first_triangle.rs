@@ -5,6 +5,7 @@ mod strip;
 use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
+use reconverge_simt::Engine;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, memory, put, stream};
 
 fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
@@ -14,7 +15,7 @@ fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
 
 #[test]
 fn every_pixel_of_a_captured_draw_is_where_it_is() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
     gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
     for y in 0..250 {
         for x in 0..250 {
@@ -30,7 +31,7 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
 
 #[test]
 fn what_is_not_known_is_named_and_counted() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
     let mut stream = Stream::default();
     stream.packet(0x7f, &[0]);
     stream.context(0x28ffc, &[1]);
@@ -41,7 +42,7 @@ fn what_is_not_known_is_named_and_counted() {
 
 #[test]
 fn a_shader_that_never_ends_is_named() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
     // LOOP_START_DX10, and LOOP_END at once.
     put(&mut memory, PIXEL.start, &[2, 0x8300_0000, 1, 0x8280_0000, 0, 0x8020_0000]);
     let fault =

@@ -65,6 +65,9 @@ pub fn scale(a: u32, factor: f32) -> u32 {
 }
 
 /// CLAMP: to [0, 1]; `dx10_clamp` (SQ_PGM_RESOURCES bit 21) makes NaN 0, else a NaN passes unchanged.
+///
+/// With the bit an RV770 gives 0: piglit's isinf-and-isnan, whose `clamp(nan, 0.0, 1.0)` Mesa compiles to a MOV with
+/// CLAMP, passes there (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). Without it: inferred.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -176,16 +179,16 @@ pub fn min(a: u32, b: u32) -> u32 {
     if number(a) < number(b) { a } else { b }
 }
 
-/// The larger; the other one where one is NaN.
+/// b > a ? b : a; with a NaN on either side a. ([`Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0`])
 #[inline(always)]
 pub fn max_dx10(a: u32, b: u32) -> u32 {
-    if is_nan(b) || number(a) >= number(b) { a } else { b }
+    if number(b) > number(a) { b } else { a }
 }
 
-/// The smaller; the other one where one is NaN.
+/// b <= a ? b : a; with a NaN on either side a. ([`Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0`])
 #[inline(always)]
 pub fn min_dx10(a: u32, b: u32) -> u32 {
-    if is_nan(b) || number(a) < number(b) { a } else { b }
+    if number(b) <= number(a) { b } else { a }
 }
 
 /// a - floor(a).

@@ -201,6 +201,7 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let float1 = |f: fn(u32) -> u32| op(this, Float1(f), 1, Either, Specified, None);
     let float2 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Specified, None);
     let choose = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, None);
+    let dx10 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, Some(Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0));
     let bits2 = |f: fn(u32, u32) -> u32| op(this, Bits2(f), 2, Either, Exact, None);
     let trans = |f: fn(u32) -> u32| op(this, Float1(f), 1, Trans, Approximate, Some(Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE));
     let pred = |f: fn(u32, u32) -> Predicate| op(this, PredSet(f), 2, Either, Exact, None);
@@ -214,8 +215,8 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
         Op2::MUL_IEEE => float2(lane::mul_ieee),
         Op2::MAX => choose(lane::max),
         Op2::MIN => choose(lane::min),
-        Op2::MAX_DX10 => choose(lane::max_dx10),
-        Op2::MIN_DX10 => choose(lane::min_dx10),
+        Op2::MAX_DX10 => dx10(lane::max_dx10),
+        Op2::MIN_DX10 => dx10(lane::min_dx10),
         Op2::FREXP_64 => double(Double::Frexp, 1, Recommended, halves),
         Op2::SETE => choose(lane::sete),
         Op2::SETGT => choose(lane::setgt),

@@ -1,7 +1,7 @@
 //! The places where the manual, the working compilers and the other readers of this code disagree or are
 //! silent: one named rule each, with the reading this machine follows and why.
 //!
-//! The rules are listed, by their numbers D1 to D35, in docs/r700.md, section 11.
+//! The rules are listed, by their numbers D1 to D36, in docs/r700.md, section 11.
 //! Readings that only concern the encoding or the assembler (D8, D9, D19, D26, D29) are listed too, so that the list
 //! is whole. A run reports which of the others it leaned on (`Outcome::fidelity`).
 //!
@@ -201,6 +201,10 @@ rules! {
         "Where does SET_CUBEMAP_INDEX take its index from, and how long does it hold?",
         "From x of its source, as a float; for the cube fetches after it in the same clause, in place of the element that the face number carries.",
         "Opcode tables give it one source and no destination; gradients live in their clause, too.";
+    MAX_DX10_KEEPS_A_NAN_IN_SRC0 = 36, OneSource,
+        "What do MAX_DX10 and MIN_DX10 give where an operand is a NaN?",
+        "src0: a NaN stays there, one in src1 gives the number.",
+        "MAN names the Direct3D 10 rule: the number, whichever operand is a NaN. On an RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) piglit's fs-, vs-nan-builtin-min and -max fail, which want the number in both orders, and isinf-and-isnan passes, which wants it for min(2, NaN) and max(2, NaN). Mesa compiles all of them to these instructions, operands in that order; on Evergreen all pass.";
 }
 
 impl Rule {
@@ -220,6 +224,6 @@ mod tests {
             assert_eq!(usize::from(info.rule.number()), index + 1, "{}", info.rule.name());
             assert_eq!(info.rule.info(), info);
         }
-        assert_eq!(RULES.len(), 35);
+        assert_eq!(RULES.len(), 36);
     }
 }

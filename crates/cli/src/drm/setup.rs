@@ -8,8 +8,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use reconverge_gpu::device::Board;
+use reconverge_simt::Engine;
 use serde_json::Value;
 use walkdir::WalkDir;
+
+use super::Shaders;
 
 /// The file name of the library that is loaded into programs.
 const LIBRARY: &str = "libreconverge_drm.so";
@@ -59,6 +62,8 @@ pub(crate) struct Setup {
     execute: bool,
     library: PathBuf,
     driver: Option<Driver>,
+    engine: Option<Engine>,
+    programs: Option<PathBuf>,
 }
 
 impl Setup {
@@ -73,7 +78,20 @@ impl Setup {
             let library = library.display();
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
-        Ok(Setup { board, execute, library, driver })
+        Ok(Setup { board, execute, library, driver, engine: None, programs: None })
+    }
+
+    /// With what the arguments say of shaders.
+    ///
+    /// # Errors
+    /// The folder for them cannot be made.
+    pub(crate) fn with(self, shaders: &Shaders) -> Result<Setup> {
+        let programs = shaders.programs.as_ref().map(|folder| {
+            std::fs::create_dir_all(folder)
+                .and_then(|()| folder.canonicalize())
+                .with_context(|| folder.display().to_string())
+        });
+        Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
     /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
@@ -110,6 +128,12 @@ impl Setup {
         }
         command.env("RECONVERGE_DRM_CHIP", self.board.chip);
         command.env("RECONVERGE_DRM_EXECUTE", if self.execute { "yes" } else { "none" });
+        if let Some(engine) = self.engine {
+            command.env("RECONVERGE_DRM_ENGINE", engine.name());
+        }
+        if let Some(folder) = &self.programs {
+            command.env("RECONVERGE_DRM_PROGRAMS", folder);
+        }
         for (name, value) in [("EGL_PLATFORM", "surfaceless"), ("PIGLIT_PLATFORM", "surfaceless_egl")] {
             if env::var_os(name).is_none() {
                 command.env(name, value);

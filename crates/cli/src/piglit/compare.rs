@@ -183,7 +183,8 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
 fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Option<Difference>)> {
     let seen = |setup: &Setup| {
         runner.in_folder(|folder| {
-            let outcome = runner.inside(setup, test, folder, &[("RECONVERGE_DRM_SURFACES", folder.as_os_str())])?;
+            let outcome =
+                runner.inside(setup, test, folder, &[("RECONVERGE_DRM_SURFACES", folder.as_os_str())])?;
             Ok((outcome, listed(folder)?))
         })
     };

@@ -149,7 +149,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let tests = chosen(args, &root)?;
     let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
     let driver = args.driver.as_deref().map(Driver::new).transpose()?.flatten();
-    let executed = Setup::new(board, true, driver.clone())?;
+    let executed = Setup::new(board, true, driver.clone())?.with(&args.shaders)?;
     executed.check_renderer()?;
     let control = Setup::new(board, false, driver)?;
     if let Some(folder) = &args.output {
@@ -224,7 +224,12 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
     }
     say!("{}: {}", counted(answered.counts.total as u64, "test"), answered.counts.text());
     say!("control, nothing executed: {}", answered.control.text());
-    say!("{} of those that pass also pass with nothing executed", answered.undrawn.len());
+    if !answered.undrawn.is_empty() {
+        say!("{} of those that pass also pass with nothing executed:", answered.undrawn.len());
+        for test in &answered.undrawn {
+            say!("  {test}");
+        }
+    }
     if has_baseline {
         say!(
             "{} of the failures are not in the baseline; {} of it now pass",

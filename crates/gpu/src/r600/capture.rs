@@ -144,15 +144,17 @@ pub(super) fn targets(draw: &Draw) -> Vec<Target> {
         let kind = format!("{:?}", target.format.numbers[0]).to_lowercase();
         let bits: Vec<String> =
             target.format.bits.iter().filter(|bits| **bits > 0).map(u8::to_string).collect();
-        (format!("color{number}"), format!("{} {kind}", bits.join("_")), usize::from(target.format.bytes), &target.surface)
+        (
+            format!("color{number}"),
+            format!("{} {kind}", bits.join("_")),
+            usize::from(target.format.bytes),
+            &target.surface,
+        )
     });
-    let depth = draw
-        .depth
-        .iter()
-        .map(|target| {
-            let format = format!("{:?}", target.format).to_lowercase();
-            ("depth".to_owned(), format, target.format.bytes(), &target.surface)
-        });
+    let depth = draw.depth.iter().map(|target| {
+        let format = format!("{:?}", target.format).to_lowercase();
+        ("depth".to_owned(), format, target.format.bytes(), &target.surface)
+    });
     colors
         .chain(depth)
         .map(|(name, format, bytes, surface)| Target {

@@ -77,10 +77,9 @@ pub struct R600 {
 }
 
 impl R600 {
-    /// A chip after its reset.
-    pub fn new(chip: Chip) -> R600 {
-        let options =
-            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
+    /// A chip after its reset, whose programs run on an engine.
+    pub fn new(chip: Chip, engine: Engine) -> R600 {
+        let options = Options { mode: Mode::Lenient, engine, watchdog: WATCHDOG, ..Options::default() };
         R600 {
             chip,
             options,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::Program;
+use reconverge_isa::{Isa, Program, program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, FetchOp};
 use reconverge_r700::flow::LoopConstant;
@@ -20,7 +20,7 @@ use super::registers as reg;
 use super::state::State;
 use super::texture;
 use crate::Fault;
-use crate::observe::Observer;
+use crate::observe::{ChipProgram, Observer};
 
 /// A stage of the pipeline: where its registers and resources begin.
 #[derive(Clone, Copy, Debug)]
@@ -101,14 +101,20 @@ impl Shader {
         let Some(place) = place else {
             return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
         };
-        let mut observed = |place: &Range<usize>| {
-            let mut words = words(memory, place);
+        let mut observed = |place: &Range<usize>, stage| {
+            let words = words(memory, place);
+            let mut program = ChipProgram { isa: Isa::R700, chip: chip.name, stage, words };
             if let Some(observer) = observer {
-                observer.program(unit.name, &mut words);
+                observer.program(&mut program);
             }
-            words
+            program.words
         };
-        let program = Program::from_words(observed(&place));
+        let stage = match unit.stage {
+            Stage::Pixel => program::Stage::Pixel,
+            Stage::Vertex => program::Stage::Vertex,
+            Stage::Geometry => program::Stage::Geometry,
+        };
+        let program = Program::from_words(observed(&place, stage));
         let mut launch = Launch::new(chip, unit.stage, 0);
         launch.set_pgm_resources(state.word(unit.resources));
         launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
@@ -117,7 +123,7 @@ impl Shader {
         if unit.stage == Stage::Vertex {
             launch.fetch_program = state
                 .place(reg::SQ_PGM_START_FS, 0)
-                .map(|place| FetchProgram { words: observed(&place), start: 0 });
+                .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch), start: 0 });
         }
         let code = Code::new(&program.words, 0, launch.code_options());
         let fetch = launch.fetch_code();

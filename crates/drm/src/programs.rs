@@ -1,0 +1,59 @@
+//! Shaders as files: each program that the chip runs, once, for the other commands to read.
+//!
+//! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER.hex, of which the number is made from its
+//! words. Processes share the folder: a file that is there is not written again.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use reconverge_gpu::observe::ChipProgram;
+
+/// The folder, and what was written to it.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    folder: PathBuf,
+    known: HashSet<ChipProgram>,
+}
+
+impl Programs {
+    /// A folder that is there.
+    pub(crate) fn new(folder: &Path) -> Programs {
+        Programs { folder: folder.to_path_buf(), known: HashSet::new() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a program, unless it was.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write(&mut self, program: &ChipProgram) -> io::Result<()> {
+        if self.known.contains(program) {
+            return Ok(());
+        }
+        self.known.insert(program.clone());
+        let ChipProgram { isa, chip, stage, words } = program;
+        let (isa, stage) = (isa.name(), stage.name());
+        let path = self.folder.join(format!("{chip}-{stage}-{:016x}.hex", number(words)));
+        let mut text = format!("# isa {isa}, chip {chip}, stage {stage}\n");
+        for word in words {
+            let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+        }
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(mut file) => file.write_all(text.as_bytes()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// FNV-1a over the words, 64 bits.
+fn number(words: &[u32]) -> u64 {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

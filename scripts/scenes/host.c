@@ -1,0 +1,501 @@
+// Draws a scene with OpenGL, without a window system, and writes its pixels. (scripts/compare-scenes compiles and runs this.)
+//
+//   host SCENE SIZE FILE               one frame: its pixels, 4 bytes each, row after row from below
+//   host SCENE SIZE --surfaces FILE    the same, with a number of the surface in the place of each colour
+//   host SCENE SIZE --frames N         N frames; prints the resident memory, in KiB, after a tenth of them and after all
+//
+// Prints GL_RENDERER first, and what queries count. Every scene is a function that draws one frame: OpenGL 2.1 with framebuffer
+// objects, GLSL 1.20, so that every chip has it. A surface is what a viewer takes for one: the sides of a cube are six, a sphere is
+// one. Where neighbouring pixels show different surfaces is an edge.
+#define EGL_EGLEXT_PROTOTYPES
+#define GL_GLEXT_PROTOTYPES
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <GL/gl.h>
+#include <GL/glext.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int size;
+static GLuint target;        // The framebuffer that is read at the end.
+static int showing_surfaces; // Whether colours are numbers of surfaces.
+
+static void fail(const char *what) {
+    fprintf(stderr, "host: %s\n", what);
+    exit(1);
+}
+
+// Programs.
+
+static GLuint shader(GLenum kind, const char *source) {
+    GLuint shader = glCreateShader(kind);
+    glShaderSource(shader, 1, &source, NULL);
+    glCompileShader(shader);
+    GLint ok;
+    glGetShaderiv(shader, GL_COMPILE_STATUS, &ok);
+    if (!ok) {
+        char log[4096];
+        glGetShaderInfoLog(shader, sizeof log, NULL, log);
+        fail(log);
+    }
+    return shader;
+}
+
+// Attributes: position, normal, texture coordinate, colour.
+enum { POSITION, NORMAL, COORDINATE, COLOR };
+
+static const char *const vertex_source =
+    "#version 120\n"
+    "attribute vec3 position, normal; attribute vec2 coordinate; attribute vec4 color;\n"
+    "uniform mat4 turned, projected; varying vec3 n, p; varying vec2 t; varying vec4 c;\n"
+    "void main() { vec4 at = turned * vec4(position, 1.0); n = mat3(turned) * normal; p = at.xyz; t = coordinate; c = color;\n"
+    "  gl_Position = projected * at; }\n";
+
+static const char *const surface_source =
+    "#version 120\nuniform vec4 surface; void main() { gl_FragColor = surface; }\n";
+
+// A program whose colours are those of `fragment`, or, where surfaces are shown, of `surfaces`.
+static GLuint program_with(const char *fragment, const char *surfaces) {
+    GLuint program = glCreateProgram();
+    glAttachShader(program, shader(GL_VERTEX_SHADER, vertex_source));
+    glAttachShader(program, shader(GL_FRAGMENT_SHADER, showing_surfaces ? surfaces : fragment));
+    const char *names[] = {"position", "normal", "coordinate", "color"};
+    for (int number = 0; number < 4; number++) glBindAttribLocation(program, number, names[number]);
+    glLinkProgram(program);
+    GLint ok;
+    glGetProgramiv(program, GL_LINK_STATUS, &ok);
+    if (!ok) fail("a program does not link");
+    return program;
+}
+
+static GLuint program(const char *fragment) { return program_with(fragment, surface_source); }
+
+static GLuint used;
+
+static void use(GLuint program) { glUseProgram(used = program); }
+
+static GLint uniform(const char *name) { return glGetUniformLocation(used, name); }
+
+// What is drawn next is this surface.
+static void surface(int number) {
+    glUniform4f(uniform("surface"), (number & 15) * 17 / 255.f, (number >> 4 & 15) * 17 / 255.f, (number >> 8 & 15) * 17 / 255.f, 1);
+}
+
+// Matrices, column after column.
+
+typedef struct { float m[16]; } Matrix;
+
+static Matrix times(Matrix a, Matrix b) {
+    Matrix c;
+    for (int column = 0; column < 4; column++)
+        for (int row = 0; row < 4; row++) {
+            c.m[column * 4 + row] = 0;
+            for (int k = 0; k < 4; k++) c.m[column * 4 + row] += a.m[k * 4 + row] * b.m[column * 4 + k];
+        }
+    return c;
+}
+
+static Matrix moved(float x, float y, float z) { return (Matrix){{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, x, y, z, 1}}; }
+
+static Matrix scaled(float s) { return (Matrix){{s, 0, 0, 0, 0, s, 0, 0, 0, 0, s, 0, 0, 0, 0, 1}}; }
+
+static Matrix turned(float x, float y) {
+    float a = cosf(x), b = sinf(x), c = cosf(y), d = sinf(y);
+    Matrix about_x = {{1, 0, 0, 0, 0, a, b, 0, 0, -b, a, 0, 0, 0, 0, 1}};
+    Matrix about_y = {{c, 0, -d, 0, 0, 1, 0, 0, d, 0, c, 0, 0, 0, 0, 1}};
+    return times(about_x, about_y);
+}
+
+static Matrix perspective(float near, float far) {
+    return (Matrix){{2, 0, 0, 0, 0, 2, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0}};
+}
+
+static Matrix flat(void) { return (Matrix){{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}}; }
+
+static void place(Matrix model, Matrix projection) {
+    glUniformMatrix4fv(uniform("turned"), 1, GL_FALSE, model.m);
+    glUniformMatrix4fv(uniform("projected"), 1, GL_FALSE, projection.m);
+}
+
+// Shapes: vertex buffers, indices behind.
+
+typedef struct { float position[3], normal[3], coordinate[2]; unsigned char color[4]; } Vertex;
+typedef struct { GLuint vertices, indices; int count; } Shape;
+
+static Shape shape(const Vertex *vertices, int vertex_count, const unsigned short *indices, int count) {
+    Shape made = {0, 0, count};
+    glGenBuffers(1, &made.vertices);
+    glBindBuffer(GL_ARRAY_BUFFER, made.vertices);
+    glBufferData(GL_ARRAY_BUFFER, vertex_count * sizeof *vertices, vertices, GL_STATIC_DRAW);
+    glGenBuffers(1, &made.indices);
+    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, made.indices);
+    glBufferData(GL_ELEMENT_ARRAY_BUFFER, count * sizeof *indices, indices, GL_STATIC_DRAW);
+    return made;
+}
+
+static void bind(Shape shape) {
+    glBindBuffer(GL_ARRAY_BUFFER, shape.vertices);
+    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, shape.indices);
+    for (int number = POSITION; number <= COLOR; number++) glEnableVertexAttribArray(number);
+    const Vertex *none = NULL;
+    glVertexAttribPointer(POSITION, 3, GL_FLOAT, GL_FALSE, sizeof *none, none->position);
+    glVertexAttribPointer(NORMAL, 3, GL_FLOAT, GL_FALSE, sizeof *none, none->normal);
+    glVertexAttribPointer(COORDINATE, 2, GL_FLOAT, GL_FALSE, sizeof *none, none->coordinate);
+    glVertexAttribPointer(COLOR, 4, GL_UNSIGNED_BYTE, GL_TRUE, sizeof *none, none->color);
+}
+
+static void draw(Shape shape, int first, int count) {
+    glDrawElements(GL_TRIANGLES, count, GL_UNSIGNED_SHORT, (void *)(first * sizeof(unsigned short)));
+}
+
+// A sphere of radius 1: rings by segments, indexed.
+static Shape sphere(int rings, int segments) {
+    Vertex *vertices = calloc((rings + 1) * (segments + 1), sizeof *vertices);
+    unsigned short *indices = calloc(rings * segments * 6, sizeof *indices);
+    int count = 0, vertex_count = 0;
+    for (int ring = 0; ring <= rings; ring++)
+        for (int segment = 0; segment <= segments; segment++) {
+            float polar = ring * (float)M_PI / rings, around = segment * 2 * (float)M_PI / segments;
+            float at[3] = {sinf(polar) * cosf(around), cosf(polar), sinf(polar) * sinf(around)};
+            Vertex *vertex = &vertices[vertex_count++];
+            memcpy(vertex->position, at, sizeof at);
+            memcpy(vertex->normal, at, sizeof at);
+            vertex->coordinate[0] = (float)segment / segments, vertex->coordinate[1] = (float)ring / rings;
+            unsigned char color[4] = {230, 140, 60, 255};
+            memcpy(vertex->color, color, sizeof color);
+        }
+    for (int ring = 0; ring < rings; ring++)
+        for (int segment = 0; segment < segments; segment++) {
+            int a = ring * (segments + 1) + segment, b = a + segments + 1;
+            int corners[] = {a, a + 1, b, b, a + 1, b + 1};
+            for (int corner = 0; corner < 6; corner++) indices[count++] = corners[corner];
+        }
+    Shape made = shape(vertices, vertex_count, indices, count);
+    free(vertices), free(indices);
+    return made;
+}
+
+// A cube from -1 to 1, six indices a side.
+static Shape cube(void) {
+    Vertex vertices[24];
+    unsigned short indices[36];
+    for (int side = 0; side < 6; side++) {
+        int axis = side / 2, sign = side % 2 ? -1 : 1;
+        for (int corner = 0; corner < 4; corner++) {
+            Vertex *vertex = &vertices[side * 4 + corner];
+            float u = corner & 1 ? 1 : -1, v = corner & 2 ? 1 : -1;
+            memset(vertex, 0, sizeof *vertex);
+            vertex->position[axis] = sign;
+            vertex->position[(axis + 1) % 3] = u * sign;
+            vertex->position[(axis + 2) % 3] = v;
+            vertex->normal[axis] = sign;
+            vertex->coordinate[0] = (u + 1) / 2, vertex->coordinate[1] = (v + 1) / 2;
+            unsigned char color[4] = {80 + 60 * axis, 200 - 50 * axis, sign > 0 ? 220 : 110, 255};
+            memcpy(vertex->color, color, sizeof color);
+        }
+        int corners[] = {0, 1, 2, 2, 1, 3};
+        for (int corner = 0; corner < 6; corner++) indices[side * 6 + corner] = side * 4 + corners[corner];
+    }
+    return shape(vertices, 24, indices, 36);
+}
+
+// A square from -1 to 1, its coordinates from 0 to `repeats`.
+static Shape square(float repeats, unsigned red, unsigned green, unsigned blue, unsigned alpha) {
+    Vertex vertices[4];
+    for (int corner = 0; corner < 4; corner++) {
+        float u = corner & 1, v = corner >> 1;
+        Vertex vertex = {{2 * u - 1, 2 * v - 1, 0}, {0, 0, 1}, {u * repeats, v * repeats}, {red, green, blue, alpha}};
+        vertices[corner] = vertex;
+    }
+    unsigned short indices[] = {0, 1, 2, 2, 1, 3};
+    return shape(vertices, 4, indices, 6);
+}
+
+// Targets.
+
+// A texture of squares and ramps that differ by up to `contrast`, with its levels.
+static GLuint texture(int width, int levels, int contrast) {
+    unsigned char *texels = calloc(width * width, 4);
+    for (int y = 0; y < width; y++)
+        for (int x = 0; x < width; x++) {
+            unsigned char texel[4] = {(x ^ y) * contrast / width, x * contrast / width, (x / 8 + y / 8) % 2 * contrast, 255};
+            for (int c = 0; c < 3; c++) texel[c] += (255 - contrast) / 2;
+            memcpy(texels + 4 * (y * width + x), texel, 4);
+        }
+    GLuint made;
+    glGenTextures(1, &made);
+    glBindTexture(GL_TEXTURE_2D, made);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, width, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
+    // Levels of our own: how a driver makes them is not what is compared.
+    for (int level = 1; level < levels; level++) {
+        int to = width >> level, from = to * 2;
+        for (int y = 0; y < to; y++)
+            for (int x = 0; x < to; x++)
+                for (int c = 0; c < 4; c++) {
+                    unsigned char *at = texels + 4 * (2 * y * from + 2 * x) + c;
+                    texels[4 * (y * to + x) + c] = (at[0] + at[4] + at[4 * from] + at[4 * from + 4] + 2) / 4;
+                }
+        glTexImage2D(GL_TEXTURE_2D, level, GL_RGBA8, to, to, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
+    }
+    free(texels);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, levels - 1);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, levels > 1 ? GL_LINEAR_MIPMAP_LINEAR : GL_LINEAR);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
+    return made;
+}
+
+static GLuint framebuffer(int width, GLuint texture) {
+    GLuint made, buffers[2];
+    glGenFramebuffers(1, &made);
+    glBindFramebuffer(GL_FRAMEBUFFER, made);
+    glGenRenderbuffers(2, buffers);
+    if (texture)
+        glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, texture, 0);
+    else {
+        glBindRenderbuffer(GL_RENDERBUFFER, buffers[0]);
+        glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, width);
+        glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, buffers[0]);
+    }
+    glBindRenderbuffer(GL_RENDERBUFFER, buffers[1]);
+    glRenderbufferStorage(GL_RENDERBUFFER, GL_DEPTH24_STENCIL8, width, width);
+    glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_DEPTH_STENCIL_ATTACHMENT, GL_RENDERBUFFER, buffers[1]);
+    if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) fail("the framebuffer is not complete");
+    return made;
+}
+
+static void clear(float red, float green, float blue) {
+    if (showing_surfaces) red = green = blue = 1;
+    glClearColor(red, green, blue, 1);
+    glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT | GL_STENCIL_BUFFER_BIT);
+}
+
+// Scenes. What a scene needs it makes at its first frame.
+
+static const char *const lit_source =
+    "#version 120\nvarying vec3 n, p; varying vec4 c;\n"
+    "void main() { vec3 l = normalize(vec3(0.4, 0.7, 0.6)), m = normalize(n), e = normalize(-p);\n"
+    "  float shine = pow(max(dot(reflect(-l, m), e), 0.0), 20.0);\n"
+    "  gl_FragColor = vec4(c.rgb * (0.15 + 0.75 * max(dot(m, l), 0.0)) + vec3(0.5 * shine), 1.0); }\n";
+
+static const char *const plain_source = "#version 120\nvarying vec4 c; void main() { gl_FragColor = c; }\n";
+
+static const char *const textured_source =
+    "#version 120\nuniform sampler2D image; varying vec2 t; void main() { gl_FragColor = texture2D(image, t); }\n";
+
+static void lit(int frame) {
+    static Shape ball, box;
+    static GLuint shades;
+    if (!shades) ball = sphere(16, 24), box = cube(), shades = program(lit_source);
+    clear(0.1f, 0.12f, 0.2f);
+    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
+    use(shades);
+    Matrix view = perspective(1, 20);
+    bind(ball), surface(1);
+    place(times(moved(-0.8f, 0.3f, -5), turned(0.3f, 0.02f * frame)), view);
+    draw(ball, 0, ball.count);
+    bind(box);
+    place(times(moved(0.9f, -0.3f, -5.5f), times(turned(0.5f, 0.7f + 0.02f * frame), scaled(0.9f))), view);
+    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
+}
+
+static void mipmaps(int frame) {
+    static Shape floor, box;
+    static GLuint shades, image;
+    if (!shades) floor = square(12, 255, 255, 255, 255), box = cube(), shades = program(textured_source);
+    // llvmpipe takes log2 in straight pieces, which makes its level up to 0.043 too small: between levels lies less than 1/255 / 0.043.
+    if (!image) image = texture(64, 7, 40);
+    clear(0.5f, 0.6f, 0.8f);
+    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
+    use(shades);
+    glBindTexture(GL_TEXTURE_2D, image);
+    glUniform1i(uniform("image"), 0);
+    Matrix view = perspective(1, 60);
+    bind(floor), surface(1);
+    place(times(moved(0, -1.5f, -16), times(turned(-1.45f, 0.01f * frame), scaled(14))), view);
+    draw(floor, 0, 6);
+    bind(box);
+    place(times(moved(0.2f, 0, -5), turned(0.5f, 0.6f + 0.02f * frame)), view);
+    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
+}
+
+static void blended(int frame) {
+    static Shape hole, sheets[3];
+    static GLuint shades;
+    if (!shades) {
+        hole = square(1, 20, 60, 90, 255), shades = program(plain_source);
+        for (int number = 0; number < 3; number++)
+            sheets[number] = square(1, number == 0 ? 250 : 30, number == 1 ? 240 : 50, number == 2 ? 230 : 20, 120 + 30 * number);
+    }
+    clear(0.85f, 0.85f, 0.8f);
+    use(shades);
+    // The stencil lets the sheets through a turned square only, and not twice where it is marked twice.
+    glEnable(GL_STENCIL_TEST);
+    glStencilFunc(GL_ALWAYS, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_REPLACE);
+    Matrix turn = {{0.6f, 0.5f, 0, 0, -0.5f, 0.6f, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
+    bind(hole), surface(1);
+    place(turn, flat());
+    draw(hole, 0, 6);
+    glStencilFunc(GL_EQUAL, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
+    // Numbers of surfaces add up where sheets lie over each other.
+    glEnable(GL_BLEND);
+    if (showing_surfaces) glBlendFunc(GL_ONE, GL_ONE);
+    for (int number = 0; number < 3; number++) {
+        if (!showing_surfaces && number == 1) glBlendFunc(GL_SRC_ALPHA, GL_ONE);
+        if (!showing_surfaces && number != 1) glBlendFunc(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA);
+        bind(sheets[number]), surface(2 << number);
+        float x = 0.35f * cosf(2.1f * number + 0.03f * frame), y = 0.35f * sinf(2.1f * number + 0.03f * frame);
+        place(times(moved(x, y, 0), scaled(0.5f)), flat());
+        draw(sheets[number], 0, 6);
+    }
+    // A frame counts where it falls on marks: decremented there, wrapped elsewhere, and seen where it is 0.
+    glDisable(GL_BLEND);
+    glStencilFunc(GL_ALWAYS, 0, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_DECR_WRAP);
+    glColorMask(0, 0, 0, 0);
+    place(times(moved(0.45f, 0.4f, 0), scaled(0.4f)), flat());
+    draw(hole, 0, 6);
+    glColorMask(1, 1, 1, 1);
+    glStencilFunc(GL_EQUAL, 255, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
+    bind(sheets[2]), surface(32);
+    place(flat(), flat());
+    draw(sheets[2], 0, 6);
+    glDisable(GL_STENCIL_TEST);
+}
+
+// 300 draws, each an index range of one buffer, with state between them.
+static void indexed(int frame) {
+    static Shape box;
+    static GLuint shades;
+    if (!shades) box = cube(), shades = program(lit_source);
+    clear(0, 0, 0);
+    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
+    use(shades);
+    bind(box);
+    Matrix view = perspective(1, 30);
+    for (int number = 0; number < 50; number++) {
+        float x = (number % 10 - 4.5f) * 0.9f, y = (number / 10 - 2) * 1.6f;
+        place(times(moved(x, y, -11 - number % 3), times(turned(0.4f * number, 0.3f * number + 0.02f * frame), scaled(0.38f))), view);
+        for (int side = 0; side < 6; side++) surface(1 + number * 6 + side), draw(box, side * 6, 6);
+    }
+}
+
+static void to_texture(int frame) {
+    static GLuint image, inner, shades;
+    static Shape box;
+    // The picture on the sides shows the lit scene. An edge in it is an edge on the side.
+    static const char *const both_source =
+        "#version 120\nuniform sampler2D image; uniform vec4 surface; varying vec2 t;\n"
+        "void main() { gl_FragColor = vec4(texture2D(image, t).r, surface.r, 0.0, 1.0); }\n";
+    if (!shades) {
+        image = texture(64, 1, 255), inner = framebuffer(64, image);
+        shades = program_with(textured_source, both_source), box = cube();
+    }
+    glBindFramebuffer(GL_FRAMEBUFFER, inner);
+    glViewport(0, 0, 64, 64);
+    lit(frame);
+    glBindFramebuffer(GL_FRAMEBUFFER, target);
+    glViewport(0, 0, size, size);
+    clear(0.2f, 0.3f, 0.25f);
+    use(shades);
+    glBindTexture(GL_TEXTURE_2D, image);
+    glUniform1i(uniform("image"), 0);
+    bind(box);
+    place(times(moved(0, 0, -4), times(turned(0.5f, 0.8f + 0.01f * frame), scaled(1.1f))), perspective(1, 20));
+    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
+}
+
+// What a query counts decides the colour of what is drawn next.
+static void query(int frame) {
+    static Shape ball, bar;
+    static GLuint shades, counter;
+    if (!shades) {
+        ball = sphere(12, 16), bar = square(1, 60, 220, 90, 255), shades = program(lit_source);
+        glGenQueries(1, &counter);
+    }
+    clear(0.15f, 0.1f, 0.1f);
+    glEnable(GL_DEPTH_TEST), glDisable(GL_CULL_FACE);
+    use(shades);
+    Matrix view = perspective(1, 20);
+    bind(bar), surface(1);
+    place(times(moved(-0.5f, 0, -4), turned(0.2f, 0.3f)), view);
+    draw(bar, 0, 6);
+    glBeginQuery(GL_SAMPLES_PASSED, counter);
+    bind(ball), surface(2);
+    place(times(moved(0.3f + 0.005f * (frame % 40), 0.1f, -4.6f), scaled(0.8f)), view);
+    draw(ball, 0, ball.count);
+    glEndQuery(GL_SAMPLES_PASSED);
+    GLuint passed;
+    glGetQueryObjectuiv(counter, GL_QUERY_RESULT, &passed);
+    if (frame == 0 && !showing_surfaces) printf("samples passed: %u\n", passed);
+    // A bar as long as what passed, in steps of an eighth of the picture.
+    float length = ceilf(8.f * passed / (0.25f * size * size)) / 8;
+    bind(bar), surface(3);
+    glDisable(GL_DEPTH_TEST);
+    place((Matrix){{length / 2, 0, 0, 0, 0, 0.05f, 0, 0, 0, 0, 1, 0, length / 2 - 1, -0.9f, 0, 1}}, flat());
+    draw(bar, 0, 6);
+}
+
+static const struct { const char *name; void (*draw)(int frame); } scenes[] = {
+    {"lit", lit},         {"mipmaps", mipmaps},       {"blended", blended},
+    {"indexed", indexed}, {"to-texture", to_texture}, {"query", query},
+};
+
+static void frame(void (*draw)(int), int number) {
+    glBindFramebuffer(GL_FRAMEBUFFER, target);
+    glViewport(0, 0, size, size);
+    glDisable(GL_DEPTH_TEST), glDisable(GL_CULL_FACE), glDisable(GL_BLEND);
+    draw(number);
+}
+
+static void write_pixels(const char *path) {
+    unsigned char *pixels = malloc(size * size * 4);
+    glReadPixels(0, 0, size, size, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(pixels, 4, size * size, file) != (size_t)(size * size) || fclose(file)) fail("cannot write");
+    free(pixels);
+}
+
+// Resident memory of this process, in KiB: its own, and shared with files in memory.
+static void resident(const char *when) {
+    FILE *file = fopen("/proc/self/status", "r");
+    long own = 0, shared = 0;
+    char line[256];
+    while (file && fgets(line, sizeof line, file)) sscanf(line, "RssAnon: %ld", &own), sscanf(line, "RssShmem: %ld", &shared);
+    if (file) fclose(file);
+    printf("%s: own %ld shared %ld\n", when, own, shared);
+}
+
+static void context(void) {
+    EGLDisplay display = eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
+    if (!eglInitialize(display, NULL, NULL) || !eglBindAPI(EGL_OPENGL_API)) fail("EGL does not start");
+    EGLContext made = eglCreateContext(display, NULL, EGL_NO_CONTEXT, NULL);
+    if (!made || !eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, made)) fail("no OpenGL context");
+    printf("renderer: %s\n", (const char *)glGetString(GL_RENDERER));
+}
+
+int main(int count, char **args) {
+    int frames = count == 5 && !strcmp(args[3], "--frames") ? atoi(args[4]) : 0;
+    showing_surfaces = count == 5 && !strcmp(args[3], "--surfaces");
+    if (count != 4 && frames < 10 && !showing_surfaces) {
+        fprintf(stderr, "usage: host SCENE SIZE [--surfaces] FILE | host SCENE SIZE --frames N\n");
+        return 2;
+    }
+    void (*draw)(int) = NULL;
+    for (unsigned number = 0; number < sizeof scenes / sizeof *scenes; number++)
+        if (!strcmp(scenes[number].name, args[1])) draw = scenes[number].draw;
+    size = atoi(args[2]);
+    if (!draw || size < 16 || size > 4096) fail("no such scene, or its size is not 16 to 4096");
+    context();
+    target = framebuffer(size, 0);
+    if (frames == 0) frame(draw, 0), write_pixels(args[count - 1]);
+    for (int number = 0; number < frames; number++) {
+        frame(draw, number);
+        unsigned pixel;
+        glReadPixels(size / 2, size / 2, 1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &pixel);
+        if (number + 1 == frames / 10) resident("after a tenth");
+    }
+    if (frames) resident("after all");
+    if (glGetError() != GL_NO_ERROR) fail("OpenGL has an error");
+    return 0;
+}
