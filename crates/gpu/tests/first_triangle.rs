@@ -117,6 +117,45 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
 }
 
+/// Four samples a pixel, the left edge of the strip through the centres of the first column: half of the samples are covered,
+/// and a resolve (CB_COLOR_CONTROL.SPECIAL_OP 7) gives their mean. (OpenGL 3.0, 3.3.1)
+#[test]
+fn a_resolve_is_the_mean_of_the_samples() {
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    memory.resize(0x20_0000, 0);
+    const SAMPLES: Range<usize> = 0x10_0000..0x20_0000;
+    let mut buffers = BUFFERS.to_vec();
+    buffers.push(SAMPLES);
+    let mut stream = stream();
+    let draw = stream.0.split_off(stream.0.len() - 3);
+    stream.context(0x28040, &[0]);
+    stream.relocation(5);
+    stream.context(0x28c04, &[2 | 6 << 13]);
+    // (-2, -2), (2, 2), (-6, 6), (6, -6).
+    stream.context(0x28c1c, &[0xa66a_22ee, 0xa66a_22ee]);
+    stream.context(0x28c48, &[u32::MAX]);
+    stream.context(0x28a4c, &[0x0051_4001]);
+    stream.context(0x2843c, &[125., 125.5].map(f32::to_bits));
+    stream.0.extend(&draw);
+    // From the samples to the target of the other tests.
+    stream.context(0x280a0, &[0x0910_0468, 0x0910_0468]);
+    stream.context(0x28044, &[0]);
+    stream.relocation(0);
+    stream.context(0x28064, &[0x000f_fc1f]);
+    stream.context(0x28808, &[0x00cc_00f0]);
+    stream.context(0x2843c, &[125., 125.].map(f32::to_bits));
+    stream.0.extend(&draw);
+    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    for y in [0, 1, 100, 249] {
+        let [_, green, blue, alpha] = pixel(&memory, 1, y);
+        assert_eq!((blue, alpha), (128, 255));
+        let half = pixel(&memory, 0, y);
+        assert_eq!(half[2..], [64, 128], "row {y}");
+        assert!(half[1].abs_diff(green / 2) <= 1, "row {y}: {half:?}");
+    }
+    assert_eq!(gpu.unknown(), []);
+}
+
 #[test]
 fn what_is_not_known_is_named_and_counted() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));

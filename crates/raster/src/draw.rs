@@ -9,9 +9,9 @@ use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::{Format, Number};
-use crate::interpolate::{Input, Kind, Shape, Weights, Window};
+use crate::interpolate::{Input, Kind, Shape, Window};
 use crate::primitive::{Primitive, Topology, assemble};
-use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill, snap};
+use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill_samples, snap};
 use crate::vertex::Vertex;
 
 /// Elements of a surface in memory, one row after another.
@@ -28,10 +28,11 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// The place of an element; `None` outside.
-    fn place(&self, x: i32, y: i32, bytes: usize) -> Option<usize> {
+    /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
+    /// behind them.
+    fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
-        let place = self.start + (y * self.pitch + x) * bytes;
+        let place = self.start + ((sample * self.rows + y) * self.pitch + x) * bytes;
         (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
     }
 }
@@ -79,6 +80,11 @@ impl Target {
             }
         }
         let (mut bits, written) = self.format.write(values, mask);
+        // Whole elements need not be read.
+        if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
+            element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
+            return;
+        }
         let mut old = [0; 16];
         old[..element.len()].copy_from_slice(element);
         let old = u128::from_le_bytes(old);
@@ -157,6 +163,74 @@ pub struct Points {
     pub range: [f32; 2],
 }
 
+/// Several samples a pixel. (OpenGL 3.0, 3.3.1)
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multisample {
+    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
+    pub places: Vec<[i8; 2]>,
+    /// Whether each sample is covered by itself; else all are where the centre is.
+    pub by_sample: bool,
+    /// Bit n: sample n may be covered.
+    pub mask: u8,
+    /// Whether alpha of colour 0 says how many samples are covered.
+    pub alpha_to_coverage: bool,
+    /// Whether each sample is shaded by itself.
+    pub shades_samples: bool,
+    /// Bit n: input n is taken where the primitive covers the pixel, if it does not cover the centre.
+    pub at_centroid: u64,
+    /// Bit n: input n is taken at the sample, where each is shaded by itself.
+    pub at_sample: u64,
+    /// The same two of the position.
+    pub position: (bool, bool),
+    /// What becomes of samples that are covered, instead of tests and blending.
+    pub copy: Option<Copy>,
+}
+
+impl Default for Multisample {
+    fn default() -> Multisample {
+        Multisample {
+            places: Vec::new(),
+            by_sample: false,
+            mask: !0,
+            alpha_to_coverage: false,
+            shades_samples: false,
+            at_centroid: 0,
+            at_sample: 0,
+            position: (false, false),
+            copy: None,
+        }
+    }
+}
+
+/// A copy between surfaces, of pixels that a draw covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// The mean of all samples of the first target goes to the second, which has one.
+    Resolve,
+    /// [`Draw::copies_depth`] from this sample of the depth buffer.
+    Depth(u8),
+    /// Everything stays as it is.
+    Nothing,
+}
+
+/// A pattern along lines. (OpenGL 3.0, 3.5.2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stipple {
+    /// Bit n: whether pixel n is drawn, the lowest first.
+    pub pattern: u16,
+    /// Pixels a bit.
+    pub factor: u16,
+    /// Whether it begins anew with each line, not only with each run of vertices.
+    pub restarts: bool,
+}
+
+impl Stipple {
+    /// Whether the pixel at a distance from the first is drawn.
+    fn draws(self, distance: i64) -> bool {
+        self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
+    }
+}
+
 /// All that a draw depends on besides its vertices and the fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
@@ -178,6 +252,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
+    /// The pattern of lines, if there is one.
+    pub stipple: Option<Stipple>,
     /// What the fragment program reads.
     pub inputs: Vec<Input>,
     /// The depth buffer, if there is one.
@@ -192,6 +268,8 @@ pub struct Draw {
     pub logic: LogicOp,
     /// Depth and stencil go to the first colour target as they are stored; nothing else is.
     pub copies_depth: bool,
+    /// Samples of pixels.
+    pub multisample: Multisample,
 }
 
 /// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
@@ -207,6 +285,10 @@ pub struct Fragments {
     pub front: Vec<bool>,
     /// Which lanes are pixels of the primitive: the others only help with differences.
     pub covered: Vec<bool>,
+    /// Bit n: sample n of the pixel is covered.
+    pub samples: Vec<u8>,
+    /// The sample that a lane is for, where each is shaded by itself.
+    pub sample: Vec<u8>,
 }
 
 /// What a fragment program gives.
@@ -220,6 +302,8 @@ pub struct Shaded {
     pub stencil: Option<Vec<u32>>,
     /// Lanes that end without a fragment.
     pub killed: Vec<bool>,
+    /// Samples that may be covered, bit n sample n, if the program says which.
+    pub mask: Option<Vec<u32>>,
 }
 
 /// What shades fragments.
@@ -239,7 +323,7 @@ pub trait FragmentProgram {
 pub struct Counts {
     /// Primitives that were assembled.
     pub primitives: u64,
-    /// Pixels that passed all tests.
+    /// Samples that passed all tests.
     pub passed: u64,
 }
 
@@ -256,8 +340,17 @@ pub fn draw<P: FragmentProgram>(
     memory: &mut [u8],
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    let mut pipeline = Pipeline { draw, memory, program, batch: Batch::new(draw), counts: Counts::default() };
+    let samples = draw.multisample.places.len().max(1);
+    let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
+    let places = match draw.multisample.by_sample {
+        true => draw.multisample.places.iter().map(place).collect(),
+        false => vec![[0, 0]],
+    };
+    let batch = Batch::new(draw);
+    let counts = Counts::default();
+    let mut pipeline = Pipeline { draw, memory, program, batch, counts, samples, places, stippled: 0 };
     for vertices in runs {
+        pipeline.stippled = 0;
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
             pipeline.counts.primitives += 1;
             pipeline.primitive(vertices, &primitive)?;
@@ -270,12 +363,14 @@ pub fn draw<P: FragmentProgram>(
 struct Batch {
     fragments: Fragments,
     pixels: Vec<(i32, i32)>,
+    /// Depths of all samples of each lane.
+    depths: Vec<f32>,
 }
 
 impl Batch {
     fn new(draw: &Draw) -> Batch {
         let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
-        Batch { fragments, pixels: Vec::new() }
+        Batch { fragments, pixels: Vec::new(), depths: Vec::new() }
     }
 }
 
@@ -285,6 +380,12 @@ struct Pipeline<'a, P> {
     program: &'a mut P,
     batch: Batch,
     counts: Counts,
+    /// Samples a pixel of the surfaces.
+    samples: usize,
+    /// Where samples are covered, from the centre.
+    places: Vec<Corner>,
+    /// How many pixels of the stipple pattern are behind.
+    stippled: i64,
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
@@ -313,6 +414,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             return Ok(());
         }
         if primitive.count == 2 {
+            if draw.stipple.is_some_and(|stipple| stipple.restarts) {
+                self.stippled = 0;
+            }
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
         self.polygon(&polygon, provoking)
@@ -346,7 +450,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if area([a, b, c]) == 0 {
             return Ok(());
         }
-        self.fill(&shape, &[a, b, fourth, c], 0.)
+        self.fill(&shape, &[a, b, fourth, c], 0., None)
     }
 
     fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
@@ -366,6 +470,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         match side.fill {
             Fill::Points => polygon.iter().try_for_each(|vertex| self.point(vertex, front, offset)),
             Fill::Lines => (0..polygon.len()).try_for_each(|at| {
+                self.stippled = if at == 0 { 0 } else { self.stippled };
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
             }),
             Fill::Solid => (2..polygon.len()).try_for_each(|at| {
@@ -374,7 +479,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
                 let vertices = corners.iter().map(|at| &polygon[*at]).collect();
                 let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, 0.)
+                self.fill(&shape, &all, 0., None)
             }),
         }
     }
@@ -389,9 +494,18 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let windows = ends.map(|vertex| self.window(vertex));
         let [a, b] = windows.map(|window| window.corner);
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
-        // Half the width to both sides, along the axis that changes less.
-        let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.) as i64;
-        let aside = if dx.abs() >= dy.abs() { [0, half] } else { [half, 0] };
+        let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.);
+        let along_x = dx.abs() >= dy.abs();
+        let aside = match (self.draw.multisample.by_sample, along_x) {
+            // Of a line with samples the sides are at right angles. (OpenGL 3.0, 3.5.4)
+            (true, _) => {
+                let length = libm::hypot(dx as f64, dy as f64).max(1.);
+                [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| libm::rint(at) as i64)
+            }
+            // Else half the width to both sides, along the axis that changes less.
+            (false, true) => [0, half as i64],
+            (false, false) => [half as i64, 0],
+        };
         let corners = [
             [a[0] - aside[0], a[1] - aside[1]],
             [b[0] - aside[0], b[1] - aside[1]],
@@ -406,7 +520,14 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             front,
             offset,
         };
-        self.fill(&shape, &corners, 0.)
+        let Some(stipple) = self.draw.stipple else {
+            return self.fill(&shape, &corners, 0., None);
+        };
+        let axis = usize::from(!along_x);
+        let dash = Dash { stipple, axis, from: a[axis], behind: self.stippled };
+        let centres = |at: i64| (at + PIXEL / 2 - 1).div_euclid(PIXEL);
+        self.stippled += (centres(b[axis]) - centres(a[axis])).abs();
+        self.fill(&shape, &corners, 0., Some(&dash))
     }
 
     fn point(&mut self, vertex: &Vertex, front: bool, offset: f64) -> Result<(), P::Error> {
@@ -427,14 +548,41 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let vertices = vec![vertex];
         let shape =
             Shape { kind: Kind::Point, vertices, windows: vec![window], provoking: vertex, front, offset };
-        self.fill(&shape, &corners, size[0].into())
+        self.fill(&shape, &corners, size[0].into(), None)
     }
 
-    fn fill(&mut self, shape: &Shape<'_>, corners: &[Corner], size: f64) -> Result<(), P::Error> {
+    fn fill(
+        &mut self,
+        shape: &Shape<'_>,
+        corners: &[Corner],
+        size: f64,
+        dash: Option<&Dash>,
+    ) -> Result<(), P::Error> {
         let mut quads = Vec::new();
-        fill(corners, self.draw.scissor, |quad| quads.push(quad));
-        for quad in quads {
-            self.quad(shape, &quad, size);
+        fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
+        for (quad, mut masks) in quads {
+            for (lane, mask) in masks.iter_mut().enumerate() {
+                if *mask != 0 && !self.draw.multisample.by_sample {
+                    *mask = !0;
+                }
+                *mask &= self.draw.multisample.mask & (u32::MAX >> (32 - self.samples)) as u8;
+                if dash.is_some_and(|dash| !dash.draws(quad.pixel(lane))) {
+                    *mask = 0;
+                }
+            }
+            if masks == [0; 4] {
+                continue;
+            }
+            if self.draw.multisample.shades_samples {
+                for sample in 0..self.samples {
+                    let only = masks.map(|mask| mask & 1 << sample);
+                    if only != [0; 4] {
+                        self.quad(shape, &quad, size, only, sample);
+                    }
+                }
+            } else {
+                self.quad(shape, &quad, size, masks, 0);
+            }
             if self.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
@@ -442,23 +590,58 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         Ok(())
     }
 
-    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64) {
-        let Batch { fragments, pixels } = &mut self.batch;
-        for lane in 0..4 {
+    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64, masks: [u8; 4], sample: usize) {
+        let Batch { fragments, pixels, depths } = &mut self.batch;
+        let (draw, multisample) = (self.draw, &self.draw.multisample);
+        let place = |sample: usize| {
+            multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
+        };
+        let all = (u32::MAX >> (32 - self.samples)) as u8;
+        let at_sample = multisample.at_sample != 0 || multisample.position.1;
+        let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
+        for (lane, mask) in masks.into_iter().enumerate() {
             let (x, y) = quad.pixel(lane);
-            let weights: Weights = shape.weights(x, y);
-            for (input, values) in self.draw.inputs.iter().zip(&mut fragments.inputs) {
-                values.push(shape.value(input, &weights, size));
+            let centre = shape.weights(x, y, [0, 0]);
+            let by_sample = multisample.shades_samples && at_sample;
+            let by_sample = if by_sample { shape.weights(x, y, place(sample)) } else { centre };
+            // The centre where all of the pixel is covered, else the first sample that is.
+            let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
+            let inside =
+                if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
+            for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
+                let weights =
+                    match (multisample.at_sample >> number & 1, multisample.at_centroid >> number & 1) {
+                        (1, _) => &by_sample,
+                        (_, 1) => &inside,
+                        _ => &centre,
+                    };
+                values.push(shape.value(input, weights, size));
             }
-            let depth = shape.depth(&weights) as f32;
-            let depth = match self.draw.viewport.depth {
+            let clamp = |depth: f32| match draw.viewport.depth {
                 Some((low, high)) => depth.max(low).min(high),
                 None => depth,
             };
-            fragments.positions.push([x as f32 + 0.5, y as f32 + 0.5, depth, weights.w as f32]);
+            let (weights, from) = match multisample.position {
+                (_, true) if multisample.shades_samples => (&by_sample, place(sample)),
+                (true, _) if partly => (&inside, place(mask.trailing_zeros() as usize)),
+                _ => (&centre, [0, 0]),
+            };
+            let depth = clamp(shape.depth(weights) as f32);
+            let [px, py] =
+                [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
+            fragments.positions.push([px, py, depth, weights.w as f32]);
             fragments.front.push(shape.front);
-            fragments.covered.push(quad.covered >> lane & 1 != 0);
+            fragments.covered.push(mask != 0);
+            fragments.samples.push(mask);
+            fragments.sample.push(sample as u8);
             pixels.push((x, y));
+            if self.samples > 1 {
+                let depth = |sample: usize| match multisample.by_sample {
+                    true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
+                    false => depth,
+                };
+                depths.extend((0..self.samples).map(depth));
+            }
         }
         fragments.lanes += 4;
     }
@@ -473,38 +656,69 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         for lane in 0..batch.fragments.lanes {
             let killed = shaded.killed.get(lane).copied().unwrap_or(false);
             if batch.fragments.covered[lane] && !killed {
-                let (x, y) = batch.pixels[lane];
-                self.merge(&batch.fragments, &shaded, lane, x, y);
+                self.merge(&batch, &shaded, lane);
             }
         }
         Ok(())
     }
 
-    /// Tests a fragment and stores it.
-    fn merge(&mut self, fragments: &Fragments, shaded: &Shaded, lane: usize, x: i32, y: i32) {
+    /// Tests the samples of a fragment and stores them.
+    fn merge(&mut self, batch: &Batch, shaded: &Shaded, lane: usize) {
+        let draw = self.draw;
+        let (x, y) = batch.pixels[lane];
+        let mut mask = batch.fragments.samples[lane];
+        if let Some(copy) = draw.multisample.copy {
+            return self.copy(copy, x, y, mask);
+        }
+        if draw.copies_depth {
+            return self.copy_depth(x, y, 0, 0);
+        }
+        let color = |number: usize| {
+            let colors = shaded.colors.get(number).and_then(Option::as_ref);
+            colors.map(|colors| colors[lane])
+        };
+        let alpha = || color(0).map_or(0., |color| f32::from_bits(color[3]));
+        if let Some((compare, reference)) = draw.alpha_test {
+            if !compare.passes(alpha(), reference) {
+                return;
+            }
+        }
+        if draw.multisample.alpha_to_coverage {
+            // So many samples as alpha says, the first ones: no source says which.
+            let count = libm::rintf(alpha().clamp(0., 1.) * self.samples as f32) as u32;
+            mask &= ((1u32 << count) - 1) as u8;
+        }
+        if let Some(masks) = &shaded.mask {
+            mask &= masks[lane] as u8;
+        }
+        for sample in (0..self.samples).filter(|sample| mask >> sample & 1 != 0) {
+            let depth = match &shaded.depth {
+                Some(depth) => f32::from_bits(depth[lane]),
+                None if self.samples > 1 => batch.depths[lane * self.samples + sample],
+                None => batch.fragments.positions[lane][2],
+            };
+            self.merge_sample((x, y, sample), depth, batch.fragments.front[lane], shaded, lane);
+        }
+    }
+
+    fn merge_sample(
+        &mut self,
+        (x, y, sample): (i32, i32, usize),
+        depth: f32,
+        front: bool,
+        shaded: &Shaded,
+        lane: usize,
+    ) {
         let draw = self.draw;
         let color = |number: usize| {
             let colors = shaded.colors.get(number).and_then(Option::as_ref);
             colors.map(|colors| colors[lane])
         };
-        if draw.copies_depth {
-            return self.copy_depth(x, y);
-        }
-        if let Some((compare, reference)) = draw.alpha_test {
-            let alpha = color(0).map_or(0., |color| f32::from_bits(color[3]));
-            if !compare.passes(alpha, reference) {
-                return;
-            }
-        }
         if let Some(target) = &draw.depth {
-            let Some(place) = target.surface.place(x, y, target.format.bytes()) else { return };
-            let depth = shaded
-                .depth
-                .as_ref()
-                .map_or(fragments.positions[lane][2], |depth| f32::from_bits(depth[lane]));
+            let Some(place) = target.surface.place(x, y, sample, target.format.bytes()) else { return };
             let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
             let element = &mut self.memory[place..place + target.format.bytes()];
-            if !draw.tests.run(target.format, element, depth, fragments.front[lane], reference) {
+            if !draw.tests.run(target.format, element, depth, front, reference) {
                 return;
             }
         }
@@ -512,7 +726,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         for target in &draw.targets {
             let Some(source) = color(target.color) else { continue };
             let bytes = usize::from(target.format.bytes);
-            let Some(place) = target.surface.place(x, y, bytes) else { continue };
+            let Some(place) = target.surface.place(x, y, sample, bytes) else { continue };
             let element = &mut self.memory[place..place + bytes];
             let color = match &target.blend {
                 Some(blend) => {
@@ -525,13 +739,58 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
     }
 
-    fn copy_depth(&mut self, x: i32, y: i32) {
+    fn copy(&mut self, copy: Copy, x: i32, y: i32, mask: u8) {
+        match copy {
+            Copy::Nothing => {}
+            Copy::Depth(from) => {
+                for to in (0..self.samples).filter(|sample| mask >> sample & 1 != 0) {
+                    self.copy_depth(x, y, from.into(), to);
+                }
+            }
+            Copy::Resolve => {
+                let [from, to] = &self.draw.targets[..] else { return };
+                let mut sum = [0.; 4];
+                for sample in 0..self.samples {
+                    let bytes = usize::from(from.format.bytes);
+                    let Some(place) = from.surface.place(x, y, sample, bytes) else { return };
+                    let color = from.color(&self.memory[place..place + bytes]);
+                    sum = std::array::from_fn(|chan| sum[chan] + f64::from(color[chan]));
+                }
+                let bytes = usize::from(to.format.bytes);
+                let Some(place) = to.surface.place(x, y, 0, bytes) else { return };
+                let mean = sum.map(|sum| ((sum / self.samples as f64) as f32).to_bits());
+                to.store(&mut self.memory[place..place + bytes], mean, LogicOp::COPY);
+            }
+        }
+    }
+
+    fn copy_depth(&mut self, x: i32, y: i32, from_sample: usize, to_sample: usize) {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
-        let bytes = from.format.bytes();
-        let places = (from.surface.place(x, y, bytes), to.surface.place(x, y, usize::from(to.format.bytes)));
-        let (Some(source), Some(target)) = places else { return };
+        let (bytes, target) = (from.format.bytes(), usize::from(to.format.bytes));
+        let source = from.surface.place(x, y, from_sample, bytes);
+        let (Some(source), Some(target)) = (source, to.surface.place(x, y, to_sample, target)) else {
+            return;
+        };
         let count = bytes.min(to.format.bytes.into());
         self.memory.copy_within(source..source + count, target);
+    }
+}
+
+/// A pattern along a line.
+struct Dash {
+    stipple: Stipple,
+    /// The axis along which the line changes more.
+    axis: usize,
+    /// Where it begins on this axis.
+    from: i64,
+    /// Pixels of the pattern before.
+    behind: i64,
+}
+
+impl Dash {
+    fn draws(&self, pixel: (i32, i32)) -> bool {
+        let at = i64::from([pixel.0, pixel.1][self.axis]) * PIXEL + PIXEL / 2;
+        self.stipple.draws(self.behind + (at - self.from).abs() / PIXEL)
     }
 }
 

@@ -118,7 +118,7 @@ fn from_value(value: u32, width: u8, number: Number) -> u32 {
     let most = u32::MAX >> (32 - width);
     let float = f64::from(f32::from_bits(value));
     let float = if float.is_nan() { 0. } else { float };
-    let fixed = |value: f64, low: f64, high: f64| libm::rint(value.clamp(low, high)) as i64 as u32 & most;
+    let fixed = |value: f64, low: f64, high: f64| nearest(value.clamp(low, high)) as i64 as u32 & most;
     let (high, low) = (f64::from(most >> 1), -f64::from(most >> 1) - 1.);
     match number {
         Number::Uint => value.min(most),
@@ -130,6 +130,14 @@ fn from_value(value: u32, width: u8, number: Number) -> u32 {
         Number::Sscaled => fixed(libm::trunc(float), low, high),
         Number::Srgb => fixed(to_srgb(float.clamp(0., 1.)) * f64::from(most), 0., f64::from(most)),
     }
+}
+
+/// The nearest whole number, an even one where two are as near: of what is below 2^51.
+///
+/// A sum with 1.5 * 2^52 has no bits for a fraction.
+fn nearest(value: f64) -> f64 {
+    const WHOLE: f64 = 6_755_399_441_055_744.;
+    value + WHOLE - WHOLE
 }
 
 /// A float of fewer bits as a single; 11 and 10 bits have no sign, five of exponent and the rest of fraction, as a half.
@@ -204,6 +212,14 @@ mod tests {
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_nearest_whole_number_is_that_of_rint() {
+        for value in [0., 0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 4_294_967_294.5, -2_147_483_648.5, 0.499_999_999]
+        {
+            assert_eq!(nearest(value), libm::rint(value), "{value}");
         }
     }
 

@@ -84,6 +84,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         3 => Shape::Cube,
         4 => Shape::D1Array,
         5 => Shape::D2Array,
+        6 => Shape::D2,
+        7 => Shape::D2Array,
         dim => return Err(format!("textures of DIM {dim}")),
     };
     let block = block(&words);
@@ -99,14 +101,19 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
     let layers = match words.dim {
         2 => 1,
         3 => 6,
-        4 | 5 => words.layers.len().max(1),
+        4 | 5 | 7 => words.layers.len().max(1),
         _ => 1,
     };
+    // LAST_LEVEL of what has samples is the logarithm of their number. They lie one behind another in a layer, and are read
+    // as levels of one size.
+    let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
     let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
     let mut levels = Vec::new();
     let mut tile_mode = words.tile_mode;
     let mut next = start_of(others, resource.words[3]);
-    for number in 0..=words.last_level {
+    let last_level = if samples > 1 { samples - 1 } else { words.last_level };
+    for number in 0..=last_level {
+        let (number, sample) = if samples > 1 { (0, number) } else { (number, 0) };
         let shrunk = |size: usize| (size >> number).max(1);
         let (width, height) =
             (shrunk(words.size[0]), if matches!(words.dim, 0 | 4) { 1 } else { shrunk(words.size[1]) });
@@ -115,7 +122,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         let slices = match words.dim {
             2 => shrunk(words.size[2]).next_power_of_two(),
             3 => 8,
-            4 | 5 => whole,
+            // Captured: 5 layers take the place of 8.
+            4 | 5 | 7 => whole.next_power_of_two(),
             _ => 1,
         };
         let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() }.div_ceil(side);
@@ -130,13 +138,14 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         }
         let slice =
             pitch * if number == 0 { padded_height(words.tile_mode, padded(height)) } else { place.height };
-        let first_layer = if matches!(words.dim, 4 | 5) { words.layers.start } else { 0 };
+        let first_layer = if matches!(words.dim, 4 | 5 | 7) { words.layers.start } else { 0 };
         let mut texels = vec![[0; 4]; width * height * depth];
         for z in 0..depth {
             for (y, x) in
                 (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x)))
             {
-                let at = start + ((first_layer + z) * slice + y / side * pitch + x / side) * bytes;
+                let slice = ((first_layer + z) * samples + sample) * slice;
+                let at = start + (slice + y / side * pitch + x / side) * bytes;
                 let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
                 let first = (z * height + y) * width + x;
                 match block {
@@ -154,7 +163,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         }
         levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
     }
-    let image = Image::new(shape, levels).map_err(|error| error.to_string())?;
+    let image = if samples > 1 { Image::of_samples(shape, levels) } else { Image::new(shape, levels) };
+    let image = image.map_err(|error| error.to_string())?;
     let integer = words.components.num_format == 1;
     let one = if integer { 1 } else { 1f32.to_bits() };
     let select = words.select.map(|select| match select {
