@@ -5,11 +5,14 @@
 //! ```
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
+use rayon::prelude::*;
+
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::{Format, Number};
 use crate::interpolate::{Input, Kind, Shape, Window};
+use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill_samples, snap};
 use crate::vertex::Vertex;
@@ -30,7 +33,7 @@ pub struct Surface {
 impl Surface {
     /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
     /// behind them.
-    fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
+    pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let place = self.start + ((sample * self.rows + y) * self.pitch + x) * bytes;
         (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
@@ -56,7 +59,7 @@ pub struct Target {
 
 impl Target {
     /// The colour that an element stores; missing components are 0, 0, 0, 1.
-    fn color(&self, element: &[u8]) -> [f32; 4] {
+    pub(crate) fn color(&self, element: &[u8]) -> [f32; 4] {
         let values = self.format.read(element);
         std::array::from_fn(|chan| match self.places[chan] {
             Some(place) => f32::from_bits(values[usize::from(place)]),
@@ -71,7 +74,7 @@ impl Target {
     }
 
     /// Stores a colour.
-    fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
+    pub(crate) fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
         let (mut values, mut mask) = ([0; 4], 0);
         for (chan, place) in self.places.iter().enumerate() {
             if let Some(place) = place {
@@ -330,6 +333,9 @@ pub struct Counts {
 /// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
 const BATCH: usize = 1 << 14;
 
+/// Quads that a thread makes lanes of at once.
+const PIECE: usize = 256;
+
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
@@ -360,17 +366,40 @@ pub fn draw<P: FragmentProgram>(
     Ok(pipeline.counts)
 }
 
-struct Batch {
-    fragments: Fragments,
-    pixels: Vec<(i32, i32)>,
-    /// Depths of all samples of each lane.
-    depths: Vec<f32>,
+pub(crate) struct Batch {
+    pub(crate) fragments: Fragments,
+    pub(crate) pixels: Vec<(i32, i32)>,
+    /// Depths of all samples of each lane, if there are several.
+    pub(crate) depths: Vec<f32>,
 }
 
 impl Batch {
     fn new(draw: &Draw) -> Batch {
         let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
         Batch { fragments, pixels: Vec::new(), depths: Vec::new() }
+    }
+
+    /// Makes room for so many lanes more.
+    fn reserve(&mut self, lanes: usize) {
+        let all = &mut self.fragments;
+        all.inputs.iter_mut().for_each(|values| values.reserve(lanes));
+        all.positions.reserve(lanes);
+        self.pixels.reserve(lanes);
+    }
+
+    /// Adds the lanes of another behind these.
+    fn append(&mut self, other: Batch) {
+        let Fragments { lanes, inputs, positions, front, covered, samples, sample } = other.fragments;
+        let all = &mut self.fragments;
+        all.lanes += lanes;
+        all.inputs.iter_mut().zip(inputs).for_each(|(all, more)| all.extend(more));
+        all.positions.extend(positions);
+        all.front.extend(front);
+        all.covered.extend(covered);
+        all.samples.extend(samples);
+        all.sample.extend(sample);
+        self.pixels.extend(other.pixels);
+        self.depths.extend(other.depths);
     }
 }
 
@@ -402,7 +431,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         if let [point] = corners[..] {
             return match draw.clip.is_none_or(|clip| clip.holds(point)) {
-                true => self.point(point, true, 0.),
+                true => self.point(point, provoking, true, 0.),
                 false => Ok(()),
             };
         }
@@ -468,7 +497,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let offset = side.offset.map_or(0., |offset| offset_of(&offset, &windows));
         match side.fill {
-            Fill::Points => polygon.iter().try_for_each(|vertex| self.point(vertex, front, offset)),
+            Fill::Points => {
+                polygon.iter().try_for_each(|vertex| self.point(vertex, provoking, front, offset))
+            }
             Fill::Lines => (0..polygon.len()).try_for_each(|at| {
                 self.stippled = if at == 0 { 0 } else { self.stippled };
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
@@ -530,7 +561,13 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         self.fill(&shape, &corners, 0., Some(&dash))
     }
 
-    fn point(&mut self, vertex: &Vertex, front: bool, offset: f64) -> Result<(), P::Error> {
+    fn point(
+        &mut self,
+        vertex: &Vertex,
+        provoking: &Vertex,
+        front: bool,
+        offset: f64,
+    ) -> Result<(), P::Error> {
         let Points { size, from_vertex, range } = self.draw.points;
         let size = match from_vertex {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
@@ -546,8 +583,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             [x - half[0], y + half[1]],
         ];
         let vertices = vec![vertex];
-        let shape =
-            Shape { kind: Kind::Point, vertices, windows: vec![window], provoking: vertex, front, offset };
+        let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
         self.fill(&shape, &corners, size[0].into(), None)
     }
 
@@ -560,6 +596,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     ) -> Result<(), P::Error> {
         let mut quads = Vec::new();
         fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
+        let mut work = Vec::with_capacity(quads.len());
         for (quad, mut masks) in quads {
             for (lane, mask) in masks.iter_mut().enumerate() {
                 if *mask != 0 && !self.draw.multisample.by_sample {
@@ -570,18 +607,28 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                     *mask = 0;
                 }
             }
-            if masks == [0; 4] {
-                continue;
-            }
             if self.draw.multisample.shades_samples {
-                for sample in 0..self.samples {
-                    let only = masks.map(|mask| mask & 1 << sample);
-                    if only != [0; 4] {
-                        self.quad(shape, &quad, size, only, sample);
-                    }
-                }
+                let each =
+                    (0..self.samples).map(|sample| (quad, masks.map(|mask| mask & 1 << sample), sample));
+                work.extend(each.filter(|(_, masks, _)| *masks != [0; 4]));
+            } else if masks != [0; 4] {
+                work.push((quad, masks, 0));
+            }
+        }
+        let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
+        for part in work.chunks(BATCH / 4) {
+            self.batch.reserve(4 * part.len());
+            if part.len() < 2 * PIECE {
+                part.iter().for_each(|quad| lanes.quad(&mut self.batch, quad));
             } else {
-                self.quad(shape, &quad, size, masks, 0);
+                let piece = |quads: &[Work]| {
+                    let mut piece = Batch::new(self.draw);
+                    piece.reserve(4 * quads.len());
+                    quads.iter().for_each(|quad| lanes.quad(&mut piece, quad));
+                    piece
+                };
+                let pieces: Vec<Batch> = part.par_chunks(PIECE).map(piece).collect();
+                pieces.into_iter().for_each(|piece| self.batch.append(piece));
             }
             if self.batch.fragments.lanes >= BATCH {
                 self.flush()?;
@@ -590,8 +637,37 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         Ok(())
     }
 
-    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64, masks: [u8; 4], sample: usize) {
-        let Batch { fragments, pixels, depths } = &mut self.batch;
+    /// Shades and merges what is in the batch.
+    fn flush(&mut self) -> Result<(), P::Error> {
+        if self.batch.fragments.lanes == 0 {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, Batch::new(self.draw));
+        let shaded = self.program.run(&batch.fragments)?;
+        let merge = Merge { draw: self.draw, samples: self.samples, batch: &batch, shaded: &shaded };
+        self.counts.passed += merge.run(self.memory);
+        Ok(())
+    }
+}
+
+/// Four pixels, the samples that are covered of each, and the sample that is shaded.
+type Work = (Quad, [u8; 4], usize);
+
+/// Lanes of a primitive's pixels.
+struct Lanes<'a> {
+    draw: &'a Draw,
+    samples: usize,
+    shape: &'a Shape<'a>,
+    /// Of a point.
+    size: f64,
+}
+
+impl Lanes<'_> {
+    /// Adds four lanes to a batch.
+    fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
+        let (masks, sample) = (*masks, *sample);
+        let Lanes { shape, size, .. } = *self;
+        let Batch { fragments, pixels, depths } = batch;
         let (draw, multisample) = (self.draw, &self.draw.multisample);
         let place = |sample: usize| {
             multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
@@ -644,135 +720,6 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             }
         }
         fragments.lanes += 4;
-    }
-
-    /// Shades and merges what is in the batch.
-    fn flush(&mut self) -> Result<(), P::Error> {
-        if self.batch.fragments.lanes == 0 {
-            return Ok(());
-        }
-        let batch = std::mem::replace(&mut self.batch, Batch::new(self.draw));
-        let shaded = self.program.run(&batch.fragments)?;
-        for lane in 0..batch.fragments.lanes {
-            let killed = shaded.killed.get(lane).copied().unwrap_or(false);
-            if batch.fragments.covered[lane] && !killed {
-                self.merge(&batch, &shaded, lane);
-            }
-        }
-        Ok(())
-    }
-
-    /// Tests the samples of a fragment and stores them.
-    fn merge(&mut self, batch: &Batch, shaded: &Shaded, lane: usize) {
-        let draw = self.draw;
-        let (x, y) = batch.pixels[lane];
-        let mut mask = batch.fragments.samples[lane];
-        if let Some(copy) = draw.multisample.copy {
-            return self.copy(copy, x, y, mask);
-        }
-        if draw.copies_depth {
-            return self.copy_depth(x, y, 0, 0);
-        }
-        let color = |number: usize| {
-            let colors = shaded.colors.get(number).and_then(Option::as_ref);
-            colors.map(|colors| colors[lane])
-        };
-        let alpha = || color(0).map_or(0., |color| f32::from_bits(color[3]));
-        if let Some((compare, reference)) = draw.alpha_test {
-            if !compare.passes(alpha(), reference) {
-                return;
-            }
-        }
-        if draw.multisample.alpha_to_coverage {
-            // So many samples as alpha says, the first ones: no source says which.
-            let count = libm::rintf(alpha().clamp(0., 1.) * self.samples as f32) as u32;
-            mask &= ((1u32 << count) - 1) as u8;
-        }
-        if let Some(masks) = &shaded.mask {
-            mask &= masks[lane] as u8;
-        }
-        for sample in (0..self.samples).filter(|sample| mask >> sample & 1 != 0) {
-            let depth = match &shaded.depth {
-                Some(depth) => f32::from_bits(depth[lane]),
-                None if self.samples > 1 => batch.depths[lane * self.samples + sample],
-                None => batch.fragments.positions[lane][2],
-            };
-            self.merge_sample((x, y, sample), depth, batch.fragments.front[lane], shaded, lane);
-        }
-    }
-
-    fn merge_sample(
-        &mut self,
-        (x, y, sample): (i32, i32, usize),
-        depth: f32,
-        front: bool,
-        shaded: &Shaded,
-        lane: usize,
-    ) {
-        let draw = self.draw;
-        let color = |number: usize| {
-            let colors = shaded.colors.get(number).and_then(Option::as_ref);
-            colors.map(|colors| colors[lane])
-        };
-        if let Some(target) = &draw.depth {
-            let Some(place) = target.surface.place(x, y, sample, target.format.bytes()) else { return };
-            let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
-            let element = &mut self.memory[place..place + target.format.bytes()];
-            if !draw.tests.run(target.format, element, depth, front, reference) {
-                return;
-            }
-        }
-        self.counts.passed += 1;
-        for target in &draw.targets {
-            let Some(source) = color(target.color) else { continue };
-            let bytes = usize::from(target.format.bytes);
-            let Some(place) = target.surface.place(x, y, sample, bytes) else { continue };
-            let element = &mut self.memory[place..place + bytes];
-            let color = match &target.blend {
-                Some(blend) => {
-                    let second = color(1).unwrap_or_default().map(f32::from_bits);
-                    blend.apply(source.map(f32::from_bits), second, target.color(element)).map(f32::to_bits)
-                }
-                None => source,
-            };
-            target.store(element, color, draw.logic);
-        }
-    }
-
-    fn copy(&mut self, copy: Copy, x: i32, y: i32, mask: u8) {
-        match copy {
-            Copy::Nothing => {}
-            Copy::Depth(from) => {
-                for to in (0..self.samples).filter(|sample| mask >> sample & 1 != 0) {
-                    self.copy_depth(x, y, from.into(), to);
-                }
-            }
-            Copy::Resolve => {
-                let [from, to] = &self.draw.targets[..] else { return };
-                let mut sum = [0.; 4];
-                for sample in 0..self.samples {
-                    let bytes = usize::from(from.format.bytes);
-                    let Some(place) = from.surface.place(x, y, sample, bytes) else { return };
-                    let color = from.color(&self.memory[place..place + bytes]);
-                    sum = std::array::from_fn(|chan| sum[chan] + f64::from(color[chan]));
-                }
-                let bytes = usize::from(to.format.bytes);
-                let Some(place) = to.surface.place(x, y, 0, bytes) else { return };
-                let mean = sum.map(|sum| ((sum / self.samples as f64) as f32).to_bits());
-                to.store(&mut self.memory[place..place + bytes], mean, LogicOp::COPY);
-            }
-        }
-    }
-
-    fn copy_depth(&mut self, x: i32, y: i32, from_sample: usize, to_sample: usize) {
-        let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
-        let (bytes, target) = (from.format.bytes(), usize::from(to.format.bytes));
-        let source = from.surface.place(x, y, from_sample, bytes);
-        let (Some(source), Some(target)) = (source, to.surface.place(x, y, to_sample, target)) else {
-            return;
-        };
-        let count = bytes.min(to.format.bytes.into());
-        self.memory.copy_within(source..source + count, target);
     }
 }
 

@@ -565,14 +565,14 @@ fn inputs(state: &mut State) -> Vec<Input> {
 
 /// The pixel stage as the raster sees it.
 pub(super) struct PixelProgram<'a> {
-    pub(super) shader: &'a Shader,
+    pub(super) shader: &'a mut Shader,
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
 }
 
 impl<'a> PixelProgram<'a> {
-    pub(super) fn new(shader: &'a Shader, state: &mut State) -> PixelProgram<'a> {
+    pub(super) fn new(shader: &'a mut Shader, state: &mut State) -> PixelProgram<'a> {
         let side = fields!(state, PsInControl1, state.word(reg::SPI_PS_IN_CONTROL_1));
         if side.gen_index_pix {
             state.unknown.note("SPI_PS_IN_CONTROL_1.GEN_INDEX_PIX");

@@ -325,8 +325,8 @@ impl R600 {
     }
 
     fn raster(&mut self, memory: &mut [u8], draw: &Draw, runs: &[Vec<Vertex>]) -> Result<u64, Fault> {
-        let pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options)?;
-        let mut program = PixelProgram::new(&pixel, &mut self.state);
+        let mut pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options)?;
+        let mut program = PixelProgram::new(&mut pixel, &mut self.state);
         Ok(reconverge_raster::draw::draw(draw, runs, memory, &mut program)?.passed)
     }
 }
@@ -364,7 +364,7 @@ impl Machine<'_> {
         values: Vec<[u32; 4]>,
         runs: Vec<Vec<usize>>,
     ) -> Result<Shaded, Fault> {
-        let program = self.shader(VERTEX)?;
+        let mut program = self.shader(VERTEX)?;
         let lanes = values.len();
         let outcome = program.run(lanes, vec![shader::input(0, values)])?;
         Ok(Shaded { program, outcome, lanes, topology, runs })

@@ -155,9 +155,9 @@ impl Shader {
     ///
     /// # Errors
     /// It traps, or runs too long.
-    pub(super) fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, Fault> {
-        let launch = Launch { lanes, inputs, ..self.launch.clone() };
-        run(&self.program, &launch, &self.options).map_err(|error| match error {
+    pub(super) fn run(&mut self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, Fault> {
+        (self.launch.lanes, self.launch.inputs) = (lanes, inputs);
+        run(&self.program, &self.launch, &self.options).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })
@@ -219,8 +219,8 @@ fn resources<'a>(
         }
     }
     for id in textures {
-        let Some(resource) = state.resource(unit.first_resource + u32::from(id)) else { continue };
-        match texture::image(resource, memory) {
+        let Some(resource) = state.resource(unit.first_resource + u32::from(id)).cloned() else { continue };
+        match state.images.image(&resource, memory) {
             Ok(found) => {
                 all.textures.insert(id, found);
             }
