@@ -211,8 +211,8 @@ mod tests {
 
     fn node() -> Node {
         let board = Board::named("rv730").unwrap();
-        let device =
-            Box::leak(Box::new(Device { board, execute: true, report: None, watch: Watch::default() }));
+        let (engine, watch) = (Default::default(), Watch::default());
+        let device = Box::leak(Box::new(Device { board, execute: true, engine, report: None, watch }));
         Node::new(device, Some(Box::new(Storing))).unwrap()
     }
 

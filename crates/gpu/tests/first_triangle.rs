@@ -29,6 +29,108 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
 }
 
+/// The strip through a geometry program that emits each triangle as it came, `most` vertices of it: colour is the position.
+fn with_geometry(most: u32) -> (Vec<u8>, R600) {
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    let at = |offset: usize| VERTEX.start + offset;
+    // ES: CALL_FS; MEM_RING WRITE 0 = R1.
+    put(&mut memory, at(0x100), &[0, 0x8980_0000, 0xc000_8000, 0x9320_f000]);
+    let emit = |gpr: u32, dword: u32| [0xc200_2000 | gpr << 15 | dword, 0x9300_ffff, 0, 0x8a80_0000];
+    let fetch = |chan: u32, gpr: u32| [0x4000_1140 | chan << 24, 0x08cd_1000 | gpr, 0x0008_0000, 0];
+    // GS: R3, R2, R1 = the ring at R0.x, R0.y, R0.w; each to the ring and EMIT_VERTEX.
+    let program = [
+        &[8, 0x8100_0800][..],
+        &emit(3, 0),
+        &emit(2, 4),
+        &emit(1, 8),
+        &[0, 0x8020_0000],
+        &fetch(0, 3),
+        &fetch(1, 2),
+        &fetch(3, 1),
+    ];
+    put(&mut memory, at(0x200), &program.concat());
+    // VS: R1 = the ring at R0.x; POS60 = R1; PARAM0 = R1.
+    let copy = [4, 0x8100_0000, 0xc000_a03c, 0x9400_0688, 0xc000_c000, 0x9420_0688, 0, 0];
+    put(&mut memory, at(0x300), &[&copy[..], &fetch(0, 1)].concat());
+    let mut stream = stream();
+    let draw = stream.0.split_off(stream.0.len() - 3);
+    for (address, start) in [(0x28880, 1), (0x2886c, 2), (0x28858, 3)] {
+        stream.context(address, &[start]);
+        stream.relocation(4);
+    }
+    for address in [0x28890, 0x2887c, 0x28868] {
+        stream.context(address, &[0x0020_0105]);
+    }
+    for resource in [160 + 17, 336 + 17] {
+        stream.packet(0x6d, &[resource * 7, 0, 0xffff, 4 << 8, 0, 0, 0, 0xc000_0000]);
+        stream.relocation(1);
+    }
+    stream.context(0x28a40, &[3]);
+    stream.context(0x28a6c, &[2]);
+    stream.context(0x288a8, &[4, 12]);
+    stream.context(0x288c8, &[4]);
+    stream.context(0x28b38, &[most]);
+    stream.0.extend(draw);
+    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    (memory, gpu)
+}
+
+#[test]
+fn a_geometry_program_emits_what_is_drawn() {
+    let (memory, gpu) = with_geometry(3);
+    for (x, y) in [(0, 0), (249, 0), (130, 200), (200, 130), (249, 249)] {
+        let red = ((2. * (x as f64 + 0.5) / 250. - 1.).max(0.) * 255.).round() as u8;
+        let found = pixel(&memory, x, y);
+        assert!(found[0].abs_diff(red) <= 1 && found[3] == 255, "{x} {y}: {found:?}, not {red}");
+    }
+    assert_eq!(gpu.unknown(), []);
+}
+
+#[test]
+fn a_geometry_program_emits_no_more_than_it_may() {
+    let (memory, _) = with_geometry(2);
+    assert_eq!(pixel(&memory, 100, 100), [0; 4]);
+}
+
+/// Four samples a pixel, the left edge of the strip through the centres of the first column: half of the samples are covered,
+/// and a resolve (CB_COLOR_CONTROL.SPECIAL_OP 7) gives their mean. (OpenGL 3.0, 3.3.1)
+#[test]
+fn a_resolve_is_the_mean_of_the_samples() {
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    memory.resize(0x20_0000, 0);
+    const SAMPLES: Range<usize> = 0x10_0000..0x20_0000;
+    let mut buffers = BUFFERS.to_vec();
+    buffers.push(SAMPLES);
+    let mut stream = stream();
+    let draw = stream.0.split_off(stream.0.len() - 3);
+    stream.context(0x28040, &[0]);
+    stream.relocation(5);
+    stream.context(0x28c04, &[2 | 6 << 13]);
+    // (-2, -2), (2, 2), (-6, 6), (6, -6).
+    stream.context(0x28c1c, &[0xa66a_22ee, 0xa66a_22ee]);
+    stream.context(0x28c48, &[u32::MAX]);
+    stream.context(0x28a4c, &[0x0051_4001]);
+    stream.context(0x2843c, &[125., 125.5].map(f32::to_bits));
+    stream.0.extend(&draw);
+    // From the samples to the target of the other tests.
+    stream.context(0x280a0, &[0x0910_0468, 0x0910_0468]);
+    stream.context(0x28044, &[0]);
+    stream.relocation(0);
+    stream.context(0x28064, &[0x000f_fc1f]);
+    stream.context(0x28808, &[0x00cc_00f0]);
+    stream.context(0x2843c, &[125., 125.].map(f32::to_bits));
+    stream.0.extend(&draw);
+    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    for y in [0, 1, 100, 249] {
+        let [_, green, blue, alpha] = pixel(&memory, 1, y);
+        assert_eq!((blue, alpha), (128, 255));
+        let half = pixel(&memory, 0, y);
+        assert_eq!(half[2..], [64, 128], "row {y}");
+        assert!(half[1].abs_diff(green / 2) <= 1, "row {y}: {half:?}");
+    }
+    assert_eq!(gpu.unknown(), []);
+}
+
 #[test]
 fn what_is_not_known_is_named_and_counted() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));

@@ -299,6 +299,23 @@ pub struct MemoryExport {
 }
 
 impl MemoryExport {
+    /// How many components of a register COMP_MASK chooses from: in streams all four, whatever the size of an element is, and
+    /// elsewhere those of an element. (Mesa `r600_shader.c`, `emit_streamout`, which writes y alone with elements of one dword)
+    pub fn components(&self) -> usize {
+        match self.inst {
+            ExportInst::MEM_STREAM0
+            | ExportInst::MEM_STREAM1
+            | ExportInst::MEM_STREAM2
+            | ExportInst::MEM_STREAM3 => 4,
+            ExportInst::MEM_RING
+            | ExportInst::MEM_SCRATCH
+            | ExportInst::MEM_REDUCTION
+            | ExportInst::MEM_EXPORT
+            | ExportInst::EXPORT
+            | ExportInst::EXPORT_DONE => self.elem_dwords.into(),
+        }
+    }
+
     /// The dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element is, and
     /// elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements of several
     /// dwords there; the manual, p. 45, has only elements of one)

@@ -415,7 +415,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
     };
     // The host reads all but the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
-    let chans = || (0..usize::from(memory.elem_dwords)).filter(|chan| memory.comp_mask >> chan & 1 != 0);
+    let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);
     for number in burst(memory.gpr, memory.burst) {
         for chan in chans() {
             let place = gpr(number, chan, memory.rel);

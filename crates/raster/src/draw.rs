@@ -5,13 +5,16 @@
 //! ```
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
+use rayon::prelude::*;
+
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::{Format, Number};
-use crate::interpolate::{Input, Kind, Shape, Weights, Window};
+use crate::interpolate::{Input, Kind, Shape, Window};
+use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
-use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill, snap};
+use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill_samples, snap};
 use crate::vertex::Vertex;
 
 /// Elements of a surface in memory, one row after another.
@@ -28,10 +31,11 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// The place of an element; `None` outside.
-    fn place(&self, x: i32, y: i32, bytes: usize) -> Option<usize> {
+    /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
+    /// behind them.
+    pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
-        let place = self.start + (y * self.pitch + x) * bytes;
+        let place = self.start + ((sample * self.rows + y) * self.pitch + x) * bytes;
         (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
     }
 }
@@ -55,7 +59,7 @@ pub struct Target {
 
 impl Target {
     /// The colour that an element stores; missing components are 0, 0, 0, 1.
-    fn color(&self, element: &[u8]) -> [f32; 4] {
+    pub(crate) fn color(&self, element: &[u8]) -> [f32; 4] {
         let values = self.format.read(element);
         std::array::from_fn(|chan| match self.places[chan] {
             Some(place) => f32::from_bits(values[usize::from(place)]),
@@ -70,7 +74,7 @@ impl Target {
     }
 
     /// Stores a colour.
-    fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
+    pub(crate) fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
         let (mut values, mut mask) = ([0; 4], 0);
         for (chan, place) in self.places.iter().enumerate() {
             if let Some(place) = place {
@@ -79,6 +83,11 @@ impl Target {
             }
         }
         let (mut bits, written) = self.format.write(values, mask);
+        // Whole elements need not be read.
+        if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
+            element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
+            return;
+        }
         let mut old = [0; 16];
         old[..element.len()].copy_from_slice(element);
         let old = u128::from_le_bytes(old);
@@ -157,6 +166,74 @@ pub struct Points {
     pub range: [f32; 2],
 }
 
+/// Several samples a pixel. (OpenGL 3.0, 3.3.1)
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multisample {
+    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
+    pub places: Vec<[i8; 2]>,
+    /// Whether each sample is covered by itself; else all are where the centre is.
+    pub by_sample: bool,
+    /// Bit n: sample n may be covered.
+    pub mask: u8,
+    /// Whether alpha of colour 0 says how many samples are covered.
+    pub alpha_to_coverage: bool,
+    /// Whether each sample is shaded by itself.
+    pub shades_samples: bool,
+    /// Bit n: input n is taken where the primitive covers the pixel, if it does not cover the centre.
+    pub at_centroid: u64,
+    /// Bit n: input n is taken at the sample, where each is shaded by itself.
+    pub at_sample: u64,
+    /// The same two of the position.
+    pub position: (bool, bool),
+    /// What becomes of samples that are covered, instead of tests and blending.
+    pub copy: Option<Copy>,
+}
+
+impl Default for Multisample {
+    fn default() -> Multisample {
+        Multisample {
+            places: Vec::new(),
+            by_sample: false,
+            mask: !0,
+            alpha_to_coverage: false,
+            shades_samples: false,
+            at_centroid: 0,
+            at_sample: 0,
+            position: (false, false),
+            copy: None,
+        }
+    }
+}
+
+/// A copy between surfaces, of pixels that a draw covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// The mean of all samples of the first target goes to the second, which has one.
+    Resolve,
+    /// [`Draw::copies_depth`] from this sample of the depth buffer.
+    Depth(u8),
+    /// Everything stays as it is.
+    Nothing,
+}
+
+/// A pattern along lines. (OpenGL 3.0, 3.5.2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stipple {
+    /// Bit n: whether pixel n is drawn, the lowest first.
+    pub pattern: u16,
+    /// Pixels a bit.
+    pub factor: u16,
+    /// Whether it begins anew with each line, not only with each run of vertices.
+    pub restarts: bool,
+}
+
+impl Stipple {
+    /// Whether the pixel at a distance from the first is drawn.
+    fn draws(self, distance: i64) -> bool {
+        self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
+    }
+}
+
 /// All that a draw depends on besides its vertices and the fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
@@ -178,6 +255,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
+    /// The pattern of lines, if there is one.
+    pub stipple: Option<Stipple>,
     /// What the fragment program reads.
     pub inputs: Vec<Input>,
     /// The depth buffer, if there is one.
@@ -192,6 +271,8 @@ pub struct Draw {
     pub logic: LogicOp,
     /// Depth and stencil go to the first colour target as they are stored; nothing else is.
     pub copies_depth: bool,
+    /// Samples of pixels.
+    pub multisample: Multisample,
 }
 
 /// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
@@ -207,6 +288,10 @@ pub struct Fragments {
     pub front: Vec<bool>,
     /// Which lanes are pixels of the primitive: the others only help with differences.
     pub covered: Vec<bool>,
+    /// Bit n: sample n of the pixel is covered.
+    pub samples: Vec<u8>,
+    /// The sample that a lane is for, where each is shaded by itself.
+    pub sample: Vec<u8>,
 }
 
 /// What a fragment program gives.
@@ -220,6 +305,8 @@ pub struct Shaded {
     pub stencil: Option<Vec<u32>>,
     /// Lanes that end without a fragment.
     pub killed: Vec<bool>,
+    /// Samples that may be covered, bit n sample n, if the program says which.
+    pub mask: Option<Vec<u32>>,
 }
 
 /// What shades fragments.
@@ -239,12 +326,15 @@ pub trait FragmentProgram {
 pub struct Counts {
     /// Primitives that were assembled.
     pub primitives: u64,
-    /// Pixels that passed all tests.
+    /// Samples that passed all tests.
     pub passed: u64,
 }
 
 /// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
 const BATCH: usize = 1 << 14;
+
+/// Quads that a thread makes lanes of at once.
+const PIECE: usize = 256;
 
 /// Draws runs of vertices, one after another.
 ///
@@ -256,8 +346,17 @@ pub fn draw<P: FragmentProgram>(
     memory: &mut [u8],
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    let mut pipeline = Pipeline { draw, memory, program, batch: Batch::new(draw), counts: Counts::default() };
+    let samples = draw.multisample.places.len().max(1);
+    let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
+    let places = match draw.multisample.by_sample {
+        true => draw.multisample.places.iter().map(place).collect(),
+        false => vec![[0, 0]],
+    };
+    let batch = Batch::new(draw);
+    let counts = Counts::default();
+    let mut pipeline = Pipeline { draw, memory, program, batch, counts, samples, places, stippled: 0 };
     for vertices in runs {
+        pipeline.stippled = 0;
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
             pipeline.counts.primitives += 1;
             pipeline.primitive(vertices, &primitive)?;
@@ -267,15 +366,40 @@ pub fn draw<P: FragmentProgram>(
     Ok(pipeline.counts)
 }
 
-struct Batch {
-    fragments: Fragments,
-    pixels: Vec<(i32, i32)>,
+pub(crate) struct Batch {
+    pub(crate) fragments: Fragments,
+    pub(crate) pixels: Vec<(i32, i32)>,
+    /// Depths of all samples of each lane, if there are several.
+    pub(crate) depths: Vec<f32>,
 }
 
 impl Batch {
     fn new(draw: &Draw) -> Batch {
         let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
-        Batch { fragments, pixels: Vec::new() }
+        Batch { fragments, pixels: Vec::new(), depths: Vec::new() }
+    }
+
+    /// Makes room for so many lanes more.
+    fn reserve(&mut self, lanes: usize) {
+        let all = &mut self.fragments;
+        all.inputs.iter_mut().for_each(|values| values.reserve(lanes));
+        all.positions.reserve(lanes);
+        self.pixels.reserve(lanes);
+    }
+
+    /// Adds the lanes of another behind these.
+    fn append(&mut self, other: Batch) {
+        let Fragments { lanes, inputs, positions, front, covered, samples, sample } = other.fragments;
+        let all = &mut self.fragments;
+        all.lanes += lanes;
+        all.inputs.iter_mut().zip(inputs).for_each(|(all, more)| all.extend(more));
+        all.positions.extend(positions);
+        all.front.extend(front);
+        all.covered.extend(covered);
+        all.samples.extend(samples);
+        all.sample.extend(sample);
+        self.pixels.extend(other.pixels);
+        self.depths.extend(other.depths);
     }
 }
 
@@ -285,6 +409,12 @@ struct Pipeline<'a, P> {
     program: &'a mut P,
     batch: Batch,
     counts: Counts,
+    /// Samples a pixel of the surfaces.
+    samples: usize,
+    /// Where samples are covered, from the centre.
+    places: Vec<Corner>,
+    /// How many pixels of the stipple pattern are behind.
+    stippled: i64,
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
@@ -301,7 +431,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         if let [point] = corners[..] {
             return match draw.clip.is_none_or(|clip| clip.holds(point)) {
-                true => self.point(point, true, 0.),
+                true => self.point(point, provoking, true, 0.),
                 false => Ok(()),
             };
         }
@@ -313,6 +443,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             return Ok(());
         }
         if primitive.count == 2 {
+            if draw.stipple.is_some_and(|stipple| stipple.restarts) {
+                self.stippled = 0;
+            }
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
         self.polygon(&polygon, provoking)
@@ -346,7 +479,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if area([a, b, c]) == 0 {
             return Ok(());
         }
-        self.fill(&shape, &[a, b, fourth, c], 0.)
+        self.fill(&shape, &[a, b, fourth, c], 0., None)
     }
 
     fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
@@ -364,8 +497,11 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let offset = side.offset.map_or(0., |offset| offset_of(&offset, &windows));
         match side.fill {
-            Fill::Points => polygon.iter().try_for_each(|vertex| self.point(vertex, front, offset)),
+            Fill::Points => {
+                polygon.iter().try_for_each(|vertex| self.point(vertex, provoking, front, offset))
+            }
             Fill::Lines => (0..polygon.len()).try_for_each(|at| {
+                self.stippled = if at == 0 { 0 } else { self.stippled };
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
             }),
             Fill::Solid => (2..polygon.len()).try_for_each(|at| {
@@ -374,7 +510,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
                 let vertices = corners.iter().map(|at| &polygon[*at]).collect();
                 let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, 0.)
+                self.fill(&shape, &all, 0., None)
             }),
         }
     }
@@ -389,9 +525,18 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let windows = ends.map(|vertex| self.window(vertex));
         let [a, b] = windows.map(|window| window.corner);
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
-        // Half the width to both sides, along the axis that changes less.
-        let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.) as i64;
-        let aside = if dx.abs() >= dy.abs() { [0, half] } else { [half, 0] };
+        let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.);
+        let along_x = dx.abs() >= dy.abs();
+        let aside = match (self.draw.multisample.by_sample, along_x) {
+            // Of a line with samples the sides are at right angles. (OpenGL 3.0, 3.5.4)
+            (true, _) => {
+                let length = libm::hypot(dx as f64, dy as f64).max(1.);
+                [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| libm::rint(at) as i64)
+            }
+            // Else half the width to both sides, along the axis that changes less.
+            (false, true) => [0, half as i64],
+            (false, false) => [half as i64, 0],
+        };
         let corners = [
             [a[0] - aside[0], a[1] - aside[1]],
             [b[0] - aside[0], b[1] - aside[1]],
@@ -406,10 +551,23 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             front,
             offset,
         };
-        self.fill(&shape, &corners, 0.)
+        let Some(stipple) = self.draw.stipple else {
+            return self.fill(&shape, &corners, 0., None);
+        };
+        let axis = usize::from(!along_x);
+        let dash = Dash { stipple, axis, from: a[axis], behind: self.stippled };
+        let centres = |at: i64| (at + PIXEL / 2 - 1).div_euclid(PIXEL);
+        self.stippled += (centres(b[axis]) - centres(a[axis])).abs();
+        self.fill(&shape, &corners, 0., Some(&dash))
     }
 
-    fn point(&mut self, vertex: &Vertex, front: bool, offset: f64) -> Result<(), P::Error> {
+    fn point(
+        &mut self,
+        vertex: &Vertex,
+        provoking: &Vertex,
+        front: bool,
+        offset: f64,
+    ) -> Result<(), P::Error> {
         let Points { size, from_vertex, range } = self.draw.points;
         let size = match from_vertex {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
@@ -425,42 +583,58 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             [x - half[0], y + half[1]],
         ];
         let vertices = vec![vertex];
-        let shape =
-            Shape { kind: Kind::Point, vertices, windows: vec![window], provoking: vertex, front, offset };
-        self.fill(&shape, &corners, size[0].into())
+        let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
+        self.fill(&shape, &corners, size[0].into(), None)
     }
 
-    fn fill(&mut self, shape: &Shape<'_>, corners: &[Corner], size: f64) -> Result<(), P::Error> {
+    fn fill(
+        &mut self,
+        shape: &Shape<'_>,
+        corners: &[Corner],
+        size: f64,
+        dash: Option<&Dash>,
+    ) -> Result<(), P::Error> {
         let mut quads = Vec::new();
-        fill(corners, self.draw.scissor, |quad| quads.push(quad));
-        for quad in quads {
-            self.quad(shape, &quad, size);
+        fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
+        let mut work = Vec::with_capacity(quads.len());
+        for (quad, mut masks) in quads {
+            for (lane, mask) in masks.iter_mut().enumerate() {
+                if *mask != 0 && !self.draw.multisample.by_sample {
+                    *mask = !0;
+                }
+                *mask &= self.draw.multisample.mask & (u32::MAX >> (32 - self.samples)) as u8;
+                if dash.is_some_and(|dash| !dash.draws(quad.pixel(lane))) {
+                    *mask = 0;
+                }
+            }
+            if self.draw.multisample.shades_samples {
+                let each =
+                    (0..self.samples).map(|sample| (quad, masks.map(|mask| mask & 1 << sample), sample));
+                work.extend(each.filter(|(_, masks, _)| *masks != [0; 4]));
+            } else if masks != [0; 4] {
+                work.push((quad, masks, 0));
+            }
+        }
+        let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
+        for part in work.chunks(BATCH / 4) {
+            self.batch.reserve(4 * part.len());
+            if part.len() < 2 * PIECE {
+                part.iter().for_each(|quad| lanes.quad(&mut self.batch, quad));
+            } else {
+                let piece = |quads: &[Work]| {
+                    let mut piece = Batch::new(self.draw);
+                    piece.reserve(4 * quads.len());
+                    quads.iter().for_each(|quad| lanes.quad(&mut piece, quad));
+                    piece
+                };
+                let pieces: Vec<Batch> = part.par_chunks(PIECE).map(piece).collect();
+                pieces.into_iter().for_each(|piece| self.batch.append(piece));
+            }
             if self.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
         }
         Ok(())
-    }
-
-    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64) {
-        let Batch { fragments, pixels } = &mut self.batch;
-        for lane in 0..4 {
-            let (x, y) = quad.pixel(lane);
-            let weights: Weights = shape.weights(x, y);
-            for (input, values) in self.draw.inputs.iter().zip(&mut fragments.inputs) {
-                values.push(shape.value(input, &weights, size));
-            }
-            let depth = shape.depth(&weights) as f32;
-            let depth = match self.draw.viewport.depth {
-                Some((low, high)) => depth.max(low).min(high),
-                None => depth,
-            };
-            fragments.positions.push([x as f32 + 0.5, y as f32 + 0.5, depth, weights.w as f32]);
-            fragments.front.push(shape.front);
-            fragments.covered.push(quad.covered >> lane & 1 != 0);
-            pixels.push((x, y));
-        }
-        fragments.lanes += 4;
     }
 
     /// Shades and merges what is in the batch.
@@ -470,68 +644,100 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let batch = std::mem::replace(&mut self.batch, Batch::new(self.draw));
         let shaded = self.program.run(&batch.fragments)?;
-        for lane in 0..batch.fragments.lanes {
-            let killed = shaded.killed.get(lane).copied().unwrap_or(false);
-            if batch.fragments.covered[lane] && !killed {
-                let (x, y) = batch.pixels[lane];
-                self.merge(&batch.fragments, &shaded, lane, x, y);
-            }
-        }
+        let merge = Merge { draw: self.draw, samples: self.samples, batch: &batch, shaded: &shaded };
+        self.counts.passed += merge.run(self.memory);
         Ok(())
     }
+}
 
-    /// Tests a fragment and stores it.
-    fn merge(&mut self, fragments: &Fragments, shaded: &Shaded, lane: usize, x: i32, y: i32) {
-        let draw = self.draw;
-        let color = |number: usize| {
-            let colors = shaded.colors.get(number).and_then(Option::as_ref);
-            colors.map(|colors| colors[lane])
+/// Four pixels, the samples that are covered of each, and the sample that is shaded.
+type Work = (Quad, [u8; 4], usize);
+
+/// Lanes of a primitive's pixels.
+struct Lanes<'a> {
+    draw: &'a Draw,
+    samples: usize,
+    shape: &'a Shape<'a>,
+    /// Of a point.
+    size: f64,
+}
+
+impl Lanes<'_> {
+    /// Adds four lanes to a batch.
+    fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
+        let (masks, sample) = (*masks, *sample);
+        let Lanes { shape, size, .. } = *self;
+        let Batch { fragments, pixels, depths } = batch;
+        let (draw, multisample) = (self.draw, &self.draw.multisample);
+        let place = |sample: usize| {
+            multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
         };
-        if draw.copies_depth {
-            return self.copy_depth(x, y);
-        }
-        if let Some((compare, reference)) = draw.alpha_test {
-            let alpha = color(0).map_or(0., |color| f32::from_bits(color[3]));
-            if !compare.passes(alpha, reference) {
-                return;
+        let all = (u32::MAX >> (32 - self.samples)) as u8;
+        let at_sample = multisample.at_sample != 0 || multisample.position.1;
+        let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
+        for (lane, mask) in masks.into_iter().enumerate() {
+            let (x, y) = quad.pixel(lane);
+            let centre = shape.weights(x, y, [0, 0]);
+            let by_sample = multisample.shades_samples && at_sample;
+            let by_sample = if by_sample { shape.weights(x, y, place(sample)) } else { centre };
+            // The centre where all of the pixel is covered, else the first sample that is.
+            let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
+            let inside =
+                if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
+            for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
+                let weights =
+                    match (multisample.at_sample >> number & 1, multisample.at_centroid >> number & 1) {
+                        (1, _) => &by_sample,
+                        (_, 1) => &inside,
+                        _ => &centre,
+                    };
+                values.push(shape.value(input, weights, size));
             }
-        }
-        if let Some(target) = &draw.depth {
-            let Some(place) = target.surface.place(x, y, target.format.bytes()) else { return };
-            let depth = shaded
-                .depth
-                .as_ref()
-                .map_or(fragments.positions[lane][2], |depth| f32::from_bits(depth[lane]));
-            let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
-            let element = &mut self.memory[place..place + target.format.bytes()];
-            if !draw.tests.run(target.format, element, depth, fragments.front[lane], reference) {
-                return;
-            }
-        }
-        self.counts.passed += 1;
-        for target in &draw.targets {
-            let Some(source) = color(target.color) else { continue };
-            let bytes = usize::from(target.format.bytes);
-            let Some(place) = target.surface.place(x, y, bytes) else { continue };
-            let element = &mut self.memory[place..place + bytes];
-            let color = match &target.blend {
-                Some(blend) => {
-                    let second = color(1).unwrap_or_default().map(f32::from_bits);
-                    blend.apply(source.map(f32::from_bits), second, target.color(element)).map(f32::to_bits)
-                }
-                None => source,
+            let clamp = |depth: f32| match draw.viewport.depth {
+                Some((low, high)) => depth.max(low).min(high),
+                None => depth,
             };
-            target.store(element, color, draw.logic);
+            let (weights, from) = match multisample.position {
+                (_, true) if multisample.shades_samples => (&by_sample, place(sample)),
+                (true, _) if partly => (&inside, place(mask.trailing_zeros() as usize)),
+                _ => (&centre, [0, 0]),
+            };
+            let depth = clamp(shape.depth(weights) as f32);
+            let [px, py] =
+                [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
+            fragments.positions.push([px, py, depth, weights.w as f32]);
+            fragments.front.push(shape.front);
+            fragments.covered.push(mask != 0);
+            fragments.samples.push(mask);
+            fragments.sample.push(sample as u8);
+            pixels.push((x, y));
+            if self.samples > 1 {
+                let depth = |sample: usize| match multisample.by_sample {
+                    true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
+                    false => depth,
+                };
+                depths.extend((0..self.samples).map(depth));
+            }
         }
+        fragments.lanes += 4;
     }
+}
 
-    fn copy_depth(&mut self, x: i32, y: i32) {
-        let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
-        let bytes = from.format.bytes();
-        let places = (from.surface.place(x, y, bytes), to.surface.place(x, y, usize::from(to.format.bytes)));
-        let (Some(source), Some(target)) = places else { return };
-        let count = bytes.min(to.format.bytes.into());
-        self.memory.copy_within(source..source + count, target);
+/// A pattern along a line.
+struct Dash {
+    stipple: Stipple,
+    /// The axis along which the line changes more.
+    axis: usize,
+    /// Where it begins on this axis.
+    from: i64,
+    /// Pixels of the pattern before.
+    behind: i64,
+}
+
+impl Dash {
+    fn draws(&self, pixel: (i32, i32)) -> bool {
+        let at = i64::from([pixel.0, pixel.1][self.axis]) * PIXEL + PIXEL / 2;
+        self.stipple.draws(self.behind + (at - self.from).abs() / PIXEL)
     }
 }
 

@@ -80,6 +80,9 @@ impl Format {
 
     /// The element of these components, and which of its bits belong to those that `mask` has (bit n is component n).
     pub fn write(&self, values: [u32; 4], mask: u8) -> (u128, u128) {
+        if mask == 0xf && *self == RGBA8 {
+            return (bytes_of(values).into(), u32::MAX.into());
+        }
         let (mut all, mut written, mut at) = (0, 0, 0);
         for (component, (width, number)) in self.bits.into_iter().zip(self.numbers).enumerate() {
             if width != 0 {
@@ -93,6 +96,17 @@ impl Format {
         }
         (all, written)
     }
+}
+
+/// What most surfaces are made of.
+const RGBA8: Format = Format::new([8; 4], Number::Unorm);
+
+/// [`Format::write`] for [`RGBA8`], all components at once.
+fn bytes_of(values: [u32; 4]) -> u32 {
+    // The larger of 0 and a NaN is 0.
+    let fraction = |value: u32| f64::from(f32::from_bits(value).max(0.).min(1.));
+    let bytes = values.map(|value| nearest(fraction(value) * 255.) as u8);
+    u32::from_le_bytes(bytes)
 }
 
 /// A component as the bits of a float, or as an integer of 32 bits.
@@ -118,7 +132,7 @@ fn from_value(value: u32, width: u8, number: Number) -> u32 {
     let most = u32::MAX >> (32 - width);
     let float = f64::from(f32::from_bits(value));
     let float = if float.is_nan() { 0. } else { float };
-    let fixed = |value: f64, low: f64, high: f64| libm::rint(value.clamp(low, high)) as i64 as u32 & most;
+    let fixed = |value: f64, low: f64, high: f64| nearest(value.clamp(low, high)) as i64 as u32 & most;
     let (high, low) = (f64::from(most >> 1), -f64::from(most >> 1) - 1.);
     match number {
         Number::Uint => value.min(most),
@@ -130,6 +144,14 @@ fn from_value(value: u32, width: u8, number: Number) -> u32 {
         Number::Sscaled => fixed(libm::trunc(float), low, high),
         Number::Srgb => fixed(to_srgb(float.clamp(0., 1.)) * f64::from(most), 0., f64::from(most)),
     }
+}
+
+/// The nearest whole number, an even one where two are as near: of what is below 2^51.
+///
+/// A sum with 1.5 * 2^52 has no bits for a fraction.
+fn nearest(value: f64) -> f64 {
+    const WHOLE: f64 = 6_755_399_441_055_744.;
+    value + WHOLE - WHOLE
 }
 
 /// A float of fewer bits as a single; 11 and 10 bits have no sign, five of exponent and the rest of fraction, as a half.
@@ -204,6 +226,24 @@ mod tests {
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_nearest_whole_number_is_that_of_rint() {
+        for value in [0., 0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 4_294_967_294.5, -2_147_483_648.5, 0.499_999_999]
+        {
+            assert_eq!(nearest(value), libm::rint(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn four_bytes_at_once_are_what_each_is_by_itself() {
+        let odd = [f32::NAN, f32::INFINITY, -0., -1., 1.5, 0.5 / 255., 1.5 / 255., f32::MIN_POSITIVE];
+        let fractions = (0..2_000).map(|number| number as f32 / 1_900.);
+        for value in odd.into_iter().chain(fractions).map(f32::to_bits) {
+            let one = from_value(value, 8, Number::Unorm);
+            assert_eq!(bytes_of([value; 4]), one * 0x0101_0101, "{value:#x}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles, so that what is the same at all
 //! vertices is the same at every pixel.
 
-use crate::setup::PIXEL;
+use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
 
 /// Where a fragment's input comes from.
@@ -70,7 +70,7 @@ pub(crate) struct Window {
     pub(crate) reciprocal: f64,
 }
 
-/// The weights of a primitive's vertices at a pixel's centre.
+/// The weights of a primitive's vertices at a place of a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weights {
     /// In the window.
@@ -84,9 +84,10 @@ pub(crate) struct Weights {
 }
 
 impl Shape<'_> {
-    /// The weights at the centre of a pixel.
-    pub(crate) fn weights(&self, x: i32, y: i32) -> Weights {
-        let at = [x, y].map(|at| (i64::from(at) * PIXEL + PIXEL / 2) as f64);
+    /// The weights at a place of a pixel, from its centre.
+    pub(crate) fn weights(&self, x: i32, y: i32, place: Corner) -> Weights {
+        let at = [x, y].map(|at| i64::from(at) * PIXEL + PIXEL / 2);
+        let at = [0, 1].map(|axis| (at[axis] + place[axis]) as f64);
         let corner = |number: usize| self.windows[number].corner.map(|at| at as f64);
         let mut sprite = [0.; 2];
         let linear = match self.kind {

@@ -9,6 +9,7 @@
 //! | [`setup`] | which pixels a primitive covers |
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
+//! | `merge` | bands of rows, each by a thread |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
 pub mod blend;
@@ -18,6 +19,7 @@ pub mod depth;
 pub mod draw;
 pub mod format;
 pub mod interpolate;
+mod merge;
 pub mod primitive;
 pub mod setup;
 pub mod vertex;

@@ -113,6 +113,45 @@ pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Pr
     found
 }
 
+/// The list whose primitives a topology makes: of points, lines, triangles or rectangles, without neighbours.
+pub fn list_of(topology: Topology) -> Topology {
+    match topology {
+        Topology::Points => Topology::Points,
+        Topology::Lines
+        | Topology::LineStrip
+        | Topology::LineLoop
+        | Topology::LinesAdjacency
+        | Topology::LineStripAdjacency => Topology::Lines,
+        Topology::Rectangles => Topology::Rectangles,
+        Topology::Triangles
+        | Topology::TriangleStrip
+        | Topology::TriangleFan
+        | Topology::Quads
+        | Topology::QuadStrip
+        | Topology::Polygon
+        | Topology::TrianglesAdjacency
+        | Topology::TriangleStripAdjacency => Topology::Triangles,
+    }
+}
+
+/// The vertices of each primitive of a run, in an order that [`list_of`] its topology makes the same primitives of: the
+/// vertex whose flat attributes count is where that list has it.
+///
+/// A primitive whose provoking vertex is none of its corners, as the first half of a quad has one, keeps its order.
+pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
+    let all = assemble(topology, count, last_provokes).into_iter();
+    all.map(|primitive| {
+        let mut corners = primitive.vertices[..usize::from(primitive.count)].to_vec();
+        let place = corners.iter().position(|corner| *corner == primitive.provoking);
+        // Turned, a triangle runs the same way round; a line has its provoking vertex in place.
+        if let (Some(place), 3, true) = (place, corners.len(), topology != Topology::Rectangles) {
+            corners.rotate_left(if last_provokes { place + 1 } else { place } % 3);
+        }
+        corners
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +188,30 @@ mod tests {
         assert_eq!(provoking(Topology::Polygon, true), [0; 4]);
         assert_eq!(provoking(Topology::QuadStrip, true), [3, 3, 5, 5]);
         assert_eq!(provoking(Topology::LineLoop, false), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_list_of_a_topology_makes_the_same_primitives() {
+        for topology in [Topology::TriangleStrip, Topology::TriangleFan, Topology::LineLoop] {
+            for last in [false, true] {
+                let corners: Vec<usize> = list(topology, 8, last).concat();
+                let again = assemble(list_of(topology), corners.len(), last);
+                let before = assemble(topology, 8, last);
+                assert_eq!(again.len(), before.len());
+                for (again, before) in again.iter().zip(&before) {
+                    let mut turned = before.vertices;
+                    let count = usize::from(before.count);
+                    let found: Vec<usize> =
+                        again.vertices[..count].iter().map(|place| corners[*place]).collect();
+                    let same = (0..count).any(|_| {
+                        turned[..count].rotate_left(1);
+                        turned[..count] == found
+                    });
+                    assert!(same, "{topology:?}: {found:?} for {before:?}");
+                    assert_eq!(corners[again.provoking], before.provoking, "{topology:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -99,13 +99,30 @@ impl Edge {
 /// The quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners run either way round; a
 /// polygon without an area covers nothing.
 pub fn fill(corners: &[Corner], within: Rectangle, mut each: impl FnMut(Quad)) {
+    fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
+}
+
+/// [`fill`] with several samples a pixel, whose places are given from the pixel's centre, fixed-point. A pixel is covered if
+/// one of its samples is; `each` gets beside a quad which samples of each pixel are, bit n sample n.
+pub fn fill_samples(
+    corners: &[Corner],
+    within: Rectangle,
+    samples: &[Corner],
+    mut each: impl FnMut(Quad, [u8; 4]),
+) {
     let count = corners.len();
     let doubled: i64 = (2..count).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
     if doubled == 0 {
         return;
     }
     let order = |at: usize| if doubled > 0 { corners[at % count] } else { corners[count - 1 - at % count] };
-    let edges: Vec<Edge> = (0..count).map(|at| Edge::new(order(at), order(at + 1))).collect();
+    let edges: Vec<Vec<Edge>> = samples
+        .iter()
+        .map(|[x, y]| {
+            let moved = |[from_x, from_y]: Corner| [from_x - x, from_y - y];
+            (0..count).map(|at| Edge::new(moved(order(at)), moved(order(at + 1)))).collect()
+        })
+        .collect();
     let range = |axis: usize, least: i32, end: i32| {
         let low = corners.iter().map(|corner| corner[axis]).min().unwrap_or(0) >> SUBPIXEL_BITS;
         let high = (corners.iter().map(|corner| corner[axis]).max().unwrap_or(0) >> SUBPIXEL_BITS) + 1;
@@ -116,15 +133,21 @@ pub fn fill(corners: &[Corner], within: Rectangle, mut each: impl FnMut(Quad)) {
     for y in ((y0 & !1)..y1).step_by(2) {
         for x in ((x0 & !1)..x1).step_by(2) {
             let mut covered = 0;
+            let mut masks = [0; 4];
             for lane in 0..4 {
                 let (x, y) = (x + (lane & 1), y + (lane >> 1));
-                let inside = x >= x0 && x < x1 && y >= y0 && y < y1;
-                if inside && edges.iter().all(|edge| edge.at(x, y) >= 0) {
-                    covered |= 1 << lane;
+                if x < x0 || x >= x1 || y < y0 || y >= y1 {
+                    continue;
+                }
+                for (sample, edges) in edges.iter().enumerate() {
+                    if edges.iter().all(|edge| edge.at(x, y) >= 0) {
+                        masks[lane as usize] |= 1 << sample;
+                        covered |= 1 << lane;
+                    }
                 }
             }
             if covered != 0 {
-                each(Quad { x, y, covered });
+                each(Quad { x, y, covered }, masks);
             }
         }
     }
@@ -169,6 +192,17 @@ mod tests {
             let expected: Vec<_> = (0..8).flat_map(|x| (0..6).map(move |y| (x, y))).collect();
             assert_eq!(all, expected);
         }
+    }
+
+    /// Left half of the samples of four: those at -6/16 and -2/16 of a pixel from the centre.
+    #[test]
+    fn each_sample_is_covered_by_itself() {
+        let sixteenth = PIXEL / 16;
+        let samples = [[-2, -2], [2, 2], [-6, 6], [6, -6]].map(|place| place.map(|at: i64| at * sixteenth));
+        let half = [at(0., 0.), at(1.5, 0.), at(1.5, 1.), at(0., 1.)];
+        let mut all = Vec::new();
+        fill_samples(&half, WINDOW, &samples, |quad, masks| all.push((quad.covered, masks)));
+        assert_eq!(all, [(0b11, [0b1111, 0b0101, 0, 0])]);
     }
 
     #[test]

@@ -8,6 +8,9 @@ use reconverge_raster::draw::{Draw, Fragments};
 use super::shader::Shader;
 use crate::observe::{Lanes, Launched, MOST_LANES, Machine, Output, Target};
 
+/// The stage of fragments.
+pub(super) const FRAGMENT: &str = "fragment";
+
 /// A stage that is captured while it runs.
 pub(super) struct Recording {
     launched: Launched,
@@ -17,16 +20,21 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Of vertices, each with its index and its instance.
-    pub(super) fn vertices(shader: &Shader, vertices: &[(u32, u32)]) -> Recording {
-        let vertices = vertices.iter().map(|(index, instance)| [*index, *instance]).collect();
+    /// Of vertices, each with what its first register holds: index, zero, number of the primitive, instance.
+    pub(super) fn vertices(shader: &Shader, vertices: &[[u32; 4]]) -> Recording {
+        let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::new(shader, "vertex", Lanes::Vertices(vertices), false)
     }
 
     /// Of the fragments of a draw, none so far.
     pub(super) fn fragments(shader: &Shader, draw: &Draw) -> Recording {
         let integers = draw.targets.iter().any(|target| target.format.numbers[0].is_integer());
-        Recording::new(shader, "fragment", Lanes::Pixels(Vec::new()), integers)
+        Recording::new(shader, FRAGMENT, Lanes::Pixels(Vec::new()), integers)
+    }
+
+    /// Says why the launch is not captured.
+    pub(super) fn refuse(&mut self, why: &str) {
+        self.launched.too_large = Some(why.to_owned());
     }
 
     fn new(shader: &Shader, stage: &'static str, lanes: Lanes, integers: bool) -> Recording {
@@ -46,22 +54,17 @@ impl Recording {
     }
 
     /// Takes what more lanes start from; `fragments` says which pixels they are.
-    pub(super) fn start(
-        &mut self,
-        lanes: usize,
-        inputs: &[(u8, Vec<[u32; 4]>)],
-        fragments: Option<&Fragments>,
-    ) {
+    pub(super) fn start(&mut self, lanes: usize, inputs: &[Input], fragments: Option<&Fragments>) {
         let all = self.launch.lanes + lanes;
         if self.launched.too_large.is_some() || all > MOST_LANES {
             self.launched.too_large = Some(format!("more than {MOST_LANES} lanes"));
             return;
         }
         self.launch.lanes = all;
-        for (gpr, values) in inputs {
+        for Input { gpr, values } in inputs {
             match self.inputs.iter_mut().find(|(known, _)| known == gpr) {
                 Some((_, before)) => before.extend_from_slice(values),
-                None => self.inputs.push((*gpr, values.clone())),
+                None => self.inputs.push((*gpr, values.to_vec())),
             }
         }
         if let (Lanes::Pixels(pixels), Some(fragments)) = (&mut self.launched.lanes, fragments) {
@@ -103,7 +106,7 @@ impl Recording {
     /// What was captured; `None` if nothing ran.
     pub(super) fn finish(self) -> Option<Launched> {
         let Recording { mut launched, mut launch, inputs } = self;
-        if launch.lanes == 0 {
+        if launch.lanes == 0 && launched.too_large.is_none() {
             return None;
         }
         let lanes = launch.lanes;

@@ -1,16 +1,20 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
 
+use std::mem;
+use std::sync::Arc;
+
 use reconverge_r700::code::ExportKind;
+use reconverge_r700::launch::Input as Register;
 use reconverge_r700::outcome::Outcome;
-use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
+use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface, Target,
-    Viewport, blend_range,
+    Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded, Side,
+    Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
-use reconverge_raster::primitive::Topology;
+use reconverge_raster::primitive::{self, Topology, assemble};
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
 
@@ -27,6 +31,8 @@ const POSITION: u16 = 60;
 const COMPUTED_Z: u16 = 61;
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
 const BAND: f32 = 256.;
+/// How many viewports there are.
+const VIEWPORTS: u32 = 16;
 
 /// What the vertex program's exports mean.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +41,18 @@ pub(super) struct VertexLayout {
     clip: ClipCntl,
     /// Attributes: how many PARAM exports there are.
     params: usize,
+}
+
+/// Primitives of a draw with the same viewport and layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) topology: Topology,
+    /// Runs of vertices, by lane.
+    pub(super) runs: Vec<Vec<usize>>,
+    /// The viewport.
+    pub(super) viewport: usize,
+    /// The slice of each target, from the first one that is drawn to.
+    pub(super) layer: u32,
 }
 
 /// How primitives are made; `None` for a type that draws nothing.
@@ -105,14 +123,123 @@ impl VertexLayout {
             .collect()
     }
 
+    /// The draw in parts: where vertices choose viewport and layer, primitives in their order, as lists. The provoking
+    /// vertex of a primitive chooses for it.
+    pub(super) fn parts(
+        &self,
+        state: &State,
+        outcome: &Outcome,
+        topology: Topology,
+        runs: Vec<Vec<usize>>,
+    ) -> Vec<Part> {
+        let VsOutCntl { use_vtx_render_target_indx: layers, use_vtx_viewport_indx: viewports, .. } = self.out;
+        let misc = outcome.export(ExportKind::Pos, POSITION + 1).filter(|_| self.out.vs_out_misc_vec_ena);
+        let Some(misc) = misc.filter(|_| layers || viewports) else {
+            return vec![Part { topology, runs, viewport: 0, layer: 0 }];
+        };
+        let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
+        let mut parts: Vec<Part> = Vec::new();
+        for run in runs {
+            for (primitive, corners) in assemble(topology, run.len(), last).into_iter().zip(primitive::list(
+                topology,
+                run.len(),
+                last,
+            )) {
+                let [_, _, layer, viewport] = misc.values[run[primitive.provoking]];
+                let layer = if layers { layer } else { 0 };
+                let viewport = if viewports && viewport < VIEWPORTS { viewport as usize } else { 0 };
+                let corners = corners.into_iter().map(|corner| run[corner]);
+                match parts.last_mut() {
+                    Some(part) if (part.layer, part.viewport) == (layer, viewport) => {
+                        part.runs[0].extend(corners);
+                    }
+                    _ => parts.push(Part {
+                        topology: primitive::list_of(topology),
+                        runs: vec![corners.collect()],
+                        viewport,
+                        layer,
+                    }),
+                }
+            }
+        }
+        parts
+    }
+
     /// The planes that cut.
     fn planes(&self) -> u8 {
         self.out.clip_dist_ena | self.clip.ucp_ena
     }
 }
 
+/// CB_COLOR_CONTROL.SPECIAL_OP.
+mod special_op {
+    pub(super) const NORMAL: u8 = 0;
+    pub(super) const DISABLE: u8 = 1;
+    pub(super) const EXPAND_SAMPLES: u8 = 6;
+    pub(super) const RESOLVE_BOX: u8 = 7;
+}
+
+/// Samples of a pixel, and what becomes of them.
+///
+/// Samples are stored as they are, without the compression of FMASK and CMASK: to expand them changes nothing.
+fn multisample(
+    state: &mut State,
+    mode: &ScMode,
+    color: &ColorControl,
+    render: &RenderControl,
+) -> Multisample {
+    let config = fields!(state, AaConfig, state.word(reg::PA_SC_AA_CONFIG));
+    let count = 1usize << config.msaa_num_samples;
+    let alpha = fields!(state, AlphaToMask, state.word(reg::DB_ALPHA_TO_MASK));
+    let inputs = fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0));
+    let mut found = Multisample::default();
+    found.copy = match color.special_op {
+        special_op::EXPAND_SAMPLES => Some(Copy::Nothing),
+        special_op::RESOLVE_BOX => Some(Copy::Resolve),
+        _ if render.depth_copy_enable || render.stencil_copy_enable => Some(Copy::Depth(render.copy_sample)),
+        _ => None,
+    };
+    if count == 1 {
+        return found;
+    }
+    let shared = [0, 1].map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_MCTX, number));
+    // The first R600 has words for each count instead.
+    let own = match count {
+        2 => [0, 0],
+        4 => [1, 1],
+        _ => [2, 3],
+    };
+    let own = own.map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_2S, number));
+    let words = if shared == [0; 2] { own } else { shared };
+    let place = |sample: usize, axis: usize| {
+        let nibble = words[sample / 4] >> (8 * (sample % 4) + 4 * axis) & 0xf;
+        (nibble << 4) as u8 as i8 >> 4
+    };
+    found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
+    found.by_sample = mode.msaa_enable;
+    // A byte for each pixel of a quad, all the same.
+    found.mask = state.word(reg::PA_SC_AA_MASK) as u8;
+    found.alpha_to_coverage = alpha.alpha_to_mask_enable;
+    found.shades_samples = mode.msaa_enable && mode.ps_iter_sample;
+    for number in 0..usize::from(inputs.num_interp).min(32) {
+        let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
+        found.at_centroid |= u64::from(input.sel_centroid) << number;
+        found.at_sample |= u64::from(input.sel_sample) << number;
+    }
+    found.position = (inputs.position_centroid, inputs.position_sample);
+    found
+}
+
+fn stipple(state: &mut State) -> Stipple {
+    let word = fields!(state, LineStipple, state.word(reg::PA_SC_LINE_STIPPLE));
+    let pattern = if word.pattern_bit_order { word.line_pattern.reverse_bits() } else { word.line_pattern };
+    let restarts = word.auto_reset_cntl == 1;
+    Stipple { pattern, factor: u16::from(word.repeat_count) + 1, restarts }
+}
+
 /// All that a draw depends on; `None` where nothing can be drawn.
-pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout) -> Option<Draw> {
+pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Option<Draw> {
+    let topology = part.topology;
     let clip = layout.clip;
     if clip.dx_rasterization_kill || state.word(reg::SX_MISC) & 1 != 0 {
         return None;
@@ -122,20 +249,13 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
     let sc = fields!(state, ScMode, state.word(reg::PA_SC_MODE_CNTL));
     let render = fields!(state, RenderControl, state.word(reg::DB_RENDER_CONTROL));
     let color = fields!(state, ColorControl, state.word(reg::CB_COLOR_CONTROL));
-    if sc.msaa_enable {
-        state.unknown.note("multisampling");
-    }
-    if sc.line_stipple_enable {
-        state.unknown.note("line stipple");
-    }
-    if state.word(reg::VGT_GS_MODE) & 3 != 0 {
-        state.unknown.note("geometry shaders");
-        return None;
-    }
+    let multisample = multisample(state, &sc, &color, &render);
+    let samples = multisample.places.len().max(1);
     let viewport = |enabled: bool, number: usize, without: f32| match enabled {
-        true => state.float(reg::PA_CL_VPORT_XSCALE_0, number),
+        true => state.float(reg::PA_CL_VPORT_XSCALE_0, 6 * part.viewport + number),
         false => without,
     };
+    let range = |at: usize| state.float(reg::PA_SC_VPORT_ZMIN_0, 2 * part.viewport + at);
     let viewport = Viewport {
         scale: [
             viewport(vte.vport_x_scale_ena, 0, 1.),
@@ -147,7 +267,7 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
             viewport(vte.vport_y_offset_ena, 3, 0.),
             viewport(vte.vport_z_offset_ena, 5, 0.),
         ],
-        depth: Some((state.float(reg::PA_SC_VPORT_ZMIN_0, 0), state.float(reg::PA_SC_VPORT_ZMIN_0, 1))),
+        depth: Some((range(0), range(1))),
         divides: vte.vtx_w0_fmt && !vte.vtx_xy_fmt,
     };
     let inputs = inputs(state);
@@ -166,8 +286,13 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
     });
     let depth_info = fields!(state, DepthInfo, state.word(reg::DB_DEPTH_INFO));
     let depth = format::depth(depth_info.format).and_then(|format| {
-        let surface =
-            surface(state, reg::DB_DEPTH_BASE, 0, [reg::DB_DEPTH_SIZE, reg::DB_DEPTH_VIEW], format.bytes())?;
+        let surface = surface(
+            state,
+            (reg::DB_DEPTH_BASE, 0),
+            [reg::DB_DEPTH_SIZE, reg::DB_DEPTH_VIEW],
+            format.bytes(),
+            part.layer,
+        )?;
         Some(DepthTarget { surface, format })
     });
     let copies_depth = render.depth_copy_enable || render.stencil_copy_enable;
@@ -179,32 +304,34 @@ pub(super) fn draw(state: &mut State, topology: Topology, layout: &VertexLayout)
         last_provokes: mode.provoking_vtx_last,
         viewport,
         clip: cut,
-        scissor: scissor(state),
+        scissor: scissor(state, part.viewport),
         front_is_clockwise: mode.face,
         sides: sides(state, &mode),
         points: points(state, layout),
         line_width: (state.word(reg::PA_SU_LINE_CNTL) & 0xffff) as f32 / 8.,
+        stipple: sc.line_stipple_enable.then(|| stipple(state)),
         inputs,
         tests: tests(state),
         depth,
         alpha_test,
-        targets: targets(state, &color),
+        targets: targets(state, &color, part.layer, samples),
         logic: LogicOp(color.rop3 & 0xf),
         copies_depth,
+        multisample,
     })
 }
 
 /// The pixels inside of all scissors.
-fn scissor(state: &State) -> Rectangle {
+fn scissor(state: &State, viewport: usize) -> Rectangle {
     let pairs = [
-        reg::PA_SC_SCREEN_SCISSOR_TL,
-        reg::PA_SC_WINDOW_SCISSOR_TL,
-        reg::PA_SC_GENERIC_SCISSOR_TL,
-        reg::PA_SC_VPORT_SCISSOR_0_TL,
+        (reg::PA_SC_SCREEN_SCISSOR_TL, 0),
+        (reg::PA_SC_WINDOW_SCISSOR_TL, 0),
+        (reg::PA_SC_GENERIC_SCISSOR_TL, 0),
+        (reg::PA_SC_VPORT_SCISSOR_0_TL, 2 * viewport),
     ];
     let corner = |word: u32| ((word & 0x3fff) as i32, (word >> 16 & 0x3fff) as i32);
-    let all = pairs.map(|address| {
-        let ((x0, y0), (x1, y1)) = (corner(state.nth(address, 0)), corner(state.nth(address, 1)));
+    let all = pairs.map(|(address, first)| {
+        let [(x0, y0), (x1, y1)] = [first, first + 1].map(|number| corner(state.nth(address, number)));
         Rectangle { x0, y0, x1, y1 }
     });
     all[1..].iter().fold(all[0], |found, next| found.and(*next))
@@ -286,35 +413,40 @@ fn tests(state: &mut State) -> Tests {
     }
 }
 
-/// A colour or depth buffer of elements of `bytes` bytes; `None` where no relocation says where it is.
+/// A layer of a colour or depth buffer of elements of `bytes` bytes, with all their samples; `None` where no relocation says where it is.
 fn surface(
     state: &mut State,
-    base: u32,
-    number: usize,
+    (base, number): (u32, usize),
     [size, view]: [u32; 2],
     bytes: usize,
+    layer: u32,
 ) -> Option<Surface> {
     let place = state.place(base, number)?;
     let size = fields!(state, Size, state.nth(size, number));
     let view = fields!(state, View, state.nth(view, number));
     let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
     let elements = (size.slice_tile_max as usize + 1) * 64;
-    let start = place.start + usize::from(view.slice_start) * elements * bytes;
+    // A layer that the view does not have is the nearest that it has.
+    let slice =
+        (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
+    let start = place.start + slice as usize * elements * bytes;
     Some(Surface { start, end: place.end, pitch, rows: elements / pitch })
 }
 
-fn targets(state: &mut State, control: &ColorControl) -> Vec<Target> {
+fn targets(state: &mut State, control: &ColorControl, layer: u32, samples: usize) -> Vec<Target> {
     let mask = state.word(reg::CB_TARGET_MASK) & state.word(reg::CB_SHADER_MASK)
         | if control.multiwrite_enable { state.word(reg::CB_TARGET_MASK) } else { 0 };
     let mut found = Vec::new();
-    if control.special_op != 0 && control.special_op != 1 {
-        state.unknown.note(format!("CB_COLOR_CONTROL.SPECIAL_OP {}", control.special_op));
+    match control.special_op {
+        special_op::NORMAL | special_op::EXPAND_SAMPLES | special_op::RESOLVE_BOX => {}
+        special_op::DISABLE => return found,
+        other => state.unknown.note(format!("CB_COLOR_CONTROL.SPECIAL_OP {other}")),
     }
-    if control.special_op == 1 {
-        return found;
-    }
+    let resolves = control.special_op == special_op::RESOLVE_BOX;
     for number in 0..8 {
-        let mask = (mask >> (4 * number) & 0xf) as u8;
+        let mask = if resolves { 0xf } else { (mask >> (4 * number) & 0xf) as u8 };
+        // The second target of a resolve has one sample.
+        let samples = if resolves && number == 1 { 1 } else { samples };
         let info = fields!(state, ColorInfo, state.nth(reg::CB_COLOR0_INFO, number));
         if info.format == 0 || mask == 0 {
             continue;
@@ -324,7 +456,8 @@ fn targets(state: &mut State, control: &ColorControl) -> Vec<Target> {
             continue;
         };
         let sizes = [reg::CB_COLOR0_SIZE, reg::CB_COLOR0_VIEW];
-        let Some(surface) = surface(state, reg::CB_COLOR0_BASE, number, sizes, format.bytes.into()) else {
+        let base = (reg::CB_COLOR0_BASE, number);
+        let Some(surface) = surface(state, base, sizes, usize::from(format.bytes) * samples, layer) else {
             continue;
         };
         let blends = control.target_blend_enable >> number & 1 != 0 && !info.blend_bypass;
@@ -384,7 +517,7 @@ fn blend(state: &mut State, word: u32, range: Option<(f32, f32)>) -> Blend {
         4 => Equation::ReverseSubtract,
         _ => Equation::Add,
     };
-    let color: Part =
+    let color: blend::Part =
         (factor(word.color_srcblend), equation(word.color_comb_fcn), factor(word.color_destblend));
     let alpha = match word.separate_alpha_blend {
         true => (factor(word.alpha_srcblend), equation(word.alpha_comb_fcn), factor(word.alpha_destblend)),
@@ -433,7 +566,7 @@ fn inputs(state: &mut State) -> Vec<Input> {
 
 /// The pixel stage as the raster sees it.
 pub(super) struct PixelProgram<'a> {
-    pub(super) shader: &'a Shader,
+    pub(super) shader: &'a mut Shader,
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
@@ -442,11 +575,8 @@ pub(super) struct PixelProgram<'a> {
 }
 
 impl<'a> PixelProgram<'a> {
-    pub(super) fn new(shader: &'a Shader, state: &mut State) -> PixelProgram<'a> {
+    pub(super) fn new(shader: &'a mut Shader, state: &mut State) -> PixelProgram<'a> {
         let side = fields!(state, PsInControl1, state.word(reg::SPI_PS_IN_CONTROL_1));
-        if side.fixed_pt_position_ena {
-            state.unknown.note("SPI_PS_IN_CONTROL_1.FIXED_PT_POSITION_ENA");
-        }
         if side.gen_index_pix {
             state.unknown.note("SPI_PS_IN_CONTROL_1.GEN_INDEX_PIX");
         }
@@ -464,41 +594,67 @@ impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        let mut inputs: Vec<(u8, Vec<[u32; 4]>)> =
-            fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values.clone())).collect();
+        // What is not interpolated, by register; the rest goes on as it is.
+        let mut own: Vec<(u8, Vec<[u32; 4]>)> = Vec::new();
         let mut register = |gpr: u8| {
-            let place = inputs.iter().position(|(number, _)| *number == gpr);
+            let place = own.iter().position(|(number, _)| *number == gpr);
             place.unwrap_or_else(|| {
-                inputs.push((gpr, vec![[0; 4]; fragments.lanes]));
-                inputs.len() - 1
+                let values = fragments.inputs.get(usize::from(gpr)).cloned();
+                own.push((gpr, values.unwrap_or_else(|| vec![[0; 4]; fragments.lanes])));
+                own.len() - 1
             })
         };
         let position = self.control.position_ena.then(|| register(self.control.position_addr));
         let side = self.side.front_face_ena.then(|| register(self.side.front_face_addr));
+        let fixed = self.side.fixed_pt_position_ena.then(|| register(self.side.fixed_pt_position_addr));
         if let Some(place) = position {
-            inputs[place].1 = fragments.positions.iter().map(|position| position.map(f32::to_bits)).collect();
+            own[place].1 = fragments.positions.iter().map(|position| position.map(f32::to_bits)).collect();
         }
         if let Some(place) = side {
             let chan = usize::from(self.side.front_face_chan);
-            for (value, front) in inputs[place].1.iter_mut().zip(&fragments.front) {
+            for (value, front) in own[place].1.iter_mut().zip(&fragments.front) {
                 value[chan] = if *front { 1f32.to_bits() } else { (-1f32).to_bits() };
             }
         }
-        let outcome = self.shader.run(fragments.lanes, inputs, &mut self.recording, Some(fragments))?;
-        let exported = |base: u16| {
-            let found = outcome.export(ExportKind::Pixel, base)?;
-            found.written.iter().any(|mask| *mask != 0).then(|| found.values.clone())
+        if let Some(place) = side {
+            // Which samples are covered goes beside it. (Mesa `r600_shader.c`, allocate_system_value_inputs)
+            for (value, samples) in own[place].1.iter_mut().zip(&fragments.samples) {
+                value[2] = u32::from(*samples);
+            }
+        }
+        if let Some(place) = fixed {
+            for (value, sample) in own[place].1.iter_mut().zip(&fragments.sample) {
+                value[3] = u32::from(*sample);
+            }
+        }
+        let interpolated = fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values));
+        let others = interpolated.filter(|(gpr, _)| own.iter().all(|(number, _)| number != gpr));
+        let others = others.map(|(gpr, values)| Register { gpr, values: Arc::from(&values[..]) });
+        let own = own.iter().map(|(gpr, values)| Register { gpr: *gpr, values: Arc::from(&values[..]) });
+        let mut outcome = self.shader.run(
+            fragments.lanes,
+            others.chain(own).collect(),
+            &mut self.recording,
+            Some(fragments),
+        )?;
+        let mut exported = |base: u16| {
+            let found = outcome.exports.iter_mut();
+            let mut found = found.filter(|found| found.kind == ExportKind::Pixel && found.base == base);
+            let found = found.next()?;
+            found.written.iter().any(|mask| *mask != 0).then(|| mem::take(&mut found.values))
         };
         let computed = exported(COMPUTED_Z);
         let component = |enabled: bool, at: usize| {
             let values = computed.as_ref().filter(|_| enabled)?;
             Some(values.iter().map(|value| value[at]).collect())
         };
+        let colors = (0..8).map(&mut exported).collect();
         Ok(Shaded {
-            colors: (0..8).map(exported).collect(),
+            colors,
             depth: component(self.exports.z_export_enable, 0),
             stencil: component(self.exports.stencil_ref_export_enable, 1),
-            killed: outcome.killed.clone(),
+            killed: outcome.killed,
+            mask: component(self.exports.mask_export_enable, 2),
         })
     }
 }

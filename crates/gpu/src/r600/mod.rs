@@ -7,6 +7,7 @@
 //! | `state` | the registers of a context |
 //! | `draw` | from registers to a draw |
 //! | `shader`, `texture`, `format` | programs, and what they read |
+//! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | what vertex programs write |
 //! | `capture` | draws for an observer |
 //!
@@ -15,6 +16,7 @@
 mod capture;
 mod draw;
 mod format;
+mod geometry;
 mod packet;
 mod registers;
 mod shader;
@@ -26,7 +28,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r700::chip::Chip;
+use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::Draw;
+use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::{Engine, Mode, Options};
 
@@ -36,7 +40,7 @@ use capture::Recording;
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use registers as reg;
-use shader::{PIXEL, Shader, VERTEX};
+use shader::{PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
@@ -304,31 +308,49 @@ impl R600 {
         let state = &mut self.state;
         let Some(topology) = draw::topology(state) else { return Ok(()) };
         let layout = VertexLayout::new(state);
-        let vertex = Shader::new(VERTEX, self.chip, state, memory, self.options, &mut self.observer)?;
-        let runs = runs(state, indices);
-        let (lanes, places) = lanes(state, &runs, self.instances.max(1));
-        let values = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
-        let mut recording = captured.as_ref().map(|_| Recording::vertices(&vertex, &lanes));
-        let outcome = vertex.run(lanes.len(), vec![(0, values)], &mut recording, None);
-        if let Some(captured) = captured {
+        let instances = self.instances.max(1);
+        let (lanes, places) = lanes(state, &runs(state, indices), instances);
+        let values: Vec<[u32; 4]> = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
+        let mode = geometry::Mode::of(state);
+        let mut machine = Machine {
+            chip: self.chip,
+            options: self.options,
+            state,
+            memory,
+            observer: &mut self.observer,
+            captured,
+        };
+        if let Some(captured) = machine.captured {
             captured.primitive = format!("{topology:?}");
-            captured.launches.extend(recording.and_then(Recording::finish));
         }
-        let outcome = outcome?;
+        let shaded = match mode {
+            geometry::Mode::Off => machine.vertices(topology, values, places)?,
+            geometry::Mode::Numbered => {
+                let (values, places, topology) =
+                    numbered(machine.state, topology, &values, &places, instances as usize);
+                machine.vertices(topology, values, places)?
+            }
+            geometry::Mode::Program => {
+                geometry::run(&mut machine, topology, values, &places, instances as usize)?
+            }
+        };
+        let Shaded { program, outcome, lanes, topology, runs } = shaded;
         let state = &mut self.state;
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
-            let dwords = stream::dwords(&vertex.code());
-            self.streams.write(memory, state, &outcome, &dwords, (topology, last), &places);
+            let dwords = stream::dwords(&program.code());
+            self.streams.write(memory, state, &outcome, &dwords, (topology, last), &runs);
         }
-        let Some(draw) = draw::draw(state, topology, &layout) else { return Ok(()) };
-        let vertices = layout.vertices(state, &outcome, lanes.len());
-        let runs: Vec<Vec<Vertex>> =
-            places.iter().map(|run| run.iter().map(|place| vertices[*place].clone()).collect()).collect();
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
-        let passed = self.raster(memory, &draw, &runs, captured)?;
-        if counted {
-            self.passed += passed;
+        let vertices = layout.vertices(state, &outcome, lanes);
+        for part in layout.parts(state, &outcome, topology, runs) {
+            let Some(draw) = draw::draw(&mut self.state, &part, &layout) else { break };
+            let run = |run: &Vec<usize>| run.iter().map(|place| vertices[*place].clone()).collect();
+            let runs: Vec<Vec<Vertex>> = part.runs.iter().map(run).collect();
+            let passed = self.raster(memory, &draw, &runs, captured)?;
+            if counted {
+                self.passed += passed;
+            }
         }
         Ok(())
     }
@@ -340,9 +362,16 @@ impl R600 {
         runs: &[Vec<Vertex>],
         captured: &mut Option<Captured>,
     ) -> Result<u64, Fault> {
-        let pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.observer)?;
-        let mut program = PixelProgram::new(&pixel, &mut self.state);
-        program.recording = captured.as_ref().map(|_| Recording::fragments(&pixel, draw));
+        let mut pixel =
+            Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.observer)?;
+        let mut recording = captured.as_ref().map(|_| Recording::fragments(&pixel, draw));
+        if let (Some(recording), Some(captured)) = (&mut recording, captured.as_ref())
+            && captured.launches.iter().any(|launched| launched.stage == capture::FRAGMENT)
+        {
+            recording.refuse("of a draw into several layers or viewports the first is captured");
+        }
+        let mut program = PixelProgram::new(&mut pixel, &mut self.state);
+        program.recording = recording;
         let counts = reconverge_raster::draw::draw(draw, runs, memory, &mut program);
         if let Some(captured) = captured {
             captured.targets = capture::targets(draw);
@@ -353,6 +382,90 @@ impl R600 {
         }
         Ok(counts?.passed)
     }
+}
+
+/// What runs the programs of a draw.
+struct Machine<'a> {
+    chip: Chip,
+    options: Options,
+    state: &'a mut State,
+    memory: &'a [u8],
+    observer: &'a mut Option<Box<dyn Observer>>,
+    captured: &'a mut Option<Captured>,
+}
+
+/// What the programs of vertices left of a draw.
+struct Shaded {
+    /// The last of them, whose exports count.
+    program: Shader,
+    outcome: Outcome,
+    /// How many vertices there are.
+    lanes: usize,
+    topology: Topology,
+    /// Runs of vertices, by lane.
+    runs: Vec<Vec<usize>>,
+}
+
+impl Machine<'_> {
+    /// A stage's program.
+    fn shader(&mut self, unit: Unit) -> Result<Shader, Fault> {
+        Shader::new(unit, self.chip, self.state, self.memory, self.options, self.observer)
+    }
+
+    /// Runs the vertex program alone.
+    fn vertices(
+        &mut self,
+        topology: Topology,
+        values: Vec<[u32; 4]>,
+        runs: Vec<Vec<usize>>,
+    ) -> Result<Shaded, Fault> {
+        let mut program = self.shader(VERTEX)?;
+        let lanes = values.len();
+        let mut recording = self.captured.as_ref().map(|_| Recording::vertices(&program, &values));
+        let outcome = program.run(lanes, vec![shader::input(0, values)], &mut recording, None);
+        if let Some(captured) = self.captured {
+            captured.launches.extend(recording.and_then(Recording::finish));
+        }
+        let outcome = outcome?;
+        Ok(Shaded { program, outcome, lanes, topology, runs })
+    }
+}
+
+/// The vertices of a draw once for each primitive, with its number beside the index, and the runs of lists of such primitives.
+fn numbered(
+    state: &State,
+    topology: Topology,
+    values: &[[u32; 4]],
+    runs: &[Vec<usize>],
+    instances: usize,
+) -> (Vec<[u32; 4]>, Vec<Vec<usize>>, Topology) {
+    let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
+    let (mut found, mut places) = (Vec::new(), Vec::new());
+    let runs_an_instance = runs.len() / instances.max(1);
+    let mut number = 0;
+    for (place, run) in runs.iter().enumerate() {
+        if runs_an_instance != 0 && place % runs_an_instance == 0 {
+            number = 0;
+        }
+        // The triangles of a quad have one number, as have those of a polygon.
+        let list = primitive::list(topology, run.len(), last);
+        let halves = match topology {
+            Topology::Quads | Topology::QuadStrip => 2,
+            Topology::Polygon => list.len().max(1),
+            _ => 1,
+        };
+        let mut numbers = Vec::new();
+        for (at, corner) in
+            list.iter().enumerate().flat_map(|(at, corners)| corners.iter().map(move |c| (at, c)))
+        {
+            let [index, _, _, instance] = values[run[*corner]];
+            numbers.push(found.len());
+            found.push([index, 0, number + (at / halves) as u32, instance]);
+        }
+        number += list.len().div_ceil(halves) as u32;
+        places.push(numbers);
+    }
+    (found, places, primitive::list_of(topology))
 }
 
 /// The indices between restarts.

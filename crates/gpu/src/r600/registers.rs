@@ -50,10 +50,13 @@ macro_rules! addresses {
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
     VGT_PRIMITIVE_TYPE = 0x8958 * 1;
+    /// The first R600 only: two samples, four, then two words of eight.
+    PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
     TD_PS_SAMPLER0_BORDER_RED = 0xa400 * 72;
     TD_VS_SAMPLER0_BORDER_RED = 0xa600 * 72;
+    TD_GS_SAMPLER0_BORDER_RED = 0xa800 * 72;
     DB_DEPTH_SIZE = 0x28000 * 1;
     DB_DEPTH_VIEW = 0x28004 * 1;
     DB_DEPTH_BASE = 0x2800c * 1 relocated;
@@ -64,6 +67,7 @@ addresses! {
     CB_COLOR0_INFO = 0x280a0 * 8;
     ALU_CONST_BUFFER_SIZE_PS_0 = 0x28140 * 16;
     ALU_CONST_BUFFER_SIZE_VS_0 = 0x28180 * 16;
+    ALU_CONST_BUFFER_SIZE_GS_0 = 0x281c0 * 16;
     PA_SC_SCREEN_SCISSOR_TL = 0x28030 * 2;
     PA_SC_WINDOW_SCISSOR_TL = 0x28204 * 2;
     CB_TARGET_MASK = 0x28238 * 1;
@@ -101,14 +105,24 @@ addresses! {
     SQ_PGM_RESOURCES_PS = 0x28850 * 1;
     SQ_PGM_START_VS = 0x28858 * 1 relocated;
     SQ_PGM_RESOURCES_VS = 0x28868 * 1;
+    SQ_PGM_START_GS = 0x2886c * 1 relocated;
+    SQ_PGM_RESOURCES_GS = 0x2887c * 1;
+    SQ_PGM_START_ES = 0x28880 * 1 relocated;
+    SQ_PGM_RESOURCES_ES = 0x28890 * 1;
     SQ_PGM_START_FS = 0x28894 * 1 relocated;
+    SQ_ESGS_RING_ITEMSIZE = 0x288a8 * 1;
+    SQ_GSVS_RING_ITEMSIZE = 0x288ac * 1;
+    SQ_GS_VERT_ITEMSIZE = 0x288c8 * 1;
     ALU_CONST_CACHE_PS_0 = 0x28940 * 16 relocated;
     ALU_CONST_CACHE_VS_0 = 0x28980 * 16 relocated;
+    ALU_CONST_CACHE_GS_0 = 0x289c0 * 16 relocated;
     PA_SU_POINT_SIZE = 0x28a00 * 1;
     PA_SU_POINT_MINMAX = 0x28a04 * 1;
     PA_SU_LINE_CNTL = 0x28a08 * 1;
+    PA_SC_LINE_STIPPLE = 0x28a0c * 1;
     VGT_GS_MODE = 0x28a40 * 1;
     PA_SC_MODE_CNTL = 0x28a4c * 1;
+    VGT_GS_OUT_PRIM_TYPE = 0x28a6c * 1;
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
     /// Size, then stride, both in dwords; 16 bytes from one buffer to the next, as with the base.
@@ -122,7 +136,12 @@ addresses! {
     VGT_STRMOUT_BUFFER_BASE_3 = 0x28b08 * 1 relocated;
     VGT_STRMOUT_BUFFER_EN = 0x28b20 * 1;
     VGT_STRMOUT_DRAW_OPAQUE_OFFSET = 0x28b28 * 3;
+    VGT_GS_MAX_VERT_OUT = 0x28b38 * 1;
+    PA_SC_AA_CONFIG = 0x28c04 * 1;
+    PA_SC_AA_SAMPLE_LOCS_MCTX = 0x28c1c * 2;
+    PA_SC_AA_MASK = 0x28c48 * 1;
     DB_RENDER_CONTROL = 0x28d0c * 1;
+    DB_ALPHA_TO_MASK = 0x28d44 * 1;
     PA_SU_POLY_OFFSET_DB_FMT_CNTL = 0x28df8 * 1;
     PA_SU_POLY_OFFSET_CLAMP = 0x28dfc * 1;
     PA_SU_POLY_OFFSET_FRONT_SCALE = 0x28e00 * 4;
@@ -133,34 +152,28 @@ const SPEED: &str = "speed only";
 const SHARES: &str = "how stages share registers, threads and stack";
 const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
-const GEOMETRY: &str = "geometry shaders, which are named where a draw uses them";
-const SAMPLES: &str = "multisampling, which is named where a draw uses it";
+const RINGS: &str = "where records of vertices lie between stages: each stage gets them as it asks for them";
 
 /// The registers that change no result.
 const IGNORED: &[Register] = &[
     ignored("TA_CNTL_AUX", 0x9508, 1, "whether cube maps are seamless"),
-    ignored("ALU_CONST_BUFFER_SIZE_GS_0", 0x281c0, 16, GEOMETRY),
     ignored("CB_SHADER_CONTROL", 0x287a0, 1, "what is exported shows in the program"),
     ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "what is exported shows in the program"),
-    ignored("ALU_CONST_CACHE_GS_0", 0x289c0, 16, GEOMETRY).relocated(),
-    ignored("VGT_PRIMITIVEID_EN", 0x28a84, 1, GEOMETRY),
-    ignored("PA_SC_AA_MASK", 0x28c48, 1, SAMPLES),
+    ignored("VGT_PRIMITIVEID_EN", 0x28a84, 1, "primitives are always numbered"),
     ignored("WAIT_UNTIL", 0x8040, 1, "everything before is done"),
     ignored("VGT_CACHE_INVALIDATION", 0x88c4, 1, SPEED),
     ignored("VGT_ES_PER_GS", 0x88c8, 3, SPEED),
     ignored("VGT_GS_VERTEX_REUSE", 0x88d4, 1, SPEED),
+    ignored("VGT_GS_PER_VS", 0x88e8, 1, SPEED),
     ignored("PA_CL_ENHANCE", 0x8a14, 1, SPEED),
-    ignored(
-        "PA_SC_LINE_STIPPLE_STATE",
-        0x8b10,
-        1,
-        "state of line stipple, which is named where a draw uses it",
-    ),
-    ignored("PA_SC_AA_SAMPLE_LOCS_2S", 0x8b40, 4, SAMPLES),
+    ignored("PA_SC_LINE_STIPPLE_STATE", 0x8b10, 1, "each draw begins a pattern anew"),
     ignored("SQ_GPR_RESOURCE_MGMT_2", 0x8c08, 1, SHARES),
     ignored("SQ_THREAD_RESOURCE_MGMT", 0x8c0c, 1, SHARES),
     ignored("SQ_STACK_RESOURCE_MGMT_1", 0x8c10, 2, SHARES),
-    ignored("SQ_ESGS_RING_BASE", 0x8c40, 4, GEOMETRY),
+    ignored("SQ_ESGS_RING_BASE", 0x8c40, 1, RINGS).relocated(),
+    ignored("SQ_ESGS_RING_SIZE", 0x8c44, 1, RINGS),
+    ignored("SQ_GSVS_RING_BASE", 0x8c48, 1, RINGS).relocated(),
+    ignored("SQ_GSVS_RING_SIZE", 0x8c4c, 1, RINGS),
     ignored("SQ_DYN_GPR_CNTL_PS_FLUSH_REQ", 0x8d8c, 1, SHARES),
     ignored("SPI_CONFIG_CNTL", 0x9100, 1, SPEED),
     ignored("SPI_CONFIG_CNTL_1", 0x913c, 1, SPEED),
@@ -182,32 +195,24 @@ const IGNORED: &[Register] = &[
     ignored("SPI_INPUT_Z", 0x286d8, 1, "the position is interpolated wherever it is read"),
     ignored("SPI_FOG_CNTL", 0x286dc, 4, FIXED),
     ignored("PA_CL_NANINF_CNTL", 0x28820, 1, FIXED),
-    ignored("SQ_PGM_RESOURCES_GS", 0x2887c, 1, GEOMETRY),
-    ignored("SQ_PGM_RESOURCES_ES", 0x28890, 1, GEOMETRY),
     ignored("SQ_PGM_RESOURCES_FS", 0x288a4, 1, FIXED),
-    ignored("SQ_ESGS_RING_ITEMSIZE", 0x288a8, 9, "rings of geometry shaders and reductions"),
+    ignored("SQ_ESTMP_RING_ITEMSIZE", 0x288b0, 6, "rings of scratch memory and reductions"),
     ignored("SQ_PGM_CF_OFFSET_PS", 0x288cc, 5, FIXED),
     ignored("SQ_VTX_SEMANTIC_CLEAR", 0x288e0, 1, FIXED),
-    ignored("PA_SC_LINE_STIPPLE", 0x28a0c, 1, "named where a draw uses it"),
     ignored("VGT_OUTPUT_PATH_CNTL", 0x28a10, 1, FIXED),
     ignored("VGT_HOS_CNTL", 0x28a14, 11, FIXED),
     ignored("PA_SC_MPASS_PS_CNTL", 0x28a48, 1, FIXED),
     ignored("VGT_ENHANCE", 0x28a50, 1, SPEED),
-    ignored("VGT_GS_OUT_PRIM_TYPE", 0x28a6c, 1, GEOMETRY),
     ignored("VGT_DMA_NUM_INSTANCES", 0x28a88, 1, FIXED),
     ignored("VGT_INSTANCE_STEP_RATE_0", 0x28aa0, 2, FIXED),
     ignored("VGT_REUSE_OFF", 0x28ab4, 1, "a vertex is the same each time it is shaded"),
     ignored("VGT_VTX_CNT_EN", 0x28ab8, 1, SPEED),
-    ignored("VGT_GS_MAX_VERT_OUT", 0x28b38, 1, GEOMETRY),
     ignored("PA_SC_LINE_CNTL", 0x28c00, 1, "the last pixel of a line"),
-    ignored("PA_SC_AA_CONFIG", 0x28c04, 1, SAMPLES),
     ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "centres at a half, 1/256 of a pixel"),
     ignored("PA_CL_GB_VERT_CLIP_ADJ", 0x28c0c, 4, "where the guard band is does not show"),
-    ignored("PA_SC_AA_SAMPLE_LOCS_MCTX", 0x28c1c, 2, SAMPLES),
     ignored("CB_CLRCMP_CONTROL", 0x28c30, 4, FIXED),
     ignored("DB_RENDER_OVERRIDE", 0x28d10, 1, SPEED),
     ignored("DB_HTILE_SURFACE", 0x28d24, 5, META),
-    ignored("DB_ALPHA_TO_MASK", 0x28d44, 1, SAMPLES),
     ignored("VGT_VERTEX_REUSE_BLOCK_CNTL", 0x28c58, 2, SPEED),
 ];
 
@@ -440,8 +445,35 @@ word! {
         msaa_enable: bool [0:0],
         cliprect_enable: bool [1:1],
         line_stipple_enable: bool [2:2],
-        /// Speed, and R700's scissor of viewports.
-        others: u32 [31:3],
+        /// Speed.
+        order: u16 [16:3],
+        ps_iter_sample: bool [17:17],
+        /// R700's scissor of viewports, which R600 always has.
+        others: u16 [31:18],
+    }
+    /// Samples of a pixel.
+    pub(super) struct AaConfig(u32) = "PA_SC_AA_CONFIG" {
+        /// Logarithm.
+        msaa_num_samples: u8 [1:0],
+        aa_mask_centroid_dtmn: bool [4:4],
+        max_sample_dist: u8 [16:13],
+    }
+    /// The pattern of lines.
+    pub(super) struct LineStipple(u32) = "PA_SC_LINE_STIPPLE" {
+        line_pattern: u16 [15:0],
+        /// Less one.
+        repeat_count: u8 [23:16],
+        pattern_bit_order: bool [28:28],
+        auto_reset_cntl: u8 [30:29],
+    }
+    /// Alpha as coverage.
+    pub(super) struct AlphaToMask(u32) = "DB_ALPHA_TO_MASK" {
+        alpha_to_mask_enable: bool [0:0],
+        alpha_to_mask_offset0: u8 [9:8],
+        alpha_to_mask_offset1: u8 [11:10],
+        alpha_to_mask_offset2: u8 [13:12],
+        alpha_to_mask_offset3: u8 [15:14],
+        offset_round: bool [16:16],
     }
 }
 

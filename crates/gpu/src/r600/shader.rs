@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program, program};
 use reconverge_r700::chip::Chip;
@@ -64,6 +63,28 @@ pub(super) const VERTEX: Unit = Unit {
     first_loop: 32,
     borders: reg::TD_VS_SAMPLER0_BORDER_RED,
 };
+
+/// The vertex program before a geometry program. It has the constants and resources of the vertex stage.
+pub(super) const EXPORT: Unit =
+    Unit { start: reg::SQ_PGM_START_ES, resources: reg::SQ_PGM_RESOURCES_ES, ..VERTEX };
+
+/// The geometry stage.
+pub(super) const GEOMETRY: Unit = Unit {
+    stage: Stage::Geometry,
+    name: "geometry shader",
+    start: reg::SQ_PGM_START_GS,
+    resources: reg::SQ_PGM_RESOURCES_GS,
+    const_sizes: reg::ALU_CONST_BUFFER_SIZE_GS_0,
+    const_caches: reg::ALU_CONST_CACHE_GS_0,
+    first_resource: 336,
+    first_sampler: 36,
+    first_loop: 64,
+    borders: reg::TD_GS_SAMPLER0_BORDER_RED,
+};
+
+/// The resource by which a stage reads the ring that the stage before it wrote. (Mesa `r600_pipe.h`,
+/// R600_GS_RING_CONST_BUFFER)
+const RING: u8 = 17;
 
 /// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
 fn words(memory: &[u8], place: &Range<usize>) -> Vec<u32> {
@@ -145,6 +166,16 @@ impl Shader {
         self.options
     }
 
+    /// Makes these bytes the ring that the program reads.
+    pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
+        let resource = state.resource(self.unit.first_resource + u32::from(RING));
+        let mut words = resource.map_or([0; 7], |resource| resource.words);
+        // The size is that of the driver's ring, which is written many times over in a draw.
+        words[1] = u32::MAX;
+        let ring = VertexBuffer::from_resource(words, bytes);
+        self.launch.resources.vertex_buffers.insert(RING, ring);
+    }
+
     /// The program, decoded.
     pub(super) fn code(&self) -> Code {
         Code::new(&self.program.words, 0, self.launch.code_options())
@@ -155,19 +186,17 @@ impl Shader {
     /// # Errors
     /// It traps, or runs too long.
     pub(super) fn run(
-        &self,
+        &mut self,
         lanes: usize,
-        inputs: Vec<(u8, Vec<[u32; 4]>)>,
+        inputs: Vec<Input>,
         recording: &mut Option<Recording>,
         fragments: Option<&Fragments>,
     ) -> Result<Outcome, Fault> {
         if let Some(recording) = recording {
             recording.start(lanes, &inputs, fragments);
         }
-        let inputs =
-            inputs.into_iter().map(|(gpr, values)| Input { gpr, values: Arc::from(values) }).collect();
-        let launch = Launch { lanes, inputs, ..self.launch.clone() };
-        let outcome = run(&self.program, &launch, &self.options).map_err(|error| match error {
+        (self.launch.lanes, self.launch.inputs) = (lanes, inputs);
+        let outcome = run(&self.program, &self.launch, &self.options).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })?;
@@ -176,6 +205,11 @@ impl Shader {
         }
         Ok(outcome)
     }
+}
+
+/// The values of a register at the start.
+pub(super) fn input(gpr: u8, values: Vec<[u32; 4]>) -> Input {
+    Input { gpr, values: values.into() }
 }
 
 /// What the programs of a stage read.
@@ -216,7 +250,7 @@ fn resources<'a>(
     for number in 0..32 {
         all.loop_constants[number] = LoopConstant(state.loop_constant(unit.first_loop + number));
     }
-    for id in buffers {
+    for id in buffers.into_iter().filter(|id| *id != RING) {
         if let Some(buffer) = state.resource(unit.first_resource + u32::from(id)) {
             let Some(place) = buffer.buffers.first() else { continue };
             let start =
@@ -228,8 +262,8 @@ fn resources<'a>(
         }
     }
     for id in textures {
-        let Some(resource) = state.resource(unit.first_resource + u32::from(id)) else { continue };
-        match texture::image(resource, memory) {
+        let Some(resource) = state.resource(unit.first_resource + u32::from(id)).cloned() else { continue };
+        match state.images.image(&resource, memory) {
             Ok(found) => {
                 all.textures.insert(id, found);
             }

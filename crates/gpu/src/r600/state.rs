@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
+use super::texture::Images;
 
 /// Words of a resource and of a sampler.
 const RESOURCE_WORDS: u32 = 7;
@@ -21,7 +22,7 @@ const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
 /// A texture or buffer: its words, and where its memory is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
     /// The buffers of its relocations: one for a buffer, two for a texture.
@@ -49,6 +50,7 @@ pub(super) struct State {
     buffers: HashMap<u32, Range<usize>>,
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
+    pub(super) images: Images,
 }
 
 impl State {

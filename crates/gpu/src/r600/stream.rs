@@ -57,7 +57,7 @@ pub(super) fn dwords(code: &Code) -> [BTreeSet<usize>; BUFFERS] {
         };
         for step in 0..usize::from(export.burst) {
             let first = export.first_dword() as usize + step * usize::from(export.elem_dwords);
-            let chans = (0..usize::from(export.elem_dwords)).filter(|chan| export.comp_mask >> chan & 1 != 0);
+            let chans = (0..export.components()).filter(|chan| export.comp_mask >> chan & 1 != 0);
             found[stream].extend(chans.map(|chan| first + chan));
         }
     }

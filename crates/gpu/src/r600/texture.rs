@@ -3,6 +3,7 @@
 //! Levels lie in memory as libdrm_radeon lays them out in the driver; within a level, elements lie row by row, since the
 //! driver never maps a tiled one.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
@@ -15,6 +16,34 @@ use super::state::Resource;
 
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
+
+/// Images of draws before: made again only where memory has changed since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Images(HashMap<Resource, (Vec<u8>, Texture)>);
+
+/// Images that are kept, at most.
+const MOST_IMAGES: usize = 64;
+
+impl Images {
+    /// [`image`], or one that was made of the same words and bytes.
+    ///
+    /// # Errors
+    /// As [`image`].
+    pub(super) fn image(&mut self, resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
+        let start = resource.buffers.iter().map(|buffer| buffer.start).min().unwrap_or(0);
+        let end = resource.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
+        let bytes = memory.get(start..end).unwrap_or(&[]);
+        if let Some((_, known)) = self.0.get(resource).filter(|(before, _)| before == bytes) {
+            return Ok(known.clone());
+        }
+        let texture = image(resource, memory)?;
+        if self.0.len() >= MOST_IMAGES {
+            self.0.clear();
+        }
+        self.0.insert(resource.clone(), (bytes.to_vec(), texture.clone()));
+        Ok(texture)
+    }
+}
 
 /// What the words of a texture resource say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +100,7 @@ fn block(words: &Words) -> Option<Block> {
 ///
 /// # Errors
 /// What is not supported of it, by name.
-pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
+fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
     let words = Words::new(&resource.words);
     let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
         return Err("a texture without a relocation".to_owned());
@@ -84,6 +113,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         3 => Shape::Cube,
         4 => Shape::D1Array,
         5 => Shape::D2Array,
+        6 => Shape::D2,
+        7 => Shape::D2Array,
         dim => return Err(format!("textures of DIM {dim}")),
     };
     let block = block(&words);
@@ -99,14 +130,19 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
     let layers = match words.dim {
         2 => 1,
         3 => 6,
-        4 | 5 => words.layers.len().max(1),
+        4 | 5 | 7 => words.layers.len().max(1),
         _ => 1,
     };
+    // LAST_LEVEL of what has samples is the logarithm of their number. They lie one behind another in a layer, and are read
+    // as levels of one size.
+    let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
     let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
     let mut levels = Vec::new();
     let mut tile_mode = words.tile_mode;
     let mut next = start_of(others, resource.words[3]);
-    for number in 0..=words.last_level {
+    let last_level = if samples > 1 { samples - 1 } else { words.last_level };
+    for number in 0..=last_level {
+        let (number, sample) = if samples > 1 { (0, number) } else { (number, 0) };
         let shrunk = |size: usize| (size >> number).max(1);
         let (width, height) =
             (shrunk(words.size[0]), if matches!(words.dim, 0 | 4) { 1 } else { shrunk(words.size[1]) });
@@ -115,7 +151,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         let slices = match words.dim {
             2 => shrunk(words.size[2]).next_power_of_two(),
             3 => 8,
-            4 | 5 => whole,
+            // Captured: 5 layers take the place of 8.
+            4 | 5 | 7 => whole.next_power_of_two(),
             _ => 1,
         };
         let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() }.div_ceil(side);
@@ -130,13 +167,14 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         }
         let slice =
             pitch * if number == 0 { padded_height(words.tile_mode, padded(height)) } else { place.height };
-        let first_layer = if matches!(words.dim, 4 | 5) { words.layers.start } else { 0 };
+        let first_layer = if matches!(words.dim, 4 | 5 | 7) { words.layers.start } else { 0 };
         let mut texels = vec![[0; 4]; width * height * depth];
         for z in 0..depth {
             for (y, x) in
                 (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x)))
             {
-                let at = start + ((first_layer + z) * slice + y / side * pitch + x / side) * bytes;
+                let slice = ((first_layer + z) * samples + sample) * slice;
+                let at = start + (slice + y / side * pitch + x / side) * bytes;
                 let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
                 let first = (z * height + y) * width + x;
                 match block {
@@ -154,7 +192,8 @@ pub(super) fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, Strin
         }
         levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
     }
-    let image = Image::new(shape, levels).map_err(|error| error.to_string())?;
+    let image = if samples > 1 { Image::of_samples(shape, levels) } else { Image::new(shape, levels) };
+    let image = image.map_err(|error| error.to_string())?;
     let integer = words.components.num_format == 1;
     let one = if integer { 1 } else { 1f32.to_bits() };
     let select = words.select.map(|select| match select {
@@ -280,6 +319,19 @@ mod tests {
         let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
         for level in 0..7 {
             assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
+        }
+    }
+
+    #[test]
+    fn an_image_is_made_again_where_memory_has_changed() {
+        let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 0, 0x8000_0010];
+        let mut memory = vec![0; 0x6000];
+        let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
+        let mut images = Images::default();
+        let mut first = |memory: &[u8]| images.image(&resource, memory).unwrap().image.texel(0, 0, 0, 0);
+        for byte in [0, 255, 255, 0] {
+            memory[0] = byte;
+            assert_eq!(first(&memory).unwrap()[0], (f32::from(byte) / 255.).to_bits());
         }
     }
 

@@ -92,7 +92,7 @@ impl Wave {
         }
         for step in 0..export.burst {
             let register = i32::from(export.gpr) + i32::from(step) + self.loop_offset(export.rel)?;
-            for chan in 0..usize::from(export.elem_dwords) {
+            for chan in 0..export.components() {
                 if export.comp_mask >> chan & 1 == 0 {
                     continue;
                 }

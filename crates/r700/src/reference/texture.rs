@@ -215,11 +215,13 @@ impl Wave {
         let levels = texture.image.levels();
         for lane in lanes.lanes().map(Lane::index) {
             if let Some(level) = levels.get(coordinates[0][lane] as usize) {
-                let depth = match texture.image.shape() {
-                    Shape::Cube | Shape::CubeArray => level.depth / 6,
-                    Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => level.depth,
+                let (height, depth) = match texture.image.shape() {
+                    Shape::Cube | Shape::CubeArray => (level.height, level.depth / 6),
+                    // The layers come after the last size. (Mesa's shaders read them there)
+                    Shape::D1Array => (level.depth, 0),
+                    Shape::D1 | Shape::D2 | Shape::D3 | Shape::D2Array => (level.height, level.depth),
                 };
-                (values[0][lane], values[1][lane], values[2][lane]) = (level.width, level.height, depth);
+                (values[0][lane], values[1][lane], values[2][lane]) = (level.width, height, depth);
             }
             values[3][lane] = levels.len() as u32;
         }

@@ -99,6 +99,39 @@ impl Image {
     /// # Errors
     /// Sizes and texels that do not fit together.
     pub fn new(shape: Shape, levels: Vec<Level>) -> Result<Image, ImageError> {
+        Image::check(shape, &levels)?;
+        for (before, pair) in levels.windows(2).enumerate() {
+            let size = |level: &Level| [level.width, level.height, level.depth];
+            let halves = if shape == Shape::D3 { [true; 3] } else { [true, true, false] };
+            let half = |axis: usize, size: u32| if halves[axis] { (size / 2).max(1) } else { size };
+            let (above, found) = (size(&pair[0]), size(&pair[1]));
+            let wanted = [0, 1, 2].map(|axis| half(axis, above[axis]));
+            if wanted == above {
+                return Err(ImageError::Surplus { level: before + 1 });
+            }
+            if wanted != found {
+                return Err(ImageError::Chain { level: before + 1, wanted, found });
+            }
+        }
+        Ok(Image { shape, levels })
+    }
+
+    /// An image of several samples a texel: sample n is read as level n, and all are of one size.
+    ///
+    /// # Errors
+    /// Sizes and texels that do not fit together.
+    pub fn of_samples(shape: Shape, samples: Vec<Level>) -> Result<Image, ImageError> {
+        Image::check(shape, &samples)?;
+        let size = |level: &Level| [level.width, level.height, level.depth];
+        let wanted = samples.first().map_or([0; 3], size);
+        match samples.iter().position(|sample| size(sample) != wanted) {
+            Some(level) => Err(ImageError::Chain { level, wanted, found: size(&samples[level]) }),
+            None => Ok(Image { shape, levels: samples }),
+        }
+    }
+
+    /// Each level by itself.
+    fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });
         }
@@ -123,20 +156,7 @@ impl Image {
                 return Err(ImageError::Texels { level: number, wanted, found: level.texels.len() });
             }
         }
-        for (before, pair) in levels.windows(2).enumerate() {
-            let size = |level: &Level| [level.width, level.height, level.depth];
-            let halves = if shape == Shape::D3 { [true; 3] } else { [true, true, false] };
-            let half = |axis: usize, size: u32| if halves[axis] { (size / 2).max(1) } else { size };
-            let (above, found) = (size(&pair[0]), size(&pair[1]));
-            let wanted = [0, 1, 2].map(|axis| half(axis, above[axis]));
-            if wanted == above {
-                return Err(ImageError::Surplus { level: before + 1 });
-            }
-            if wanted != found {
-                return Err(ImageError::Chain { level: before + 1, wanted, found });
-            }
-        }
-        Ok(Image { shape, levels })
+        Ok(())
     }
 
     /// The faces of a cube as the layers of a 2D array, six an element; any other image unchanged.

@@ -261,14 +261,15 @@ impl Lowering<'_> {
             false => None,
         };
         let elem_dwords = usize::from(export.elem_dwords);
+        let components = export.components();
         // As with exports.
-        if export.rel && export.comp_mask & ((1 << elem_dwords) - 1) == 0 {
+        if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }
         let step = |step| {
             let gpr = i32::from(export.gpr) + i32::from(step);
             let mut places = [None; 4];
-            for (chan, place) in places.iter_mut().enumerate().take(elem_dwords) {
+            for (chan, place) in places.iter_mut().enumerate().take(components) {
                 if export.comp_mask >> chan & 1 != 0 {
                     *place = Some(self.register(gpr, chan, export.rel)?);
                 }

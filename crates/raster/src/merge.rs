@@ -1,0 +1,222 @@
+//! Merging: from shaded fragments to memory.
+//!
+//! Pixels do not depend on each other, only fragments of one pixel do: bands of rows are merged at once, each by a thread, with
+//! its part of every surface. Where surfaces share memory there is one band.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::blend::LogicOp;
+use crate::draw::{Batch, Copy, Draw, Shaded, Surface};
+
+/// Lanes of a batch from which on several threads merge it.
+const MANY: usize = 1 << 11;
+
+/// Shaded lanes, and what becomes of them.
+pub(crate) struct Merge<'a> {
+    pub(crate) draw: &'a Draw,
+    /// Samples a pixel of the surfaces.
+    pub(crate) samples: usize,
+    pub(crate) batch: &'a Batch,
+    pub(crate) shaded: &'a Shaded,
+}
+
+/// Parts of memory, each with its place in the whole.
+struct Parts<'m>(Vec<(usize, &'m mut [u8])>);
+
+impl Parts<'_> {
+    /// The bytes at a place; `None` where they are in no part.
+    fn at(&mut self, place: usize, bytes: usize) -> Option<&mut [u8]> {
+        self.0.iter_mut().find_map(|(start, part)| {
+            let at = place.checked_sub(*start)?;
+            part.get_mut(at..at + bytes)
+        })
+    }
+}
+
+impl Merge<'_> {
+    /// Merges all lanes, and gives how many samples passed the tests.
+    pub(crate) fn run(&self, memory: &mut [u8]) -> u64 {
+        let threads = rayon::current_num_threads();
+        // What is copied between surfaces is of other samples, too.
+        let copies = self.draw.copies_depth || self.draw.multisample.copy.is_some();
+        if self.batch.fragments.lanes >= MANY && threads > 1 && !copies {
+            if let Some(bands) = self.bands(memory, threads) {
+                return bands.into_par_iter().map(|(rows, mut parts)| self.band(&rows, &mut parts)).sum();
+            }
+        }
+        self.band(&(i32::MIN..i32::MAX), &mut Parts(vec![(0, memory)]))
+    }
+
+    /// Bands of rows with their parts of all surfaces; `None` where these share memory.
+    fn bands<'m>(&self, memory: &'m mut [u8], count: usize) -> Option<Vec<(Range<i32>, Parts<'m>)>> {
+        let rows = self.batch.pixels.iter().map(|(_, y)| *y);
+        let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 1);
+        let rows_of = |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32;
+        let depth = self.draw.depth.as_ref().map(|depth| (&depth.surface, depth.format.bytes()));
+        let targets = self.draw.targets.iter();
+        let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
+        let surfaces: Vec<(&Surface, usize)> = depth.into_iter().chain(targets).collect();
+        let mut ranges = Vec::new();
+        for (surface, bytes) in &surfaces {
+            for (sample, band) in
+                (0..self.samples).flat_map(|sample| (0..count).map(move |band| (sample, band)))
+            {
+                let row = |row: i32| {
+                    let row = (row.max(0) as usize).min(surface.rows);
+                    surface.start + (sample * surface.rows + row) * surface.pitch * bytes
+                };
+                let range = row(rows_of(band))..row(rows_of(band + 1)).min(surface.end);
+                if range.start < range.end {
+                    ranges.push((range, band));
+                }
+            }
+        }
+        ranges.sort_by_key(|(range, _)| range.start);
+        let mut bands: Vec<_> =
+            (0..count).map(|band| (rows_of(band)..rows_of(band + 1), Parts(Vec::new()))).collect();
+        let (mut rest, mut at) = (memory, 0);
+        for (range, band) in ranges {
+            let skipped = range.start.checked_sub(at)?;
+            let (_, from) = rest.split_at_mut_checked(skipped)?;
+            let (part, behind) = from.split_at_mut_checked(range.len())?;
+            bands[band].1.0.push((range.start, part));
+            (rest, at) = (behind, range.end);
+        }
+        Some(bands)
+    }
+
+    /// Merges the lanes of some rows.
+    fn band(&self, rows: &Range<i32>, memory: &mut Parts<'_>) -> u64 {
+        let mut passed = 0;
+        for lane in 0..self.batch.fragments.lanes {
+            let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);
+            let covered = self.batch.fragments.covered[lane] && !killed;
+            if covered && rows.contains(&self.batch.pixels[lane].1) {
+                passed += self.lane(memory, lane);
+            }
+        }
+        passed
+    }
+
+    fn color(&self, number: usize, lane: usize) -> Option<[u32; 4]> {
+        let colors = self.shaded.colors.get(number)?.as_ref()?;
+        colors.get(lane).copied()
+    }
+
+    /// Tests the samples of a fragment and stores them; gives how many passed.
+    fn lane(&self, memory: &mut Parts<'_>, lane: usize) -> u64 {
+        let Merge { draw, samples, batch, shaded } = *self;
+        let (x, y) = batch.pixels[lane];
+        let mut mask = batch.fragments.samples[lane];
+        if let Some(copy) = draw.multisample.copy {
+            self.copy(memory, copy, (x, y), mask);
+            return 0;
+        }
+        if draw.copies_depth {
+            self.copy_depth(memory, (x, y), 0, 0);
+            return 0;
+        }
+        let alpha = || self.color(0, lane).map_or(0., |color| f32::from_bits(color[3]));
+        if draw.alpha_test.is_some_and(|(compare, reference)| !compare.passes(alpha(), reference)) {
+            return 0;
+        }
+        if draw.multisample.alpha_to_coverage {
+            // So many samples as alpha says, the first ones: no source says which.
+            let count = libm::rintf(alpha().clamp(0., 1.) * samples as f32) as u32;
+            mask &= ((1u32 << count) - 1) as u8;
+        }
+        if let Some(masks) = &shaded.mask {
+            mask &= masks[lane] as u8;
+        }
+        let mut passed = 0;
+        for sample in (0..samples).filter(|sample| mask >> sample & 1 != 0) {
+            let depth = match &shaded.depth {
+                Some(depth) => f32::from_bits(depth[lane]),
+                None if samples > 1 => batch.depths[lane * samples + sample],
+                None => batch.fragments.positions[lane][2],
+            };
+            passed += u64::from(self.sample(memory, (x, y, sample), depth, lane));
+        }
+        passed
+    }
+
+    /// Tests a sample and stores it; whether it passed.
+    fn sample(
+        &self,
+        memory: &mut Parts<'_>,
+        (x, y, sample): (i32, i32, usize),
+        depth: f32,
+        lane: usize,
+    ) -> bool {
+        let Merge { draw, batch, shaded, .. } = *self;
+        if let Some(target) = &draw.depth {
+            let bytes = target.format.bytes();
+            let place = target.surface.place(x, y, sample, bytes);
+            let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { return false };
+            let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
+            let front = batch.fragments.front[lane];
+            if !draw.tests.run(target.format, element, depth, front, reference) {
+                return false;
+            }
+        }
+        for target in &draw.targets {
+            let Some(source) = self.color(target.color, lane) else { continue };
+            let bytes = usize::from(target.format.bytes);
+            let place = target.surface.place(x, y, sample, bytes);
+            let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { continue };
+            let color = match &target.blend {
+                Some(blend) => {
+                    let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
+                    blend.apply(source.map(f32::from_bits), second, target.color(element)).map(f32::to_bits)
+                }
+                None => source,
+            };
+            target.store(element, color, draw.logic);
+        }
+        true
+    }
+
+    fn copy(&self, memory: &mut Parts<'_>, copy: Copy, (x, y): (i32, i32), mask: u8) {
+        match copy {
+            Copy::Nothing => {}
+            Copy::Depth(from) => {
+                for to in (0..self.samples).filter(|sample| mask >> sample & 1 != 0) {
+                    self.copy_depth(memory, (x, y), from.into(), to);
+                }
+            }
+            Copy::Resolve => {
+                let [from, to] = &self.draw.targets[..] else { return };
+                let bytes = usize::from(from.format.bytes);
+                let mut sum = [0.; 4];
+                for sample in 0..self.samples {
+                    let place = from.surface.place(x, y, sample, bytes);
+                    let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { return };
+                    let color = from.color(element);
+                    sum = std::array::from_fn(|chan| sum[chan] + f64::from(color[chan]));
+                }
+                let bytes = usize::from(to.format.bytes);
+                let place = to.surface.place(x, y, 0, bytes);
+                let mean = sum.map(|sum| ((sum / self.samples as f64) as f32).to_bits());
+                if let Some(element) = place.and_then(|place| memory.at(place, bytes)) {
+                    to.store(element, mean, LogicOp::COPY);
+                }
+            }
+        }
+    }
+
+    fn copy_depth(&self, memory: &mut Parts<'_>, (x, y): (i32, i32), from_sample: usize, to_sample: usize) {
+        let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
+        let (bytes, target) = (from.format.bytes(), usize::from(to.format.bytes));
+        let source = from.surface.place(x, y, from_sample, bytes);
+        let Some(element) = source.and_then(|place| memory.at(place, bytes)) else { return };
+        let mut copied = [0; 16];
+        copied[..bytes].copy_from_slice(element);
+        let count = bytes.min(target);
+        let place = to.surface.place(x, y, to_sample, target);
+        if let Some(element) = place.and_then(|place| memory.at(place, target)) {
+            element[..count].copy_from_slice(&copied[..count]);
+        }
+    }
+}
