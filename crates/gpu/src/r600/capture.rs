@@ -69,7 +69,8 @@ impl Recording {
         }
         if let (Lanes::Pixels(pixels), Some(fragments)) = (&mut self.launched.lanes, fragments) {
             let places = fragments.positions.iter().zip(&fragments.covered);
-            pixels.extend(places.map(|([x, y, ..], covered)| [*x as i32, *y as i32, i32::from(*covered)]));
+            let pixel = |x: f32| x.floor() as i32;
+            pixels.extend(places.map(|([x, y, ..], covered)| [pixel(*x), pixel(*y), i32::from(*covered)]));
         }
     }
 
