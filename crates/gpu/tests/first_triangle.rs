@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Engine;
 
@@ -137,4 +139,22 @@ fn a_shader_that_never_ends_is_named() {
     let fault =
         gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: pixel shader: ")), "{fault}");
+}
+
+#[test]
+fn engines_in_lockstep_draw_the_same_pixels_and_programs_are_given_once() {
+    let drawn = |engine| {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, engine));
+        gpu.keep_programs();
+        for _ in 0..2 {
+            gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
+        }
+        (memory[TARGET].to_vec(), gpu.take_programs())
+    };
+    let (pixels, programs) = drawn(Engine::Fast);
+    assert!(drawn(Engine::Lockstep) == (pixels.clone(), programs.clone()));
+    assert!(drawn(Engine::Reference).0 == pixels);
+    let stages: Vec<_> = programs.iter().map(|program| (program.chip, program.stage)).collect();
+    assert_eq!(stages, [("rv770", Stage::Vertex), ("rv770", Stage::Pixel)]);
+    assert!(programs.iter().all(|program| program.isa == Isa::R700 && !program.words.is_empty()));
 }
