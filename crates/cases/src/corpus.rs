@@ -90,7 +90,7 @@ impl TextureCase {
         let unit = u8::try_from(*unit).map_err(|_| format!("texture unit {unit}"))?;
         let size = vec![*width, *height];
         let texels = Array::from_words(Dtype::F32, vec![texels.len()], texels.iter().copied()).into();
-        Ok(TextureValues { unit, sampler: None, size, cube: false, texels, filter: None, wrap: None })
+        Ok(TextureValues::new(unit, size, texels))
     }
 }
 

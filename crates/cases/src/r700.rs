@@ -94,8 +94,7 @@ impl Shader for R700Case {
         }
         // Every constant buffer can be fetched from as well; words that are not listed are zero.
         let unlisted = (0..16).filter(|number| !run.constants.kcache.contains_key(number));
-        let buffer =
-            unlisted.map(|number| BufferValues { number, values: words([].into_iter()), stride: 16 });
+        let buffer = unlisted.map(|number| BufferValues::new(number, words([].into_iter()), 16));
         Ok(Arc::new(Launch {
             output_type: Some("u32".to_owned()),
             input: input.collect(),

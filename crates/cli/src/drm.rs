@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use reconverge_gpu::device::{BOARDS, Board};
+use reconverge_gpu::patch::Patch;
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::Engine;
@@ -34,9 +35,13 @@ pub(crate) struct Drm {
     execute: Execute,
     #[command(flatten)]
     shaders: Shaders,
-    /// Write each draw into this folder as a launch of its shaders (not yet)
+    /// Write each draw into this folder, new or empty, as launch files of its shaders, which `run`, `trace` and `debug`
+    /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
+    /// Replace words of shaders on their way into the chip, wherever they are: 80000c10,00000001:80000c10,00000002
+    #[arg(long, value_name = "OLD:NEW")]
+    patch: Option<Patch>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -63,18 +68,22 @@ enum Execute {
 }
 
 pub(crate) fn run(args: &Drm) -> Result<Answer> {
-    if args.capture.is_some() {
-        bail!("--capture: not yet: draws are not written");
-    }
     let board = board(&args.chip)?;
+    if args.execute == Execute::None {
+        let given = [("--capture", args.capture.is_some()), ("--patch", args.patch.is_some())];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            bail!("{option}: with --execute none no shader runs");
+        }
+    }
     started(args, board)
 }
 
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let setup = setup::Setup::new(board, args.execute == Execute::Yes)?.with(&args.shaders)?;
+    let capture = args.capture.as_deref().map(host::empty_folder).transpose()?;
     setup.check_renderer()?;
-    host::run(&setup, &args.command)
+    host::run(&setup, &args.command, capture.as_deref(), args.patch.as_ref())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use reconverge_cases::{Folder, NoFolder};
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Engine, Mode, Options};
+use reconverge_workbench::choose::{Asked, Piece};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::request::MOST_LANES;
@@ -17,7 +18,7 @@ use reconverge_workbench::{Opened, Session};
 
 use crate::beside::{Beside, folder_of};
 use crate::files::open_program;
-use crate::messages::counted;
+use crate::messages::{counted, note};
 use crate::{EngineArgs, TargetArgs, files};
 
 /// What is to run.
@@ -84,6 +85,14 @@ pub(crate) struct LaunchArgs {
     /// Instructions that a group may issue
     #[arg(long, value_name = "N")]
     pub(crate) watchdog: Option<u64>,
+    /// Only the quad of a pixel, X,Y or, of several fragments that cover it, X,Y,N from 0 on (the last when absent); for
+    /// launch files that say which pixels their lanes are, as those of `drm --capture` do
+    #[arg(long, value_name = "X,Y[,N]", value_parser = pixel, conflicts_with = "vertex", allow_hyphen_values = true)]
+    pixel: Option<Asked>,
+    /// Only one vertex, by its index, and its instance where it is not 0; for launch files that say which vertices their
+    /// lanes are
+    #[arg(long, value_name = "INDEX[,INSTANCE]", value_parser = vertex)]
+    vertex: Option<Asked>,
     #[command(flatten)]
     engine: EngineArgs,
     /// Threads; as many as there are processors when absent
@@ -108,6 +117,8 @@ pub(crate) struct Ready {
     pub(crate) title: String,
     /// The text of the program's file, where it is a source.
     pub(crate) source: Option<String>,
+    /// The lane that was asked for.
+    pub(crate) lane: Option<usize>,
     program: Program,
 }
 
@@ -145,22 +156,43 @@ impl LaunchArgs {
         let title = self.file.display().to_string();
         let options = self.options_or(Engine::Fast);
         match prepare(self, matches)? {
-            Prepared::Launch { launch, opened, path, beside } => {
+            Prepared::Launch { launch, opened, path, beside, lane } => {
                 let kernel = self.kernel.as_deref().or(launch.common.kernel.as_deref());
                 let program = choose_program(&opened.image, kernel);
                 let program = program.with_context(|| path.display().to_string())?.clone();
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
                 let source = (!opened.lines.is_empty()).then(|| std::fs::read_to_string(path).ok()).flatten();
-                Ok(Ready { session, opened, options: launch.options(&options)?, title, source, program })
+                let options = launch.options(&options)?;
+                Ok(Ready { session, opened, options, title, source, lane, program })
             }
             Prepared::Manifest { manifest, opened, beside } => {
                 let prepared = manifest.prepare(&opened.image, &beside).with_context(|| title.clone())?;
                 let (session, program) = prepared;
-                Ok(Ready { session, opened, options, title, source: None, program })
+                Ok(Ready { session, opened, options, title, source: None, lane: None, program })
             }
         }
     }
+}
+
+fn pixel(text: &str) -> Result<Asked, String> {
+    let form = || "X,Y or X,Y,N fits here, for instance 3,5".to_owned();
+    let numbers: Option<Vec<i32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([x, y]) => Ok(Asked::Pixel { x: *x, y: *y, fragment: None }),
+        Some([x, y, number]) => {
+            let fragment = Some(usize::try_from(*number).map_err(|_| form())?);
+            Ok(Asked::Pixel { x: *x, y: *y, fragment })
+        }
+        _ => Err(form()),
+    }
+}
+
+fn vertex(text: &str) -> Result<Asked, String> {
+    let form = || "INDEX or INDEX,INSTANCE fits here, for instance 2".to_owned();
+    let (index, instance) = text.split_once(',').unwrap_or((text, "0"));
+    let number = |text: &str| text.trim().parse().map_err(|_| form());
+    Ok(Asked::Vertex { index: number(index)?, instance: number(instance)? })
 }
 
 fn lanes(text: &str) -> Result<usize, String> {
@@ -170,8 +202,19 @@ fn lanes(text: &str) -> Result<usize, String> {
 
 /// Everything that a run starts from.
 pub(crate) enum Prepared {
-    Launch { launch: Box<LaunchFile>, opened: Opened, path: PathBuf, beside: Beside },
-    Manifest { manifest: Manifest, opened: Opened, beside: Beside },
+    Launch {
+        launch: Box<LaunchFile>,
+        opened: Opened,
+        path: PathBuf,
+        beside: Beside,
+        /// The lane that was asked for, among those that the launch is reduced to.
+        lane: Option<usize>,
+    },
+    Manifest {
+        manifest: Manifest,
+        opened: Opened,
+        beside: Beside,
+    },
 }
 
 pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
@@ -234,7 +277,33 @@ fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
     }
     let launch = case.launches.swap_remove(args.set);
     let launch = launch_of(args, &case.opened, launch, &[])?;
-    Ok(Prepared::Launch { launch, opened: case.opened, path: args.file.clone(), beside: Beside::here() })
+    prepared(args, launch, case.opened, args.file.clone(), Beside::here())
+}
+
+/// The launch, reduced to the pixel or vertex that is asked for.
+fn prepared(
+    args: &LaunchArgs,
+    mut launch: Box<LaunchFile>,
+    opened: Opened,
+    path: PathBuf,
+    beside: Beside,
+) -> Result<Prepared> {
+    let mut lane = None;
+    if let Some(asked) = args.pixel.or(args.vertex) {
+        let title = || args.file.display().to_string();
+        let Piece { lane: found, lanes, of, fragments } =
+            launch.choose(asked, &beside).with_context(title)?;
+        let several = match fragments {
+            1 => String::new(),
+            count => format!(", of {count} fragments that cover it"),
+        };
+        let last = lanes.end - 1;
+        let run =
+            if last > lanes.start { format!("; lanes {} to {last} run", lanes.start) } else { String::new() };
+        note(&format!("{asked} is lane {found} of {of}{several}{run}"));
+        lane = Some(found - lanes.start);
+    }
+    Ok(Prepared::Launch { launch, opened, path, beside, lane })
 }
 
 fn from_manifest(
@@ -243,6 +312,9 @@ fn from_manifest(
     manifest: Result<Manifest, String>,
 ) -> Result<Prepared> {
     only_of_programs(matches, "a run manifest")?;
+    if let Some(asked) = args.pixel.or(args.vertex) {
+        bail!("{}: {asked}: a run manifest has threads, neither pixels nor vertices", args.file.display());
+    }
     let (manifest, opened, _, beside) = read_manifest(&args.file, args.allow_outside, manifest)?;
     Ok(Prepared::Manifest { manifest, opened, beside })
 }
@@ -267,8 +339,9 @@ fn read_manifest(
 fn from_launch_file(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     only_of_programs(matches, "a launch file")?;
     let (launch, opened, path, beside) = read_launch_file(&args.file, args.allow_outside, &args.target)?;
-    launch_of(args, &opened, launch, &[("group-width", args.group_width.map(|width| width.to_string()))])
-        .map(|launch| Prepared::Launch { launch, opened, path, beside })
+    let width = ("group-width", args.group_width.map(|width| width.to_string()));
+    let launch = launch_of(args, &opened, launch, &[width])?;
+    prepared(args, launch, opened, path, beside)
 }
 
 /// A launch file, and the program that it names.
@@ -362,7 +435,7 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     repeated.sort_by_key(|(place, _)| *place);
     options.extend(repeated.into_iter().map(|(_, option)| option));
     let launch = launch_of(args, &opened, launch, &options)?;
-    Ok(Prepared::Launch { launch, opened, path: args.file.clone(), beside: Beside::here() })
+    prepared(args, launch, opened, args.file.clone(), Beside::here())
 }
 
 /// A launch with what the command line says on top of it.

@@ -151,7 +151,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
     let mut followed = None;
     let title = || args.launch.file.display().to_string();
     let (ended, beside) = match prepare(&args.launch, matches)? {
-        Prepared::Launch { launch, opened, path, beside } => {
+        Prepared::Launch { launch, opened, path, beside, .. } => {
             let kernel = args.launch.kernel.as_deref().or(launch.common.kernel.as_deref());
             let program = choose_program(&opened.image, kernel);
             let program = program.with_context(|| path.display().to_string())?;

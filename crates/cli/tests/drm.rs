@@ -76,9 +76,283 @@ fn a_command_is_needed() {
 }
 
 #[test]
-fn draws_are_not_captured_yet() {
-    let output = drm(&["--chip", "rv770", "--capture", "here", "--", "true"]).output().unwrap();
-    refuses(&output, &["--capture: not yet"]);
+fn a_folder_that_cannot_take_a_capture_is_named_with_what_can() {
+    let folder = fresh("drm-full");
+    let file = folder.join("draws.jsonl");
+    std::fs::write(&file, "").unwrap();
+    let refused = |path: &Path| {
+        let path = path.to_str().unwrap();
+        drm(&["--chip", "rv770", "--capture", path, "--", "true"]).output().unwrap()
+    };
+    refuses(&refused(&folder), &["drm-full: the folder is not empty", "a new one"]);
+    refuses(&refused(&file), &["draws.jsonl: it is no folder", "a new one"]);
+    // Nothing of it has changed.
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+}
+
+#[test]
+fn what_needs_execution_is_refused_without_it() {
+    let refused = |option: &str, value: &str| {
+        let arguments = ["--chip", "rv770", "--execute", "none", option, value, "--", "true"];
+        drm(&arguments).output().unwrap()
+    };
+    refuses(&refused("--capture", "never-made"), &["--capture: with --execute none no shader runs"]);
+    refuses(&refused("--patch", "1:2"), &["--patch: with --execute none no shader runs"]);
+    assert!(!Path::new("never-made").exists());
+}
+
+#[test]
+fn a_patch_that_cannot_be_is_refused_with_its_form() {
+    let refused = |patch: &str| drm(&["--chip", "rv770", "--patch", patch, "--", "true"]).output().unwrap();
+    refuses(&refused("80100cfe"), &["OLD:NEW is the form"]);
+    refuses(&refused("1,2:3"), &["both lists are of one length"]);
+}
+
+/// An empty folder.
+fn fresh(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Piglit's runner of shader tests, with its variables: of the folder that `RECONVERGE_PIGLIT` names, or of Debian's
+/// package. Says so where it or Mesa's driver is not installed.
+fn shader_runner(command: &mut Command) -> Option<PathBuf> {
+    if !has_driver() {
+        return None;
+    }
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let folders = folders.map(|entry| entry.path().join("piglit"));
+    let given = std::env::var_os("RECONVERGE_PIGLIT").map(PathBuf::from);
+    let found = given.into_iter().chain(folders).find(|folder| folder.join("bin/shader_runner").is_file());
+    let Some(folder) = found else {
+        println!(
+            "skipped: piglit is not installed: apt-get install piglit, or RECONVERGE_PIGLIT names its folder"
+        );
+        return None;
+    };
+    command.env("PIGLIT_SOURCE_DIR", &folder).env("LD_LIBRARY_PATH", folder.join("lib"));
+    Some(folder.join("bin/shader_runner"))
+}
+
+/// `reconverge drm` with these options on a shader test; `None` where it cannot run.
+fn run_test(options: &[&str], test: &Path) -> Option<Command> {
+    let mut command = drm(&[&["--chip", "rv770"], options, &["--"]].concat());
+    let runner = shader_runner(&mut command)?;
+    command.arg(runner).arg(test).args(["-auto", "-fbo"]);
+    Some(command)
+}
+
+/// What `reconverge` answers.
+fn reconverge(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The shader test of docs/mesa.md.
+fn ramp() -> PathBuf {
+    root().join("docs/samples/mesa/ramp.shader_test")
+}
+
+/// docs/mesa.md: the compiler's word is replaced by another on its way into the chip, and found from the wrong pixel.
+#[test]
+fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
+    let draws = fresh("drm-miscompile");
+    let options = ["--capture", draws.to_str().unwrap(), "--patch", "80100cfe:801000fe"];
+    let Some(mut command) = run_test(&options, &ramp()) else { return };
+    let output = command.env("R600_DEBUG", "ps").output().unwrap();
+    let said = text(&output.stderr);
+    if said.contains("no shader that was drawn with has these words") {
+        println!("skipped: this Mesa compiles the shader to other words");
+        return;
+    }
+    // The pixel, and what the compiler has printed of the instruction.
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let observed = "Probe color at (3,5)\n  Expected: 0.218750 0.343750 0.250000 1.000000\n  Observed: 0.219608 0.109804";
+    let stdout = text(&output.stdout);
+    assert!(said.contains(observed) || stdout.contains(observed), "{stdout}{said}");
+    assert!(said.contains("80100CFE 20200110"), "{said}");
+    assert!(said.contains("note: ") && said.contains("launch files"), "{said}");
+
+    // The draw that stores into it.
+    let index = std::fs::read_to_string(draws.join("draws.jsonl")).unwrap();
+    let draw: serde_json::Value = serde_json::from_str(index.lines().next().unwrap()).unwrap();
+    let fragment = &draw["launches"][1];
+    assert_eq!((&draw["draw"], &fragment["covered"]), (&1.into(), &64.into()), "{draw}");
+    let file = draws.join(fragment["file"].as_str().unwrap());
+    let file = file.to_str().unwrap();
+
+    // The quad, and in the debugger the instruction that has written green.
+    let quad = reconverge(&["run", file, "--pixel", "3,5", "--json"]);
+    let quad: serde_json::Value = serde_json::from_slice(&quad.stdout).unwrap();
+    assert_eq!(quad["outputs"]["pixel0"][3], serde_json::json!([0.21875, 0.109375, 0.25, 1.0]), "{quad}");
+    let script = root().join("docs/samples/mesa/find.debug");
+    let found = reconverge(&["debug", file, "--pixel", "3,5", "--batch", script.to_str().unwrap()]);
+    let found = text(&found.stdout);
+    let instruction = "(debug) back\ngroup 0, after 3 instructions: 9  2 y: MUL_IEEE R1.y, PV.x, KC0[0].x";
+    assert!(found.contains(instruction), "{found}");
+
+    // Its words, which are not the compiler's.
+    let launch = std::fs::read_to_string(file).unwrap();
+    let program = launch.lines().find_map(|line| line.strip_prefix("program = \"")).unwrap();
+    let program = draws.join(program.trim_end_matches('"'));
+    let listing = ["dis", program.to_str().unwrap(), "--chip", "rv770", "--stage", "pixel", "--hex"];
+    let listing = text(&reconverge(&listing).stdout);
+    assert!(listing.contains("PV.x, KC0[0].x  ; 9: 0x801000fe 0x20200110"), "{listing}");
+}
+
+/// Textures with mip levels, a loop with a bound of the test, several draws, killed fragments: what is captured of each
+/// gives what the chip has stored.
+#[test]
+fn every_captured_launch_gives_what_the_chip_gave() {
+    let folder = fresh("drm-verify");
+    let (test, draws) = (folder.join("rich.shader_test"), folder.join("draws"));
+    let shader = r#"
+[require]
+GLSL >= 1.20
+SIZE 12 12
+[vertex shader]
+#version 120
+varying vec2 place;
+uniform mat2 turn;
+void main() { gl_Position = gl_Vertex; place = turn * gl_Vertex.xy; }
+[fragment shader]
+#version 120
+varying vec2 place;
+uniform sampler2D image;
+uniform int rounds;
+void main() {
+    vec4 sum = vec4(0.0);
+    for (int i = 0; i < rounds; i++) { sum += texture2D(image, place * float(i + 1), float(i)) * 0.25; }
+    if (fract(place.x * 3.0) < 0.2) discard;
+    gl_FragColor = sum;
+}
+[test]
+clear color 0.1 0.2 0.3 0.4
+clear
+uniform mat2 turn 0.8 0.6 -0.6 0.8
+uniform int image 0
+texture miptree 0
+uniform int rounds 3
+draw rect -1 -1 2 2
+uniform int rounds 1
+draw rect -0.5 -0.5 1 1
+probe rgba 100 100 0 0 0 0
+"#;
+    std::fs::write(&test, shader).unwrap();
+    let Some(mut command) = run_test(&["--capture", draws.to_str().unwrap()], &test) else { return };
+    let output = command.output().unwrap();
+    let files = launch_files(&draws);
+    assert!(files.len() >= 6, "{files:?}: {}", text(&output.stderr));
+    let (mut textures, mut loops, mut killed) = (false, false, false);
+    for file in &files {
+        let ran = reconverge(&["run", file.to_str().unwrap(), "--rows", "0"]);
+        assert_eq!(ran.status.code(), Some(0), "{}: {}", file.display(), text(&ran.stderr));
+        let launch = std::fs::read_to_string(file).unwrap();
+        textures |= launch.contains("levels = ") && !launch.contains("levels = 1\n");
+        loops |= text(&reconverge(&["run", file.to_str().unwrap()]).stdout).contains("LOOP")
+            || launch.contains("[[loop]]");
+        killed |= launch.contains("output = \"killed\"");
+    }
+    assert!(textures && loops && killed, "{textures} {loops} {killed}");
+}
+
+/// The launch files in a folder.
+fn launch_files(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|ending| ending == "toml")).collect();
+    files.sort();
+    files
+}
+
+/// The export becomes an instruction that no chip has.
+#[test]
+fn a_shader_that_traps_is_a_reset_for_the_program_and_named_with_its_draw() {
+    let folder = fresh("drm-trap");
+    let (draws, report) = (folder.join("draws"), folder.join("report.jsonl"));
+    let options = ["--capture", draws.to_str().unwrap(), "--patch", "c0008000,94200a88:c0008000,ffffffff"];
+    let Some(mut command) = run_test(&options, &ramp()) else { return };
+    let output = command.env("RECONVERGE_DRM_REPORT", &report).output().unwrap();
+    let said = text(&output.stderr);
+    if said.contains("no shader that was drawn with has these words") {
+        println!("skipped: this Mesa compiles the shader to other words");
+        return;
+    }
+    // The program ends by itself: its pixel is not drawn.
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("reconverge: draw 1: pixel shader: trap at 1, "), "{said}");
+    assert!(said.contains("; the chip is reset"), "{said}");
+    let lines = std::fs::read_to_string(&report).unwrap();
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["resets"], last["patched"].as_u64() > Some(0)), (&1.into(), true), "{last}");
+    // The launch file ends in the same trap.
+    let ran = reconverge(&["run", draws.join("draw-0001.fragment.toml").to_str().unwrap()]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+}
+
+#[test]
+fn words_that_no_shader_has_are_said_to_be_in_none() {
+    let Some(mut command) = run_test(&["--patch", "deadbeef:0"], &ramp()) else { return };
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    let warning = "warning: --patch deadbeef:00000000: no shader that was drawn with has these words";
+    assert!(said.contains(warning), "{said}");
+}
+
+/// Two processes of one program draw at once: neither sees the other, and each captures into a folder of its own.
+#[test]
+fn two_processes_at_once_are_apart() {
+    let draws = fresh("drm-two");
+    let mut command = drm(&["--chip", "rv770", "--capture", draws.to_str().unwrap(), "--", "sh", "-c"]);
+    let Some(runner) = shader_runner(&mut command) else { return };
+    let line = format!(
+        "{0} {1} -auto -fbo & {0} {1} -auto -fbo; r=$?; wait $! && exit $r",
+        runner.display(),
+        ramp().display()
+    );
+    let output = command.arg(line).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).matches("\"result\": \"pass\"").count(), 2, "{}", text(&output.stdout));
+    let [one, other] = [draws.clone(), draws.join("process-2")].map(|folder| launch_files(&folder).len());
+    assert!(one > 0 && one == other, "{one} {other}");
+    assert!(text(&output.stderr).contains(&format!("{} launch files", one + other)));
+}
+
+/// A program that is killed while its shader runs: its end is named, and no process, file or memory is left of it.
+#[test]
+fn a_killed_program_leaves_nothing() {
+    let folder = fresh("drm-killed");
+    let (temporary, test) = (folder.join("tmp"), folder.join("long.shader_test"));
+    std::fs::create_dir(&temporary).unwrap();
+    let shader = "[require]\nGLSL >= 1.20\n[vertex shader passthrough]\n[fragment shader]\n#version 120\nuniform int \
+        rounds;\nvoid main() { float sum = 0.0; for (int i = 0; i < rounds; i++) { sum = sum * 0.5 + float(i); } \
+        gl_FragColor = vec4(sum); }\n[test]\nuniform int rounds 100000\ndraw rect -1 -1 2 2\nprobe rgba 0 0 0 0 0 0\n";
+    std::fs::write(&test, shader).unwrap();
+    let draws = folder.join("draws");
+    let mut command = drm(&["--chip", "rv770", "--capture", draws.to_str().unwrap(), "--", "sh", "-c"]);
+    let Some(runner) = shader_runner(&mut command) else { return };
+    let line = format!("echo $$; exec {} {} -auto -fbo", runner.display(), test.display());
+    command.arg(line).env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pid = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut pid).unwrap();
+    let pid = pid.trim();
+    // The list of draws is made when the device is opened for execution.
+    while !draws.join("draws.jsonl").exists() && Path::new("/proc").join(pid).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let killed = Command::new("kill").args(["-s", "KILL", pid]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(128 + 9), "{said}");
+    assert!(said.contains("error: sh: ended by signal 9 (SIGKILL)"), "{said}");
+    assert!(!Path::new("/proc").join(pid).exists());
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "files are left in TMPDIR");
+    assert!(!draws.join("unfinished").exists());
 }
 
 #[test]

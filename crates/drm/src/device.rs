@@ -5,8 +5,10 @@
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
-//! | `RECONVERGE_DRM_PROGRAMS` | a folder to which shaders are written, see [`programs`](crate::programs) |
+//! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
+//! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
+//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_PROBE` | set: the process says which renderer it finds and ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
@@ -15,9 +17,12 @@ use std::sync::OnceLock;
 
 use reconverge_gpu::Gpu;
 use reconverge_gpu::device::Board;
+use reconverge_gpu::patch::PatchError;
 use reconverge_simt::Engine;
 
 use crate::messages::say_once;
+use crate::programs::Programs;
+use crate::watch::Watch;
 
 /// What is emulated.
 #[derive(Debug)]
@@ -28,10 +33,10 @@ pub(crate) struct Device {
     pub(crate) execute: bool,
     /// What runs shaders.
     pub(crate) engine: Engine,
-    /// Where shaders are written.
-    pub(crate) programs: Option<PathBuf>,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
+    /// What looks at the chip.
+    pub(crate) watch: Watch,
 }
 
 /// What the environment asks for; nothing where it does not, or where it cannot be read, which is said.
@@ -40,18 +45,26 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     let read = || {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
-        let [execute, engine] = ["EXECUTE", "ENGINE"].map(|name| variable(&format!("RECONVERGE_DRM_{name}")));
-        let device =
-            device(&chip, execute.as_deref(), engine.as_deref()).inspect_err(|why| say_once(why)).ok()?;
-        let path = |name| variable(name).map(PathBuf::from);
-        let (programs, report) = (path("RECONVERGE_DRM_PROGRAMS"), path("RECONVERGE_DRM_REPORT"));
-        Some(Device { programs, report, ..device })
+        let path = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let execute = variable("RECONVERGE_DRM_EXECUTE");
+        let found = device(&chip, execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
+            let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
+            let patch = patch.map(|patch| {
+                let patch = patch.to_string_lossy().parse();
+                patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
+            });
+            let programs = path("RECONVERGE_DRM_PROGRAMS").map(|path| Programs::new(path, device.board));
+            let watch = Watch::new(path("RECONVERGE_DRM_CAPTURE"), patch.transpose()?, programs);
+            let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
+            Ok(Device { engine, watch, ..device })
+        });
+        found.inspect_err(|why| say_once(why)).ok()
     };
     CHOSEN.get_or_init(read).as_ref()
 }
 
-/// The device that the variables' values ask for, without its files.
-fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Result<Device, String> {
+/// The device that the variables' values ask for.
+fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Result<Device, String> {
     let unknown = || format!("RECONVERGE_DRM_CHIP: no such chip: {}", chip.display());
     let board = chip.to_str().and_then(Board::named).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
@@ -59,21 +72,29 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Resu
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    let engine = match engine {
-        None => Engine::Fast,
-        Some(name) => name.to_str().and_then(Engine::from_name).ok_or_else(|| {
-            let names = Engine::ALL.map(Engine::name).join(", ");
-            format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
-        })?,
-    };
-    Ok(Device { board, execute, engine, programs: None, report: None })
+    Ok(Device { board, execute, engine: Engine::Fast, report, watch: Watch::default() })
+}
+
+/// The engine of a name.
+fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
+    let Some(name) = name else { return Ok(Engine::Fast) };
+    name.to_str().and_then(Engine::from_name).ok_or_else(|| {
+        let names = Engine::ALL.map(Engine::name).join(", ");
+        format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+    })
 }
 
 /// What executes submissions to the device: the only place where a chip is made.
-pub(crate) fn chip(device: &Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = device.board.gpu(device.engine)?;
-    if device.programs.is_some() {
-        gpu.keep_programs();
+pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
+    let mut gpu = device.board.gpu()?;
+    gpu.use_engine(device.engine);
+    if let Some(watcher) = device.watch.watcher()
+        && !gpu.observe(watcher)
+    {
+        say_once(&format!(
+            "{}: draws are not captured, and programs neither patched nor written, yet",
+            device.board.chip
+        ));
     }
     Some(gpu)
 }
@@ -95,18 +116,21 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_is_one_of_a_list() {
+        assert_eq!(engine(None), Ok(Engine::Fast));
+        assert_eq!(engine(Some(OsStr::new("lockstep"))), Ok(Engine::Lockstep));
+        let refused = engine(Some(OsStr::new("quick"))).unwrap_err();
+        assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");
+    }
+
+    #[test]
     fn values_that_mean_nothing_are_refused_by_name() {
         let refused = |chip: &str, execute: Option<&str>| {
             device(OsStr::new(chip), execute.map(OsStr::new), None).unwrap_err()
         };
         assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
-        let engine =
-            |name: &str| device(OsStr::new("9440"), Some(OsStr::new("none")), Some(OsStr::new(name)));
-        assert!(
-            engine("quick").unwrap_err().contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast")
-        );
-        let device = engine("lockstep").unwrap();
-        assert_eq!((device.board.chip, device.execute, device.engine), ("rv770", false, Engine::Lockstep));
+        let device = device(OsStr::new("9440"), Some(OsStr::new("none")), None).unwrap();
+        assert_eq!((device.board.chip, device.execute), ("rv770", false));
     }
 }

@@ -16,6 +16,9 @@
 //!    |
 //!    v
 //! reconverge_gpu::Gpu: executes submissions before the ioctl returns
+//!    |
+//!    v
+//! watch.rs: words of programs that are changed     capture.rs: draws as launch files
 //! ```
 //!
 //! A buffer is a slice of one file in memory of 1 TiB, of which only pages in use take memory. The descriptor that
@@ -36,6 +39,7 @@
 )]
 
 mod buffers;
+mod capture;
 mod device;
 pub mod files;
 mod ioctls;
@@ -50,3 +54,4 @@ mod radeon;
 mod real;
 mod report;
 mod submit;
+mod watch;

@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
-        let mut made = description(&device::Device { board, execute: false, report: None });
+        let watch = crate::watch::Watch::default();
+        let mut made = description(&device::Device { board, execute: false, report: None, watch });
         // SAFETY: `description` gave a valid address, which is used until it is freed.
         unsafe {
             let device = &*made;

@@ -1,41 +1,55 @@
 //! Shaders as files: each program that the chip runs, once, for the other commands to read.
 //!
 //! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER.hex, of which the number is made from its
-//! words. Processes share the folder: a file that is there is not written again.
+//! words. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
+//! buffer, and nothing says where one ends.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
-use reconverge_gpu::ChipProgram;
+use reconverge_gpu::device::Board;
 
-use crate::device::Device;
 use crate::messages::say_once;
-use crate::node::State;
 
-/// Writes the programs that have come up since the last call.
-pub(crate) fn write(device: &Device, state: &mut State) {
-    let (Some(folder), Some(gpu)) = (&device.programs, &mut state.gpu) else { return };
-    for program in gpu.take_programs() {
-        if let Err(error) = write_one(folder, &program) {
-            say_once(&format!("{}: {error}", folder.display()));
-        }
-    }
+/// The folder, and what this process has written into it.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    folder: PathBuf,
+    board: &'static Board,
+    written: Mutex<HashSet<String>>,
 }
 
-fn write_one(folder: &Path, program: &ChipProgram) -> std::io::Result<()> {
-    let ChipProgram { isa, chip, stage, words } = program;
-    let (isa, stage) = (isa.name(), stage.name());
-    let path = folder.join(format!("{chip}-{stage}-{:016x}.hex", number(words)));
-    let mut text = format!("# isa {isa}, chip {chip}, stage {stage}\n");
-    for word in words {
-        let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+impl Programs {
+    /// Nothing written so far.
+    pub(crate) fn new(folder: PathBuf, board: &'static Board) -> Programs {
+        Programs { folder, board, written: Mutex::default() }
     }
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => file.write_all(text.as_bytes()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+
+    /// Writes a stage's program, unless it is there.
+    pub(crate) fn write(&self, stage: &str, words: &[u32]) {
+        let Some(stage) = stage.strip_suffix(" shader").filter(|stage| *stage != "fetch") else { return };
+        let chip = self.board.chip;
+        let name = format!("{chip}-{stage}-{:016x}.hex", number(words));
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if !written.insert(name.clone()) {
+            return;
+        }
+        let mut text = format!("# isa {}, chip {chip}, stage {stage}\n", self.board.driver.isa().name());
+        for word in words {
+            let _ = writeln!(text, "{word:08x}"); // A string never refuses.
+        }
+        let path = self.folder.join(name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        match file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                say_once(&format!("{}: {error}", path.display()));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -43,4 +57,27 @@ fn write_one(folder: &Path, program: &ChipProgram) -> std::io::Result<()> {
 fn number(words: &[u32]) -> u64 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_file_of_words_that_says_what_they_are_for() {
+        let folder = std::env::temp_dir().join(format!("reconverge-programs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let programs = Programs::new(folder.clone(), Board::named("rv770").unwrap());
+        for stage in ["pixel shader", "pixel shader", "vertex shader", "fetch shader"] {
+            programs.write(stage, &[0xc000_0000, 0x9420_0688]);
+        }
+        let mut files: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let texts = files.iter().map(|file| std::fs::read_to_string(file).unwrap());
+        let expected = ["pixel", "vertex"]
+            .map(|stage| format!("# isa r700, chip rv770, stage {stage}\nc0000000\n94200688\n"));
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -188,6 +188,7 @@ mod tests {
 
     use super::*;
     use crate::device::Device;
+    use crate::watch::Watch;
 
     /// A chip whose first command says what it does: 0 stores the second at the start of the first buffer.
     struct Storing;
@@ -210,7 +211,8 @@ mod tests {
 
     fn node() -> Node {
         let board = Board::named("rv730").unwrap();
-        let device = Box::leak(Box::new(Device { board, execute: true, report: None }));
+        let device =
+            Box::leak(Box::new(Device { board, execute: true, report: None, watch: Watch::default() }));
         Node::new(device, Some(Box::new(Storing))).unwrap()
     }
 

@@ -10,6 +10,8 @@
 //! | `chip`, `executes` | what is emulated, and whether submissions are executed |
 //! | `submissions`, `resets` | how many there were, and how many of them reset the chip |
 //! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
+//! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
+//! | `patched` | places in programs where words were replaced, each time that one was started |
 //! | `unanswered` | requests that the node has no answer for, with how often they came up |
 
 use std::fs::OpenOptions;
@@ -60,12 +62,17 @@ fn fields(device: &Device, state: &State) -> String {
     let unknown = state.gpu.as_ref().map(|gpu| gpu.unknown()).unwrap_or_default();
     let unknown = json::counts(unknown.iter().map(|(name, count)| (name.as_str(), *count)));
     let unanswered = json::counts(state.unanswered.iter().map(|(name, count)| (name.as_str(), *count)));
+    let counts = device.watch.counts();
+    let uncaptured = json::counts(counts.uncaptured.iter().map(|(name, count)| (name.as_str(), *count)));
     format!(
         "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \
+         \"captured\": {}, \"uncaptured\": {uncaptured}, \"patched\": {}, \
          \"unknown\": {unknown}, \"unanswered\": {unanswered}",
         json::string(device.board.chip),
         state.gpu.is_some(),
         state.submissions,
         state.resets,
+        counts.captured,
+        counts.patched,
     )
 }

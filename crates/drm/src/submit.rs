@@ -10,7 +10,7 @@ use crate::buffers::Buffers;
 use crate::ioctls::{Chunk, Errno, Submit};
 use crate::messages::say_once;
 use crate::node::{Node, State};
-use crate::{programs, report};
+use crate::report;
 
 /// The most chunks of a submission. There are three kinds.
 const CHUNKS: u32 = 3;
@@ -46,9 +46,7 @@ pub(crate) unsafe fn execute(node: &Node, submit: &Submit) -> Result<(), Errno> 
         Errno(libc::EINVAL)
     })?;
     state.submissions += 1;
-    let fault = fault(state, &Submission { commands, buffers: &buffers });
-    programs::write(node.device(), state);
-    if let Some(why) = fault {
+    if let Some(why) = fault(state, &Submission { commands, buffers: &buffers }) {
         state.resets = state.resets.wrapping_add(1);
         say_once(&why);
         report::append(node.device(), state);

@@ -4,14 +4,17 @@
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
 pub mod device;
-mod programs;
+pub mod launch_file;
+pub mod observe;
+pub mod patch;
 pub mod r600;
 
 use std::ops::Range;
 
+use reconverge_simt::Engine;
 use thiserror::Error;
 
-pub use programs::ChipProgram;
+use crate::observe::Observer;
 
 /// Commands with the buffers that they name.
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +44,14 @@ pub trait Gpu: Send {
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
 
+    /// Runs programs on an engine from now on.
+    fn use_engine(&mut self, engine: Engine);
+
+    /// Has an observer look at everything from now on; `false` where this chip calls none.
+    fn observe(&mut self, _observer: Box<dyn Observer>) -> bool {
+        false
+    }
+
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
     fn unknown(&self) -> Vec<(String, u64)>;
-
-    /// Keeps the programs that run from now on, for [`take_programs`](Gpu::take_programs).
-    fn keep_programs(&mut self);
-
-    /// The vertex and pixel programs that ran since the last call, each only the first time that it comes up.
-    fn take_programs(&mut self) -> Vec<ChipProgram>;
 }

@@ -213,6 +213,31 @@ impl VertexBuffer {
         }
     }
 
+    /// Word 2 of the vertex resource: stride, CLAMP_X, format, number and swap.
+    pub fn word2(&self) -> u32 {
+        let (num_format, signed, no_zero) = match self.number {
+            Number::UnsignedNorm => (0, false, false),
+            Number::SignedNorm { no_zero } => (0, true, no_zero),
+            Number::UnsignedInt => (1, false, false),
+            Number::SignedInt => (1, true, false),
+            Number::UnsignedScaled => (2, false, false),
+            Number::SignedScaled => (2, true, false),
+        };
+        let swap = match self.swap {
+            Swap::None => 0,
+            Swap::In16 => 1,
+            Swap::In32 => 2,
+            Swap::In64 => 3,
+        };
+        (self.stride & 0x7ff) << 8
+            | u32::from(self.nan_outside) << 19
+            | (self.format & 0x3f) << 20
+            | num_format << 26
+            | u32::from(signed) << 28
+            | u32::from(no_zero) << 29
+            | swap << 30
+    }
+
     /// A buffer described by the seven words of a vertex resource; `bytes` is its memory from the base on. Memory
     /// beyond the size that the words give is cut off.
     pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {

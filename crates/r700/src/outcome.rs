@@ -48,6 +48,18 @@ pub struct Exported {
     pub written: Vec<u8>,
 }
 
+impl Exported {
+    /// The target's name: `pixel0`, `pos60`, `param0`.
+    pub fn name(&self) -> String {
+        let kind = match self.kind {
+            ExportKind::Pixel => "pixel",
+            ExportKind::Pos => "pos",
+            ExportKind::Param => "param",
+        };
+        format!("{kind}{}", self.base)
+    }
+}
+
 /// What a geometry program emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {

@@ -1,7 +1,7 @@
 //! Textures and samplers of a launch. The sampler's arithmetic is [`reconverge_simt::texture`]; what a texture instruction
 //! does with them is in `reference/texture.rs`.
 
-use reconverge_simt::texture::{Compare, Image, Sampler};
+use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Wrap};
 
 /// A texture resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,24 @@ impl Component {
     /// Every component is that of the texels.
     pub const ALL: [Component; 4] =
         [Component::Texel(0), Component::Texel(1), Component::Texel(2), Component::Texel(3)];
+
+    /// The letters of components in launch files, 1 being of the texels' type.
+    pub fn letter(self, integer: bool) -> Option<char> {
+        "xyzw01".chars().find(|letter| Component::of_letter(*letter, integer) == Some(self))
+    }
+
+    /// The component of a letter.
+    pub fn of_letter(letter: char, integer: bool) -> Option<Component> {
+        match letter {
+            'x' => Some(Component::Texel(0)),
+            'y' => Some(Component::Texel(1)),
+            'z' => Some(Component::Texel(2)),
+            'w' => Some(Component::Texel(3)),
+            '0' => Some(Component::Word(0)),
+            '1' => Some(Component::Word(if integer { 1 } else { 1f32.to_bits() })),
+            _ => None,
+        }
+    }
 
     /// The component of what was read.
     pub(crate) fn of(self, texel: &[u32; 4]) -> u32 {
@@ -61,3 +79,36 @@ impl Default for TextureSampler {
         TextureSampler { sampler: Sampler::default(), compare: Compare::Never }
     }
 }
+
+// The names of values in launch files.
+
+/// The names of filters.
+pub const FILTERS: [(&str, Filter); 2] = [("nearest", Filter::Nearest), ("linear", Filter::Linear)];
+
+/// The names of ways between mip levels.
+pub const MIP_FILTERS: [(&str, MipFilter); 3] =
+    [("none", MipFilter::None), ("nearest", MipFilter::Nearest), ("linear", MipFilter::Linear)];
+
+/// The names of what a coordinate outside of an image means.
+pub const WRAPS: [(&str, Wrap); 8] = [
+    ("repeat", Wrap::Repeat),
+    ("mirror", Wrap::Mirror),
+    ("clamp_to_edge", Wrap::ClampToEdge),
+    ("clamp_to_border", Wrap::ClampToBorder),
+    ("clamp", Wrap::Clamp),
+    ("mirror_once", Wrap::MirrorOnce),
+    ("mirror_once_to_edge", Wrap::MirrorOnceToEdge),
+    ("mirror_once_to_border", Wrap::MirrorOnceToBorder),
+];
+
+/// The names of comparisons.
+pub const COMPARES: [(&str, Compare); 8] = [
+    ("never", Compare::Never),
+    ("less", Compare::Less),
+    ("equal", Compare::Equal),
+    ("less_equal", Compare::LessEqual),
+    ("greater", Compare::Greater),
+    ("not_equal", Compare::NotEqual),
+    ("greater_equal", Compare::GreaterEqual),
+    ("always", Compare::Always),
+];

@@ -1,6 +1,7 @@
 //! Launch files: what all machines have in common ([`Common`]), and a machine's own part ([`MachineLaunch`]).
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::{Stage, UnknownIsa};
@@ -14,7 +15,7 @@ use crate::request::{Error, TextureValues, choose};
 use crate::result::{Expected, RunResult};
 use crate::session::Session;
 use crate::trapped::{Trapped, look};
-use crate::values::Files;
+use crate::values::{Files, Values};
 
 /// What launches of all machines have.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,11 +42,20 @@ pub struct Common {
     pub expect: Vec<Expected>,
     /// Part of the message of the trap that the program must end with.
     pub trap: Option<String>,
+    /// What each lane is: x and y of a pixel, and 1 where its primitive covers it.
+    pub pixels: Option<Values>,
+    /// What each lane is: the index of a vertex, and its instance.
+    pub vertices: Option<Values>,
+    /// The lanes to which the launch is reduced; see [`LaunchFile::choose`].
+    #[serde(skip)]
+    pub piece: Option<Range<usize>>,
 }
 
 /// The fields of [`Common`]; the others of a launch file are the machine's.
-const COMMON: [&str; 10] =
-    ["program", "kernel", "chip", "stage", "lanes", "mode", "watchdog", "texture", "expect", "trap"];
+const COMMON: [&str; 12] = [
+    "program", "kernel", "chip", "stage", "lanes", "mode", "watchdog", "texture", "expect", "trap", "pixels",
+    "vertices",
+];
 
 /// What a launch is made for.
 #[derive(Clone, Copy)]
@@ -189,7 +199,16 @@ impl LaunchFile {
             target.checked().map_err(|error| Error::Machine(error.to_string()))?;
         }
         self.stage()?;
-        self.machine.prepare(&Request { common: &self.common, image, program, files })
+        let session = self.machine.prepare(&Request { common: &self.common, image, program, files })?;
+        match &self.common.piece {
+            Some(lanes) => session.piece(lanes.clone()).ok_or_else(|| {
+                Error::Machine(format!(
+                    "lanes {} to {}: not of {} programs",
+                    lanes.start, lanes.end, self.isa
+                ))
+            }),
+            None => Ok(session),
+        }
     }
 
     /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.
@@ -244,8 +263,9 @@ impl LaunchFile {
         let options = self.options(options)?;
         let outcome = self.prepare(image, program, files)?.run(&options)?;
         let mut result = RunResult::of(&*outcome);
+        let piece = self.common.piece.as_ref().zip(self.common.lanes);
         for expected in &self.common.expect {
-            result.compare(expected, files)?;
+            result.compare(expected, piece, files)?;
         }
         Ok(result)
     }
@@ -290,7 +310,8 @@ mod tests {
     fn every_common_field_is_listed() {
         for name in COMMON {
             let table: toml::Table = format!("{name} = 1").parse().unwrap();
-            let known = table.try_into::<Common>().is_err() || matches!(name, "lanes" | "watchdog");
+            let known = table.try_into::<Common>().is_err()
+                || matches!(name, "lanes" | "watchdog" | "pixels" | "vertices");
             assert!(known, "{name} is no field");
         }
     }

@@ -6,6 +6,7 @@
 //!   program.
 //! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
+//! * [`choose`]: one pixel or vertex of a launch.
 //! * [`session`]: a launch that is ready, and what a run leaves.
 //! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
 //! * [`graph`]: the control flow of a program, drawn.
@@ -18,6 +19,7 @@
 //! Nothing here reads files or prints.
 
 pub mod array;
+pub mod choose;
 pub mod contents;
 pub mod debugger;
 pub mod edit;

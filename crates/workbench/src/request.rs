@@ -5,8 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
 use reconverge_simt::RunError;
-use reconverge_simt::texture::{Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
+use reconverge_simt::texture::{Compare, Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -104,7 +105,7 @@ impl<L: fmt::Display, C: Cause> From<RunError<L, C>> for Error {
     }
 }
 
-/// A texture of one level.
+/// A texture.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
@@ -117,12 +118,89 @@ pub struct TextureValues {
     /// Six square faces.
     #[serde(default)]
     pub cube: bool,
-    /// One to four numbers a texel, row by row.
+    /// The last of the sizes counts layers.
+    #[serde(default)]
+    pub layers: bool,
+    /// Mip levels, each half as large as the one before; 1 when absent.
+    pub levels: Option<usize>,
+    /// One to four numbers a texel, row by row, slice by slice, level by level.
     pub texels: Values,
     /// `nearest` or `linear`.
     pub filter: Option<String>,
-    /// `repeat`, `mirror`, `clamp_to_edge`, `clamp_to_border`.
+    /// One of [`WRAPS`].
     pub wrap: Option<String>,
+    /// Texels are integers, which are not filtered (R700).
+    #[serde(default)]
+    pub integer: bool,
+    /// Texels are fractions: the reference of a comparison is clamped to [0, 1] (R700).
+    #[serde(default)]
+    pub fractions: bool,
+    /// DST_SEL: of each of four components a letter of `xyzw01`, 1 being of the texels' type (R700).
+    pub select: Option<String>,
+}
+
+/// A sampler apart from textures (R700).
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplerValues {
+    /// Its number.
+    pub number: u8,
+    /// For s, t and r, one of [`WRAPS`] each.
+    pub wrap: Option<[String; 3]>,
+    /// `nearest` or `linear`, for magnification.
+    pub mag: Option<String>,
+    /// The same for minification.
+    pub min: Option<String>,
+    /// Between mip levels: `none`, `nearest` or `linear`.
+    pub mip: Option<String>,
+    /// The border colour, four numbers.
+    pub border: Option<Values>,
+    /// Smallest level of detail.
+    pub min_lod: Option<f32>,
+    /// Largest level of detail.
+    pub max_lod: Option<f32>,
+    /// Added to the level of detail.
+    pub lod_bias: Option<f32>,
+    /// One of [`COMPARES`].
+    pub compare: Option<String>,
+}
+
+impl SamplerValues {
+    /// The sampler, and its comparison.
+    ///
+    /// # Errors
+    /// Names that are unknown, and a border that is not four numbers.
+    pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
+        let place = format!("sampler {}", self.number);
+        let mut sampler = Sampler::default();
+        if let Some(names) = &self.wrap {
+            for (wrap, name) in sampler.wrap.iter_mut().zip(names) {
+                *wrap = choose(&place, name, &WRAPS)?;
+            }
+        }
+        let filter = |name: &Option<String>| {
+            name.as_deref().map_or(Ok(Filter::default()), |name| choose(&place, name, &FILTERS))
+        };
+        (sampler.mag, sampler.min) = (filter(&self.mag)?, filter(&self.min)?);
+        if let Some(name) = &self.mip {
+            sampler.mip = choose(&place, name, &MIP_FILTERS)?;
+        }
+        if let Some(border) = &self.border {
+            let array = border.load_float(&place, true, files)?.array;
+            let words: Vec<u32> = array.words().collect();
+            let wanted = || "4".to_owned();
+            let found = array.len();
+            let four = words.try_into().ok().filter(|_| array.dtype.bytes() == 4);
+            sampler.border =
+                four.ok_or_else(|| Error::Count { place: place.clone(), found, wanted: wanted() })?;
+        }
+        sampler.min_lod = self.min_lod.unwrap_or(sampler.min_lod);
+        sampler.max_lod = self.max_lod.unwrap_or(sampler.max_lod);
+        sampler.lod_bias = self.lod_bias.unwrap_or(sampler.lod_bias);
+        let compare =
+            self.compare.as_deref().map_or(Ok(Compare::Never), |name| choose(&place, name, &COMPARES))?;
+        Ok((sampler, compare))
+    }
 }
 
 impl TextureValues {
@@ -133,28 +211,62 @@ impl TextureValues {
         let unit = name.parse().map_err(|_| wrong(format!("`{name}` is not a unit; 0 to 15 fits here")))?;
         let (values, size) =
             rest.rsplit_once(':').ok_or_else(|| wrong("UNIT=VALUES:8x8 is the form".to_owned()))?;
-        let (texels, size) = (Values::Text(values.to_owned()), sizes(size)?);
-        Ok(TextureValues { unit, sampler: None, size, cube: false, texels, filter: None, wrap: None })
+        Ok(TextureValues::new(unit, sizes(size)?, Values::Text(values.to_owned())))
+    }
+
+    /// A texture of one level, width by height.
+    pub fn new(unit: u8, size: Vec<u32>, texels: Values) -> TextureValues {
+        TextureValues {
+            unit,
+            sampler: None,
+            size,
+            cube: false,
+            layers: false,
+            levels: None,
+            texels,
+            filter: None,
+            wrap: None,
+            integer: false,
+            fractions: false,
+            select: None,
+        }
     }
 
     /// The image, and a sampler for all three coordinates alike.
     ///
     /// # Errors
-    /// Numbers that cannot be had or do not fit the size, and names that are unknown.
-    pub(crate) fn image(&self, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
+    /// Numbers that cannot be had or do not fit the size, names that are unknown, and what `isa` does not have.
+    pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
+        let typed =
+            [("integer", self.integer), ("fractions", self.fractions), ("select", self.select.is_some())];
+        if let Some((field, _)) = typed.iter().find(|(_, stated)| *stated && isa != Isa::R700) {
+            return Err(Error::Machine(format!("{place}: `{field}` is not for {isa} programs")));
+        }
         let array = self.texels.load_as(&place, Dtype::F32, files)?;
-        let (shape, [width, height, depth]) = match (self.size[..].as_ref(), self.cube) {
-            ([width], false) => (Shape::D1, [*width, 1, 1]),
-            ([width, height], false) => (Shape::D2, [*width, *height, 1]),
-            ([width, height, depth], false) => (Shape::D3, [*width, *height, *depth]),
-            ([width], true) => (Shape::Cube, [*width, *width, 6]),
-            (other, _) => {
-                let wanted = "1 to 3 sizes (1 for a cube)".to_owned();
+        let (shape, [width, height, depth]) = match (self.size[..].as_ref(), self.cube, self.layers) {
+            ([width], false, false) => (Shape::D1, [*width, 1, 1]),
+            ([width, height], false, false) => (Shape::D2, [*width, *height, 1]),
+            ([width, height, depth], false, false) => (Shape::D3, [*width, *height, *depth]),
+            ([width], true, false) => (Shape::Cube, [*width, *width, 6]),
+            ([width, layers], false, true) => (Shape::D1Array, [*width, 1, *layers]),
+            ([width, height, layers], false, true) => (Shape::D2Array, [*width, *height, *layers]),
+            (other, ..) => {
+                let wanted = "1 to 3 sizes (1 for a cube), 2 or 3 with layers".to_owned();
                 return Err(Error::Count { place, found: other.len(), wanted });
             }
         };
-        let count = u64::from(width) * u64::from(height) * u64::from(depth);
+        let sizes: Vec<[u32; 3]> = (0..self.levels.unwrap_or(1).min(32))
+            .map(|level| {
+                let half = |size: u32| (size >> level).max(size.min(1));
+                let depth = if shape == Shape::D3 { half(depth) } else { depth };
+                [half(width), half(height), depth]
+            })
+            .collect();
+        let texels = |[width, height, depth]: &[u32; 3]| {
+            (u64::from(*width) * u64::from(*height)).saturating_mul(u64::from(*depth))
+        };
+        let count = sizes.iter().map(texels).fold(0, u64::saturating_add);
         let found = array.len();
         let each = (found as u64).checked_div(count).unwrap_or(0);
         if !(1..=4).contains(&each) || each * count != found as u64 {
@@ -162,22 +274,20 @@ impl TextureValues {
             return Err(Error::Count { place, found, wanted });
         }
         let words: Vec<u32> = array.words().collect();
-        let texels = words.chunks(each as usize).map(|texel| channels(texel.iter().copied())).collect();
-        let image = Image::new(shape, vec![Level { width, height, depth, texels }])
-            .map_err(|error| Error::Texture { unit: self.unit, error })?;
+        let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
+        let levels = sizes.iter().map(|size| {
+            let [width, height, depth] = *size;
+            Level { width, height, depth, texels: all.by_ref().take(texels(size) as usize).collect() }
+        });
+        let image =
+            Image::new(shape, levels.collect()).map_err(|error| Error::Texture { unit: self.unit, error })?;
         let filter = match self.filter.as_deref() {
             None => Filter::Nearest,
-            Some(name) => choose(&place, name, &[("nearest", Filter::Nearest), ("linear", Filter::Linear)])?,
+            Some(name) => choose(&place, name, &FILTERS)?,
         };
-        let wraps = [
-            ("repeat", Wrap::Repeat),
-            ("mirror", Wrap::Mirror),
-            ("clamp_to_edge", Wrap::ClampToEdge),
-            ("clamp_to_border", Wrap::ClampToBorder),
-        ];
         let wrap = match self.wrap.as_deref() {
             None => Wrap::ClampToEdge,
-            Some(name) => choose(&place, name, &wraps)?,
+            Some(name) => choose(&place, name, &WRAPS)?,
         };
         let sampler = Sampler { wrap: [wrap; 3], mag: filter, min: filter, ..Sampler::default() };
         Ok((Arc::new(image), sampler))

@@ -73,6 +73,12 @@ pub trait Ready: Any + Send + Sync {
     /// # Errors
     /// A launch that does not fit the machine, or that cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
+
+    /// The launch of some of its lanes alone, which keep their numbers; `None` where the machine's launches have no
+    /// lanes of their own, or not these.
+    fn piece(&self, _lanes: Range<usize>) -> Option<Box<dyn Ready>> {
+        None
+    }
 }
 
 /// A launch of one machine while it is stepped in its fixed order.
@@ -228,6 +234,12 @@ impl Session {
     /// Another session of this launch.
     pub fn copy(&self) -> Session {
         Session(self.0.copy())
+    }
+
+    /// The launch of some of its lanes alone, which keep their numbers; `None` where the machine's launches have no lanes
+    /// of their own, or not these.
+    pub fn piece(&self, lanes: Range<usize>) -> Option<Session> {
+        Some(Session(self.0.piece(lanes)?))
     }
 
     /// The machine's own launch.

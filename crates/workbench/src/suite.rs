@@ -232,13 +232,9 @@ fn table_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
 /// The image of an input of four numbers a texel.
 fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> Vec<TextureValues> {
     vec![TextureValues {
-        unit: 0,
-        sampler: None,
-        size: vec![size, size],
-        cube: false,
-        texels: inputs.array(name).clone().into(),
         filter: Some(filter.to_owned()),
         wrap: Some(wrap.to_owned()),
+        ..TextureValues::new(0, vec![size, size], inputs.array(name).clone().into())
     }]
 }
 
@@ -277,7 +273,7 @@ fn search_on_r700(inputs: &Inputs, _: u32) -> Launch {
     let tree = inputs.array("tree").clone().into();
     let machine = r700::Launch {
         input: vec![in_register(0, inputs.array("keys"))],
-        buffer: vec![r700::launch::BufferValues { number: 160, values: tree, stride: 4 }],
+        buffer: vec![r700::launch::BufferValues::new(160, tree, 4)],
         clause_temps: Some(0),
         output_type: Some("u32".to_owned()),
         ..r700::Launch::default()

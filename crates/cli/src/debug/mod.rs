@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use crossterm::event::{self, KeyCode, KeyModifiers};
+use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
 use reedline::{
@@ -70,7 +71,11 @@ pub(crate) fn run(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
 fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
     let ready = launch.ready(matches)?;
     let debugger = Debugger::new(&ready.session, &ready.opened.target, ready.program(), &ready.options);
-    debugger.map_err(|error| anyhow!("{}: {error}", ready.title))
+    let mut debugger = debugger.map_err(|error| anyhow!("{}: {error}", ready.title))?;
+    if let Some(lane) = ready.lane.and_then(|lane| u8::try_from(lane).ok()) {
+        debugger.choose_lane(Lane(lane));
+    }
+    Ok(debugger)
 }
 
 /// Carries out a script. The status is 1 where an expectation fails.

@@ -1,5 +1,6 @@
 //! A program in the surroundings of the emulated device, from its start to its end.
 
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -9,33 +10,73 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use reconverge_gpu::patch::Patch;
+use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::setup::Setup;
+use crate::messages::{counted, note};
 use crate::{Answer, messages};
 
 /// Runs a program and ends as it does.
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn run(setup: &Setup, command: &[OsString]) -> Result<Answer> {
+pub(super) fn run(
+    setup: &Setup,
+    command: &[OsString],
+    capture: Option<&Path>,
+    patch: Option<&Patch>,
+) -> Result<Answer> {
     let [name, arguments @ ..] = command else { unreachable!("the arguments ask for a command") };
-    let report = Report::new()?;
+    let mut report = Report::new()?;
     let mut program = Command::new(name);
     setup.apply(&mut program);
     program.args(arguments).env("RECONVERGE_DRM_REPORT", &report.path);
+    if let Some(folder) = capture {
+        program.env("RECONVERGE_DRM_CAPTURE", folder);
+    }
+    if let Some(patch) = patch {
+        program.env("RECONVERGE_DRM_PATCH", patch.to_string());
+    }
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| name.display().to_string())?;
     let status = ended(&mut child, signals).with_context(|| name.display().to_string())?;
-    if !report.any()? && !messages::quiet() {
+    let seen = report.seen()?;
+    if seen.processes == 0 && !messages::quiet() {
         tell!("warning: {}: the program never opened the emulated device", name.display());
     }
+    if let Some(folder) = capture {
+        note(&format!("{}: {}", folder.display(), counted(seen.captured, "launch file")));
+        for (why, count) in &seen.uncaptured {
+            tell!("warning: not captured, {}: {why}", counted(*count, "time"));
+        }
+    }
+    if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
+        tell!("warning: --patch {patch}: no shader that was drawn with has these words");
+    }
     Ok(Answer::Status(status_of(name, status)))
+}
+
+/// The folder for captured draws, from the root: new, or empty.
+///
+/// # Errors
+/// It is neither, or cannot be made.
+pub(super) fn empty_folder(path: &Path) -> Result<PathBuf> {
+    let named = || format!("--capture {}", path.display());
+    if path.exists() && !path.is_dir() {
+        bail!("{}: it is no folder; name one that is empty, or a new one", named());
+    }
+    std::fs::create_dir_all(path).with_context(named)?;
+    if std::fs::read_dir(path).with_context(named)?.next().is_some() {
+        bail!("{}: the folder is not empty; name one that is, or a new one", named());
+    }
+    Ok(absolute(path))
 }
 
 /// Waits for the end of a program, and hands signals on to it meanwhile.
@@ -70,6 +111,15 @@ fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
+/// What the processes with the device have reported, all together.
+#[derive(Default)]
+struct Seen {
+    processes: usize,
+    captured: u64,
+    uncaptured: BTreeMap<String, u64>,
+    patched: u64,
+}
+
 /// The file to which every process that opens the device appends: the one that the environment names, or one of our own
 /// that is removed afterwards.
 struct Report {
@@ -96,10 +146,25 @@ impl Report {
         Ok(Report { path, file, ours })
     }
 
-    /// Whether something was appended.
-    fn any(&self) -> Result<bool> {
-        let read = (&self.file).read(&mut [0]).with_context(|| self.path.display().to_string())?;
-        Ok(read != 0)
+    /// What processes have appended.
+    fn seen(&mut self) -> Result<Seen> {
+        let mut text = Vec::new();
+        self.file.read_to_end(&mut text).with_context(|| self.path.display().to_string())?;
+        let lines = String::from_utf8_lossy(&text);
+        // Of the lines of a process the last one counts.
+        let mut last = HashMap::new();
+        for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            last.insert((line["pid"].to_string(), line["opened"].to_string()), line);
+        }
+        let mut seen = Seen { processes: last.len(), ..Seen::default() };
+        for line in last.values() {
+            seen.captured += line["captured"].as_u64().unwrap_or(0);
+            seen.patched += line["patched"].as_u64().unwrap_or(0);
+            for (why, count) in line["uncaptured"].as_object().into_iter().flatten() {
+                *seen.uncaptured.entry(why.clone()).or_default() += count.as_u64().unwrap_or(0);
+            }
+        }
+        Ok(seen)
     }
 }
 

@@ -82,6 +82,9 @@ impl Setup {
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
+        for name in ["RECONVERGE_DRM_CAPTURE", "RECONVERGE_DRM_PATCH", "RECONVERGE_DRM_PROBE"] {
+            command.env_remove(name);
+        }
         // Each of these makes Mesa take another driver or another device.
         for name in ["MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE", "DRI_PRIME"] {
             command.env_remove(name);

@@ -14,6 +14,7 @@ use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
 
+use super::capture::Recording;
 use super::format;
 use super::registers::{self as reg, *};
 use super::shader::Shader;
@@ -436,6 +437,8 @@ pub(super) struct PixelProgram<'a> {
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
+    /// What is captured of the stage, if it is.
+    pub(super) recording: Option<Recording>,
 }
 
 impl<'a> PixelProgram<'a> {
@@ -452,6 +455,7 @@ impl<'a> PixelProgram<'a> {
             control: fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0)),
             side,
             exports: fields!(state, DbShaderControl, state.word(reg::DB_SHADER_CONTROL)),
+            recording: None,
         }
     }
 }
@@ -480,7 +484,7 @@ impl FragmentProgram for PixelProgram<'_> {
                 value[chan] = if *front { 1f32.to_bits() } else { (-1f32).to_bits() };
             }
         }
-        let outcome = self.shader.run(fragments.lanes, inputs)?;
+        let outcome = self.shader.run(fragments.lanes, inputs, &mut self.recording, Some(fragments))?;
         let exported = |base: u16| {
             let found = outcome.export(ExportKind::Pixel, base)?;
             found.written.iter().any(|mask| *mask != 0).then(|| found.values.clone())

@@ -8,9 +8,11 @@
 //! | `draw` | from registers to a draw |
 //! | `shader`, `texture`, `format` | programs, and what they read |
 //! | `stream` | what vertex programs write |
+//! | `capture` | draws for an observer |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
 
+mod capture;
 mod draw;
 mod format;
 mod packet;
@@ -28,7 +30,9 @@ use reconverge_raster::draw::Draw;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::{Engine, Mode, Options};
 
-use crate::{ChipProgram, Fault, Gpu, Submission};
+use crate::observe::{Captured, Observer};
+use crate::{Fault, Gpu, Submission};
+use capture::Recording;
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use registers as reg;
@@ -53,7 +57,7 @@ mod event {
 }
 
 /// A chip of these families.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct R600 {
     chip: Chip,
     options: Options,
@@ -69,12 +73,14 @@ pub struct R600 {
     passed: u64,
     streams: Streams,
     draws: u64,
+    observer: Option<Box<dyn Observer>>,
 }
 
 impl R600 {
-    /// A chip after its reset, whose programs run on an engine.
-    pub fn new(chip: Chip, engine: Engine) -> R600 {
-        let options = Options { mode: Mode::Lenient, engine, watchdog: WATCHDOG, ..Options::default() };
+    /// A chip after its reset.
+    pub fn new(chip: Chip) -> R600 {
+        let options =
+            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
         R600 {
             chip,
             options,
@@ -86,6 +92,7 @@ impl R600 {
             passed: 0,
             streams: Streams::default(),
             draws: 0,
+            observer: None,
         }
     }
 
@@ -272,21 +279,43 @@ impl R600 {
     fn draw(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
         self.draws += 1;
         let number = self.draws;
-        self.draw_now(memory, indices).map_err(|fault| match fault {
+        let mut captured = self.observer.as_ref().filter(|observer| observer.captures()).map(|_| Captured {
+            number,
+            indices: indices.len(),
+            instances: self.instances.max(1),
+            ..Captured::default()
+        });
+        let drawn = self.draw_now(memory, indices, &mut captured).map_err(|fault| match fault {
             Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
             other => other,
-        })
+        });
+        if let (Some(observer), Some(mut captured)) = (&mut self.observer, captured) {
+            captured.trap = drawn.as_ref().err().map(ToString::to_string);
+            observer.draw(&captured);
+        }
+        drawn
     }
 
-    fn draw_now(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
+    fn draw_now(
+        &mut self,
+        memory: &mut [u8],
+        indices: &[u32],
+        captured: &mut Option<Captured>,
+    ) -> Result<(), Fault> {
         let state = &mut self.state;
         let Some(topology) = draw::topology(state) else { return Ok(()) };
         let layout = VertexLayout::new(state);
-        let vertex = Shader::new(VERTEX, self.chip, state, memory, self.options)?;
+        let vertex = Shader::new(VERTEX, self.chip, state, memory, self.options, &mut self.observer)?;
         let runs = runs(state, indices);
         let (lanes, places) = lanes(state, &runs, self.instances.max(1));
         let values = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
-        let outcome = vertex.run(lanes.len(), vec![(0, values)])?;
+        let mut recording = captured.as_ref().map(|_| Recording::vertices(&vertex, &lanes));
+        let outcome = vertex.run(lanes.len(), vec![(0, values)], &mut recording, None);
+        if let Some(captured) = captured {
+            captured.primitive = format!("{topology:?}");
+            captured.launches.extend(recording.and_then(Recording::finish));
+        }
+        let outcome = outcome?;
         let state = &mut self.state;
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
@@ -298,17 +327,29 @@ impl R600 {
         let runs: Vec<Vec<Vertex>> =
             places.iter().map(|run| run.iter().map(|place| vertices[*place].clone()).collect()).collect();
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
-        let passed = self.raster(memory, &draw, &runs)?;
+        let passed = self.raster(memory, &draw, &runs, captured)?;
         if counted {
             self.passed += passed;
         }
         Ok(())
     }
 
-    fn raster(&mut self, memory: &mut [u8], draw: &Draw, runs: &[Vec<Vertex>]) -> Result<u64, Fault> {
-        let pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options)?;
+    fn raster(
+        &mut self,
+        memory: &mut [u8],
+        draw: &Draw,
+        runs: &[Vec<Vertex>],
+        captured: &mut Option<Captured>,
+    ) -> Result<u64, Fault> {
+        let pixel = Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.observer)?;
         let mut program = PixelProgram::new(&pixel, &mut self.state);
-        Ok(reconverge_raster::draw::draw(draw, runs, memory, &mut program)?.passed)
+        program.recording = captured.as_ref().map(|_| Recording::fragments(&pixel, draw));
+        let counts = reconverge_raster::draw::draw(draw, runs, memory, &mut program);
+        if let Some(captured) = captured {
+            captured.targets = capture::targets(draw);
+            captured.launches.extend(program.recording.and_then(Recording::finish));
+        }
+        Ok(counts?.passed)
     }
 }
 
@@ -391,15 +432,16 @@ impl Gpu for R600 {
         Ok(())
     }
 
+    fn observe(&mut self, observer: Box<dyn Observer>) -> bool {
+        self.observer = Some(observer);
+        true
+    }
+
+    fn use_engine(&mut self, engine: Engine) {
+        self.options.engine = engine;
+    }
+
     fn unknown(&self) -> Vec<(String, u64)> {
         self.state.unknown.list()
-    }
-
-    fn keep_programs(&mut self) {
-        self.state.programs.keep();
-    }
-
-    fn take_programs(&mut self) -> Vec<ChipProgram> {
-        self.state.programs.take()
     }
 }

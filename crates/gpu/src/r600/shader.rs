@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::{Isa, Program, program};
+use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, FetchOp};
 use reconverge_r700::flow::LoopConstant;
@@ -12,12 +12,15 @@ use reconverge_r700::launch::{FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{RunError, run};
+use reconverge_raster::draw::Fragments;
 use reconverge_simt::Options;
 
+use super::capture::Recording;
 use super::registers as reg;
 use super::state::State;
 use super::texture;
-use crate::{ChipProgram, Fault};
+use crate::Fault;
+use crate::observe::Observer;
 
 /// A stage of the pipeline: where its registers and resources begin.
 #[derive(Clone, Copy, Debug)]
@@ -92,22 +95,20 @@ impl Shader {
         state: &mut State,
         memory: &[u8],
         options: Options,
+        observer: &mut Option<Box<dyn Observer>>,
     ) -> Result<Shader, Fault> {
         let place = state.place(unit.start, 0);
         let Some(place) = place else {
             return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
         };
-        let program = Program::from_words(words(memory, &place));
-        state.programs.note(|| ChipProgram {
-            isa: Isa::R700,
-            chip: chip.name,
-            stage: match unit.stage {
-                Stage::Pixel => program::Stage::Pixel,
-                Stage::Vertex => program::Stage::Vertex,
-                Stage::Geometry => program::Stage::Geometry,
-            },
-            words: program.words.clone(),
-        });
+        let mut observed = |name: &'static str, place: &Range<usize>| {
+            let mut words = words(memory, place);
+            if let Some(observer) = observer {
+                observer.program(name, &mut words);
+            }
+            words
+        };
+        let program = Program::from_words(observed(unit.name, &place));
         let mut launch = Launch::new(chip, unit.stage, 0);
         launch.set_pgm_resources(state.word(unit.resources));
         launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
@@ -116,7 +117,7 @@ impl Shader {
         if unit.stage == Stage::Vertex {
             launch.fetch_program = state
                 .place(reg::SQ_PGM_START_FS, 0)
-                .map(|place| FetchProgram { words: words(memory, &place), start: 0 });
+                .map(|place| FetchProgram { words: observed("fetch shader", &place), start: 0 });
         }
         let code = Code::new(&program.words, 0, launch.code_options());
         let fetch = launch.fetch_code();
@@ -125,23 +126,49 @@ impl Shader {
         Ok(Shader { unit, program, launch, options })
     }
 
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What a run starts from, but for its lanes and their registers.
+    pub(super) fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    pub(super) fn options(&self) -> Options {
+        self.options
+    }
+
     /// The program, decoded.
     pub(super) fn code(&self) -> Code {
         Code::new(&self.program.words, 0, self.launch.code_options())
     }
 
-    /// Runs the program on lanes with these registers.
+    /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
     ///
     /// # Errors
     /// It traps, or runs too long.
-    pub(super) fn run(&self, lanes: usize, inputs: Vec<(u8, Vec<[u32; 4]>)>) -> Result<Outcome, Fault> {
+    pub(super) fn run(
+        &self,
+        lanes: usize,
+        inputs: Vec<(u8, Vec<[u32; 4]>)>,
+        recording: &mut Option<Recording>,
+        fragments: Option<&Fragments>,
+    ) -> Result<Outcome, Fault> {
+        if let Some(recording) = recording {
+            recording.start(lanes, &inputs, fragments);
+        }
         let inputs =
             inputs.into_iter().map(|(gpr, values)| Input { gpr, values: Arc::from(values) }).collect();
         let launch = Launch { lanes, inputs, ..self.launch.clone() };
-        run(&self.program, &launch, &self.options).map_err(|error| match error {
+        let outcome = run(&self.program, &launch, &self.options).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
-        })
+        })?;
+        if let Some(recording) = recording {
+            recording.end(&outcome);
+        }
+        Ok(outcome)
     }
 }
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
-use crate::programs::Programs;
 
 /// Words of a resource and of a sampler.
 const RESOURCE_WORDS: u32 = 7;
@@ -50,8 +49,6 @@ pub(super) struct State {
     buffers: HashMap<u32, Range<usize>>,
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
-    /// What runs, for those that ask.
-    pub(super) programs: Programs,
 }
 
 impl State {

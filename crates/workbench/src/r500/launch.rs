@@ -267,7 +267,7 @@ impl Launch {
         };
         let inputs = loaded.into_iter().map(values).collect::<Result<_, Error>>()?;
         let texture = |values: &crate::request::TextureValues| {
-            let (image, sampler) = values.image(*files)?;
+            let (image, sampler) = values.image(Isa::R500, *files)?;
             Ok((values.unit, Texture { image, sampler }))
         };
         let textures = common.texture.iter().map(texture).collect::<Result<Vec<_>, Error>>()?;

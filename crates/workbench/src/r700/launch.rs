@@ -7,13 +7,12 @@ use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
 use reconverge_r700::memory::VertexBuffer;
-use reconverge_r700::outcome::{self, Exported};
+use reconverge_r700::outcome;
 use reconverge_r700::run::{Run, run, run_observed};
-use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
@@ -22,7 +21,9 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
-use crate::request::{Error, TextureValues, assignment, channels, choose, killed, lanes, per_lane};
+use crate::request::{
+    Error, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes, per_lane,
+};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::{Recorded, Sink, observed};
 use crate::trapped;
@@ -42,6 +43,10 @@ pub struct Launch {
     pub clause_temps: Option<u8>,
     /// DX10_CLAMP: CLAMP makes NaN 0; on when absent.
     pub dx10_clamp: Option<bool>,
+    /// ALU_INST_PREFER_VECTOR; on when absent.
+    pub prefer_vector: Option<bool>,
+    /// Whether the vertex resource of a constant buffer's number reads it where it has no other; it does when absent.
+    pub constants_are_buffers: Option<bool>,
     /// SQ_BOOL_CONST: bit n is boolean n.
     pub booleans: Option<u32>,
     /// The file of the fetch program that CALL_FS calls: words only.
@@ -76,6 +81,9 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
+    /// Samplers. Where there is one, a texture that states nothing of its own has none.
+    #[serde(default)]
+    pub sampler: Vec<SamplerValues>,
 }
 
 /// Values of a register at the start.
@@ -136,7 +144,17 @@ pub struct BufferValues {
     /// Its memory.
     pub values: Values,
     /// Bytes from one element to the next.
-    pub stride: u32,
+    pub stride: Option<u32>,
+    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2), in place of `stride`: the format, too, which fetches with
+    /// USE_CONST_FIELDS read.
+    pub word2: Option<u32>,
+}
+
+impl BufferValues {
+    /// A resource of its memory and stride.
+    pub fn new(number: u8, values: Values, stride: u32) -> BufferValues {
+        BufferValues { number, values, stride: Some(stride), word2: None }
+    }
 }
 
 /// A fetch program.
@@ -181,7 +199,7 @@ impl MachineLaunch for Launch {
                 let (values, stride) = spec.rsplit_once(':').ok_or_else(form)?;
                 let (number, stride) =
                     (name.parse().map_err(|_| form())?, stride.parse().map_err(|_| form())?);
-                self.buffer.push(BufferValues { number, values: Values::Text(values.to_owned()), stride });
+                self.buffer.push(BufferValues::new(number, Values::Text(values.to_owned()), stride));
             }
             _ => return Err(Error::Option { option: option.to_owned(), isa: Isa::R700 }),
         }
@@ -220,6 +238,7 @@ impl Launch {
         }
         launch.stack_size = self.stack.or(program.resources.stack).or(launch.stack_size);
         launch.clause_temps = self.clause_temps.unwrap_or(launch.clause_temps).min(128 - launch.num_gprs);
+        launch.prefer_vector = self.prefer_vector.unwrap_or(launch.prefer_vector);
         launch.dx10_clamp = self.dx10_clamp.unwrap_or(launch.dx10_clamp);
         launch.start = self.start.unwrap_or(program.base);
         launch.base_vertex = self.base_vertex;
@@ -317,8 +336,10 @@ fn fill_resources(
         let number = usize::from(constant.number);
         place_constants(&mut resources.constant_buffers, &place, number, constant.offset, &words)?;
     }
-    for (number, buffer) in (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| !buffer.is_empty())
-    {
+    let are_buffers = file.constants_are_buffers.unwrap_or(true);
+    let filled =
+        (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
+    for (number, buffer) in filled {
         resources.vertex_buffers.insert(number, VertexBuffer::constants(buffer));
     }
     for constant in &file.constant_file {
@@ -346,23 +367,52 @@ fn fill_resources(
     for buffer in &file.buffer {
         let place = format!("buffer {}", buffer.number);
         let array = buffer.values.load_plain(&place, files)?;
-        if buffer.stride > 2047 {
-            return Err(Error::Machine(format!(
-                "{place}: a stride of {}; 0 to 2047 fits here",
-                buffer.stride
-            )));
-        }
-        let described =
-            VertexBuffer { bytes: array.bytes, stride: buffer.stride, ..VertexBuffer::constants(&[]) };
+        let described = match (buffer.stride, buffer.word2) {
+            (Some(stride @ 0..=2047), None) => {
+                VertexBuffer { bytes: array.bytes, stride, ..VertexBuffer::constants(&[]) }
+            }
+            (Some(stride), None) => {
+                return Err(Error::Machine(format!("{place}: a stride of {stride}; 0 to 2047 fits here")));
+            }
+            (None, Some(word2)) => {
+                let last = u32::try_from(array.bytes.len()).unwrap_or(u32::MAX).wrapping_sub(1);
+                VertexBuffer::from_resource([0, last, word2, 0, 0, 0, 0], array.bytes)
+            }
+            _ => return Err(Error::Machine(format!("{place}: one of stride and word2 fits here"))),
+        };
         resources.vertex_buffers.insert(buffer.number, described);
     }
     for texture in textures {
-        let (image, sampler) = texture.image(files)?;
-        resources.textures.insert(texture.unit, Texture::floats(image.as_ref().clone()));
-        let sampler = TextureSampler { sampler, ..TextureSampler::default() };
-        resources.samplers.insert(texture.sampler.unwrap_or(texture.unit), sampler);
+        let (image, sampler) = texture.image(Isa::R700, files)?;
+        let (integer, fractions) = (texture.integer, texture.fractions);
+        let select = match &texture.select {
+            Some(letters) => selected(letters, integer).ok_or_else(|| {
+                Error::Machine(format!(
+                    "texture {}: select `{letters}`: four letters of xyzw01 fit here",
+                    texture.unit
+                ))
+            })?,
+            None => Component::ALL,
+        };
+        let image = image.as_ref().clone();
+        resources.textures.insert(texture.unit, Texture { image, integer, fractions, select });
+        let states = texture.sampler.is_some() || texture.filter.is_some() || texture.wrap.is_some();
+        if states || file.sampler.is_empty() {
+            let sampler = TextureSampler { sampler, ..TextureSampler::default() };
+            resources.samplers.insert(texture.sampler.unwrap_or(texture.unit), sampler);
+        }
+    }
+    for values in &file.sampler {
+        let (sampler, compare) = values.sampler(files)?;
+        resources.samplers.insert(values.number, TextureSampler { sampler, compare });
     }
     Ok(())
+}
+
+/// What the letters of a select name.
+fn selected(letters: &str, integer: bool) -> Option<[Component; 4]> {
+    let component = |letter| Component::of_letter(letter, integer);
+    letters.chars().map(component).collect::<Option<Vec<_>>>()?.try_into().ok()
 }
 
 fn out_of(place: &str, last: usize) -> Error {
@@ -424,6 +474,23 @@ impl Ready for Waves {
             run_observed(&self.program, &self.launch, options, observer)
         })?;
         Ok(Box::new(self.left(outcome)))
+    }
+
+    fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
+        if lanes.is_empty() || lanes.end > self.launch.lanes {
+            return None;
+        }
+        let mut launch = self.launch.clone();
+        launch.first_lane += lanes.start;
+        launch.lanes = lanes.len();
+        for input in &mut launch.inputs {
+            let rows = input.values.get(lanes.start..input.values.len().min(lanes.end)).unwrap_or(&[]);
+            input.values = rows.into();
+        }
+        if let Some(covered) = &mut launch.covered {
+            *covered = covered[lanes].to_vec();
+        }
+        Some(Box::new(Waves { program: self.program.clone(), launch, output_type: self.output_type }))
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
@@ -600,26 +667,16 @@ impl Outcome for WavesOutcome {
     }
 
     fn written(&self, output: &str) -> Option<&[u8]> {
-        let export = self.outcome.exports.iter().find(|export| name(export) == output)?;
+        let export = self.outcome.exports.iter().find(|export| export.name() == output)?;
         Some(&export.written)
     }
-}
-
-/// The name of an export target: `pixel0`, `pos60`, `param0`.
-fn name(export: &Exported) -> String {
-    let kind = match export.kind {
-        ExportKind::Pixel => "pixel",
-        ExportKind::Pos => "pos",
-        ExportKind::Param => "param",
-    };
-    format!("{kind}{}", export.base)
 }
 
 fn outputs(outcome: &outcome::Outcome, dtype: Dtype) -> Vec<(String, Array)> {
     let (mut outputs, lanes) = (Vec::new(), outcome.killed.len());
     for export in &outcome.exports {
         let words = export.values.iter().flatten().copied();
-        outputs.push((name(export), Array::from_words(dtype, vec![lanes, 4], words)));
+        outputs.push((export.name(), Array::from_words(dtype, vec![lanes, 4], words)));
     }
     outputs.extend(killed(outcome.killed.iter().copied()));
     let memory = &outcome.memory;

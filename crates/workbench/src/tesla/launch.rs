@@ -231,7 +231,7 @@ impl Launch {
             place_constants(&mut setup, block.bank, block.offset, &block.bytes)?;
         }
         for texture in &common.texture {
-            let (image, sampler) = texture.image(files)?;
+            let (image, sampler) = texture.image(Isa::Tesla, files)?;
             setup.textures.bind(texture.unit, image, sampler);
         }
         Ok(setup)

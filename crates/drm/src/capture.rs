@@ -1,0 +1,406 @@
+//! Draws as launch files, in a folder: what `run`, `trace` and `debug` open.
+//!
+//! | in the folder | what |
+//! |---|---|
+//! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files of what draw 12 ran |
+//! | `data/KIND-DIGEST.bin` | what they name: programs, registers, textures, buffers; a content is there once |
+//! | `draws.jsonl` | a JSON object for each draw |
+//!
+//! The first process that opens the node has the folder, the next ones `process-2` and so on inside of it. Every file is
+//! written under another name first: what has its name is whole.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use reconverge_gpu::launch_file::{LaunchText, Store};
+use reconverge_gpu::observe::{Captured, Lanes, Launched, Machine, Output};
+
+use crate::json;
+
+/// Draws of a process that are captured.
+pub(crate) const MOST_DRAWS: u64 = 10_000;
+/// Bytes that one launch may name.
+pub(crate) const MOST_BYTES_OF_A_LAUNCH: u64 = 256 << 20;
+/// Bytes of all files of a process.
+pub(crate) const MOST_BYTES: u64 = 4 << 30;
+/// Processes that have a folder.
+const MOST_PROCESSES: u32 = 10_000;
+
+/// The list of draws.
+const INDEX: &str = "draws.jsonl";
+/// The folder of what launch files name.
+const DATA: &str = "data";
+
+/// The folder of one process.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    index: File,
+    process: u32,
+    /// Names of files in `data` by the digest of their content.
+    known: HashMap<u64, Vec<String>>,
+    /// Bytes of all files so far.
+    bytes: u64,
+    draws: u64,
+    /// Bytes that one launch may name.
+    bound: u64,
+}
+
+/// What became of a draw.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Launch files that are there.
+    pub(crate) launches: usize,
+    /// Why others are not.
+    pub(crate) not: Vec<String>,
+}
+
+impl Folder {
+    /// The folder for this process: the one of this path, or the next inside of it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new(path: &Path) -> io::Result<Folder> {
+        fs::create_dir_all(path)?;
+        let claim = |path: PathBuf| {
+            let index = OpenOptions::new().append(true).create_new(true).open(path.join(INDEX))?;
+            fs::create_dir_all(path.join(DATA))?;
+            let (known, process) = (HashMap::new(), process::id());
+            Ok(Folder { path, index, process, known, bytes: 0, draws: 0, bound: MOST_BYTES_OF_A_LAUNCH })
+        };
+        let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+        match claim(path.to_path_buf()) {
+            Err(error) if taken(&error) => {}
+            claimed => return claimed,
+        }
+        for number in 2..=MOST_PROCESSES {
+            let inside = path.join(format!("process-{number}"));
+            match fs::create_dir(&inside) {
+                Err(error) if taken(&error) => {}
+                made => return made.and_then(|()| claim(inside)),
+            }
+        }
+        Err(io::Error::other(format!("{MOST_PROCESSES} processes have captured here")))
+    }
+
+    /// Writes a draw.
+    ///
+    /// # Errors
+    /// The system's, or a bound: nothing more is written then.
+    pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, String> {
+        if self.process != process::id() {
+            return Err("a process that was forked from the one that opened the device".to_owned());
+        }
+        if self.draws >= MOST_DRAWS {
+            return Err(format!("more than {MOST_DRAWS} draws"));
+        }
+        if self.bytes >= MOST_BYTES {
+            return Err(format!("more than {} GiB", MOST_BYTES >> 30));
+        }
+        self.draws += 1;
+        let (mut written, mut launches) = (Written::default(), Vec::new());
+        for launched in &draw.launches {
+            let name = format!("draw-{:04}.{}.toml", draw.number, launched.stage);
+            let entry = match self.launch(&name, launched, draw) {
+                Ok(()) => {
+                    written.launches += 1;
+                    format!("\"file\": {}", json::string(&name))
+                }
+                Err(Refused::Launch(why)) => {
+                    let entry = format!("\"not_captured\": {}", json::string(&why));
+                    written.not.push(format!("{}: {why}", launched.stage));
+                    entry
+                }
+                Err(Refused::All(why)) => return Err(why),
+            };
+            launches.push(format!(
+                "{{\"stage\": {}, {entry}{}}}",
+                json::string(launched.stage),
+                described(&launched.lanes)
+            ));
+        }
+        let targets = draw.targets.iter().map(|target| {
+            format!(
+                "{{\"name\": {}, \"format\": {}, \"start\": {}, \"pitch\": {}, \"rows\": {}}}",
+                json::string(&target.name),
+                json::string(&target.format),
+                target.start,
+                target.pitch,
+                target.rows
+            )
+        });
+        let line = format!(
+            "{{\"draw\": {}, \"primitive\": {}, \"indices\": {}, \"instances\": {}, \"targets\": [{}], \
+             \"launches\": [{}], \"trap\": {}}}\n",
+            draw.number,
+            json::string(&draw.primitive),
+            draw.indices,
+            draw.instances,
+            targets.collect::<Vec<_>>().join(", "),
+            launches.join(", "),
+            draw.trap.as_deref().map_or("null".to_owned(), json::string),
+        );
+        self.index.write_all(line.as_bytes()).map_err(|error| self.failed(INDEX, &error))?;
+        Ok(written)
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> String {
+        format!("{}: {error}", self.path.join(name).display())
+    }
+
+    /// Writes a launch file and what it names.
+    fn launch(&mut self, name: &str, launched: &Launched, draw: &Captured) -> Result<(), Refused> {
+        if let Some(why) = &launched.too_large {
+            return Err(Refused::Launch(why.clone()));
+        }
+        let mut files = Files { folder: self, new: Vec::new(), bytes: 0, failed: None };
+        let text = text(launched, draw, &mut files);
+        let Files { new, failed, .. } = files;
+        if let Some(why) = failed {
+            return Err(Refused::All(why));
+        }
+        match text {
+            Ok(text) => {
+                self.write(name, text.as_bytes()).map_err(|error| Refused::All(self.failed(name, &error)))
+            }
+            Err(why) => {
+                // What only this launch would have named.
+                for (digest, name) in new {
+                    let _ = fs::remove_file(self.path.join(&name));
+                    if let Some(names) = self.known.get_mut(&digest) {
+                        names.retain(|known| *known != name);
+                    }
+                }
+                Err(Refused::Launch(why))
+            }
+        }
+    }
+
+    /// Writes a file, whole or not at all.
+    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let unfinished = self.path.join("unfinished");
+        let written =
+            fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        self.bytes += bytes.len() as u64;
+        written
+    }
+}
+
+/// Why a launch file is not written.
+enum Refused {
+    /// It cannot be: the next one may.
+    Launch(String),
+    /// Nothing can be written any more.
+    All(String),
+}
+
+/// The files that one launch names.
+struct Files<'a> {
+    folder: &'a mut Folder,
+    /// Those that were not there before, with their digests.
+    new: Vec<(u64, String)>,
+    bytes: u64,
+    failed: Option<String>,
+}
+
+impl Store for Files<'_> {
+    fn put(&mut self, kind: &str, ending: &str, bytes: Vec<u8>) -> Result<String, String> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > self.folder.bound {
+            return Err(format!("more than {} bytes", self.folder.bound));
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(kind.as_bytes());
+        hasher.write(&bytes);
+        let digest = hasher.finish();
+        let names = self.folder.known.entry(digest).or_default();
+        let same = |name: &&String| fs::read(self.folder.path.join(name)).is_ok_and(|found| found == bytes);
+        if let Some(name) = names.iter().find(same) {
+            return Ok(name.clone());
+        }
+        let again = match names.len() {
+            0 => String::new(),
+            count => format!("-{count}"),
+        };
+        let name = format!("{DATA}/{kind}-{digest:016x}{again}.{ending}");
+        names.push(name.clone());
+        self.new.push((digest, name.clone()));
+        let written = self.folder.write(&name, &bytes);
+        written.map(|()| name.clone()).map_err(|error| {
+            let why = self.folder.failed(&name, &error);
+            self.failed = Some(why.clone());
+            why
+        })
+    }
+}
+
+/// The text of a launch file.
+fn text(launched: &Launched, draw: &Captured, store: &mut dyn Store) -> Result<String, String> {
+    let Launched { program, machine, options, lanes, outputs, .. } = launched;
+    let mut text = match machine {
+        Machine::R700(launch) => LaunchText::r700(program, launch, options, store)?,
+    };
+    match lanes {
+        Lanes::Vertices(vertices) => text.vertices(vertices, store)?,
+        Lanes::Pixels(pixels) => text.pixels(pixels, store)?,
+    }
+    if launched.integers {
+        text.output_type("u32");
+    }
+    // Without results it is what trapped, if anything did.
+    if let Some(trap) = draw.trap.as_deref().filter(|_| outputs.is_empty()) {
+        text.trap(trap.rsplit(": ").next().unwrap_or(trap));
+    }
+    for (name, output) in outputs {
+        match output {
+            Output::Vectors(values) => text.expect(name, values, store)?,
+            Output::Flags(flags) => text.expect_flags(name, flags, store)?,
+        }
+    }
+    Ok(text.text())
+}
+
+/// How many lanes there are, and where pixels are: JSON fields, each behind a comma.
+fn described(lanes: &Lanes) -> String {
+    match lanes {
+        Lanes::Vertices(vertices) => format!(", \"lanes\": {}", vertices.len()),
+        Lanes::Pixels(pixels) => {
+            let covered: Vec<&[i32; 3]> = pixels.iter().filter(|pixel| pixel[2] == 1).collect();
+            let range = |axis: usize| {
+                let at = covered.iter().map(|pixel| pixel[axis]);
+                let (low, high) = (at.clone().min().unwrap_or(0), at.max().unwrap_or(0));
+                format!("[{low}, {high}]")
+            };
+            let place = match covered.is_empty() {
+                true => String::new(),
+                false => format!(", \"x\": {}, \"y\": {}", range(0), range(1)),
+            };
+            format!(", \"lanes\": {}, \"covered\": {}{place}", pixels.len(), covered.len())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_gpu::observe::Target;
+    use reconverge_isa::Program;
+    use reconverge_r700::chip::Chip;
+    use reconverge_r700::launch::{Input, Launch, Stage};
+    use reconverge_simt::Options;
+
+    use super::*;
+
+    /// An empty folder of this test.
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("reconverge-capture-{}-{name}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    /// A draw of one quad.
+    fn draw(number: u64) -> Captured {
+        let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
+        let values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
+        launch.inputs = vec![Input { gpr: 0, values }];
+        launch.resources.constant_buffers[0] = vec![7; 400];
+        let launched = Launched {
+            stage: "fragment",
+            program: Program::from_words(vec![0xc000_0000, 0x9420_0688]),
+            machine: Machine::R700(Box::new(launch)),
+            options: Options::default(),
+            lanes: Lanes::Pixels(vec![[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 1]]),
+            outputs: vec![("killed".to_owned(), Output::Flags(vec![false, true, false, false]))],
+            integers: false,
+            too_large: None,
+        };
+        let target =
+            Target { name: "color0".to_owned(), format: "8 unorm".to_owned(), start: 9, pitch: 8, rows: 8 };
+        let primitive = "Points".to_owned();
+        let (targets, launches) = (vec![target], vec![launched]);
+        Captured { number, primitive, indices: 1, instances: 1, targets, launches, trap: None }
+    }
+
+    /// The names of what is in a folder.
+    fn names(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn draws_share_what_they_have_in_common_and_are_listed() {
+        let path = folder("shared");
+        let mut capture = Folder::new(&path).unwrap();
+        let one = Written { launches: 1, not: Vec::new() };
+        assert_eq!(capture.draw(&draw(1)), Ok(one));
+        let data = names(&path.join(DATA));
+        capture.draw(&draw(12)).unwrap();
+        assert_eq!(names(&path.join(DATA)), data, "the second draw names the same files");
+        let all = ["data", "draw-0001.fragment.toml", "draw-0012.fragment.toml", "draws.jsonl"];
+        assert_eq!(names(&path), all);
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        let first = "{\"draw\": 1, \"primitive\": \"Points\", \"indices\": 1, \"instances\": 1, \"targets\": \
+            [{\"name\": \"color0\", \"format\": \"8 unorm\", \"start\": 9, \"pitch\": 8, \"rows\": 8}], \
+            \"launches\": [{\"stage\": \"fragment\", \"file\": \"draw-0001.fragment.toml\", \"lanes\": 4, \
+            \"covered\": 3, \"x\": [2, 3], \"y\": [4, 5]}], \"trap\": null}";
+        assert_eq!((index.lines().next(), index.lines().count()), (Some(first), 2));
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn another_process_has_a_folder_of_its_own() {
+        let path = folder("processes");
+        let [first, second, third] = [0; 3].map(|_| Folder::new(&path).unwrap().path);
+        assert_eq!([first, second, third], [path.clone(), path.join("process-2"), path.join("process-3")]);
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_launch_that_is_too_large_is_named_and_leaves_no_file() {
+        let path = folder("large");
+        let mut capture = Folder::new(&path).unwrap();
+        let mut large = draw(1);
+        large.launches[0].too_large = Some("more than 2097152 lanes".to_owned());
+        let mut wide = draw(2);
+        let Machine::R700(launch) = &mut wide.launches[0].machine;
+        launch.inputs[0].values = vec![[1; 4]; 256].into();
+        capture.bound = 4096;
+        for (draw, why) in
+            [(large, "fragment: more than 2097152 lanes"), (wide, "fragment: more than 4096 bytes")]
+        {
+            let written = capture.draw(&draw).unwrap();
+            assert_eq!(written, Written { launches: 0, not: vec![why.to_owned()] });
+        }
+        assert_eq!(
+            (names(&path), names(&path.join(DATA))),
+            (vec!["data".to_owned(), INDEX.to_owned()], vec![])
+        );
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        assert!(index.contains("\"not_captured\": \"more than 4096 bytes\", \"lanes\": 4"), "{index}");
+        // The next one is written.
+        assert_eq!(capture.draw(&draw(3)).unwrap().launches, 1);
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn bounds_and_a_folder_that_is_gone_end_the_capture_by_name() {
+        let path = folder("bounds");
+        let mut capture = Folder::new(&path).unwrap();
+        capture.draws = MOST_DRAWS;
+        assert_eq!(capture.draw(&draw(1)), Err("more than 10000 draws".to_owned()));
+        (capture.draws, capture.bytes) = (0, MOST_BYTES);
+        assert_eq!(capture.draw(&draw(1)), Err("more than 4 GiB".to_owned()));
+        capture.bytes = 0;
+        fs::remove_dir_all(&path).unwrap();
+        let why = capture.draw(&draw(1)).unwrap_err();
+        assert!(why.contains("/data/program-") && why.contains("No such file"), "{why}");
+    }
+}

@@ -1,0 +1,135 @@
+//! One pixel or vertex of a launch: the lanes that a launch file says it is, and the launch reduced to them.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::array::{Array, Dtype};
+use crate::launch::LaunchFile;
+use crate::request::Error;
+use crate::values::{Files, Values};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A pixel, and which of its fragments, from 0 on; the last when absent.
+    Pixel {
+        /// From the left.
+        x: i32,
+        /// From the row that is stored first.
+        y: i32,
+        /// Fragments of several primitives may cover one pixel.
+        fragment: Option<usize>,
+    },
+    /// A vertex, and its instance.
+    Vertex {
+        /// The index.
+        index: u32,
+        /// The instance.
+        instance: u32,
+    },
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The lane of the launch.
+    pub lane: usize,
+    /// The lanes to which the launch is reduced: a quad of pixels, or one vertex.
+    pub lanes: Range<usize>,
+    /// How many lanes the launch has.
+    pub of: usize,
+    /// How many fragments cover the pixel; 1 for a vertex.
+    pub fragments: usize,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Asked::Pixel { x, y, .. } => write!(f, "pixel {x},{y}"),
+            Asked::Vertex { index, instance: 0 } => write!(f, "vertex {index}"),
+            Asked::Vertex { index, instance } => write!(f, "vertex {index} of instance {instance}"),
+        }
+    }
+}
+
+impl LaunchFile {
+    /// Reduces the launch to the quad of a pixel, or to a vertex.
+    ///
+    /// # Errors
+    /// The file does not say what its lanes are, or none is what is asked for.
+    pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
+        let piece = match asked {
+            Asked::Pixel { x, y, fragment } => {
+                let rows = rows(self.common.pixels.as_ref(), "pixels", Dtype::I32, files)?;
+                let rows = rows.as_chunks::<3>().0;
+                let found: Vec<usize> = (0..rows.len())
+                    .filter(|lane| rows[*lane] == [x.cast_unsigned(), y.cast_unsigned(), 1])
+                    .collect();
+                let lane = match fragment {
+                    Some(number) => found.get(number),
+                    None => found.last(),
+                };
+                let lane = *lane.ok_or_else(|| {
+                    let why = match found.len() {
+                        0 => format!("no fragment covers it; {}", extent(rows)),
+                        count => format!("{count} fragments cover it, from 0 on"),
+                    };
+                    Error::Machine(format!("{asked}: {why}"))
+                })?;
+                let quad = lane / 4 * 4;
+                Piece {
+                    lane,
+                    lanes: quad..(quad + 4).min(rows.len()),
+                    of: rows.len(),
+                    fragments: found.len(),
+                }
+            }
+            Asked::Vertex { index, instance } => {
+                let rows = rows(self.common.vertices.as_ref(), "vertices", Dtype::U32, files)?;
+                let rows = rows.as_chunks::<2>().0;
+                let lane = rows.iter().position(|row| *row == [index, instance]).ok_or_else(|| {
+                    let indices = rows.iter().map(|[index, _]| *index);
+                    let (low, high) = (indices.clone().min().unwrap_or(0), indices.max().unwrap_or(0));
+                    Error::Machine(format!("{asked}: no lane is it; indices are from {low} to {high}"))
+                })?;
+                Piece { lane, lanes: lane..lane + 1, of: rows.len(), fragments: 1 }
+            }
+        };
+        self.common.piece = Some(piece.lanes.clone());
+        Ok(piece)
+    }
+}
+
+/// The words of a list with a row a lane.
+fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
+    let values = values.ok_or_else(|| {
+        Error::Machine(format!("the launch does not say what its lanes are: it has no `{field}`"))
+    })?;
+    Ok(values.load_as(field, dtype, files)?.words().collect())
+}
+
+/// Where the pixels of a launch are, in words.
+fn extent(rows: &[[u32; 3]]) -> String {
+    let covered =
+        || rows.iter().filter(|row| row[2] == 1).map(|[x, y, _]| (x.cast_signed(), y.cast_signed()));
+    let range = |of: fn((i32, i32)) -> i32| Some((covered().map(of).min()?, covered().map(of).max()?));
+    match range(|(x, _)| x).zip(range(|(_, y)| y)) {
+        Some(((x0, x1), (y0, y1))) => format!("x is from {x0} to {x1}, y from {y0} to {y1}"),
+        None => "there is none".to_owned(),
+    }
+}
+
+/// The rows of some lanes, of an array with a row for each of `all` lanes; another array as it is.
+pub(crate) fn rows_of(array: Array, lanes: &Range<usize>, all: usize) -> Array {
+    let Array { dtype, mut shape, bytes } = array;
+    if all == 0 || !bytes.len().is_multiple_of(all) {
+        return Array { dtype, shape, bytes };
+    }
+    let each = bytes.len() / all;
+    match shape.first_mut() {
+        Some(first) if *first == all => *first = lanes.len(),
+        _ => shape = vec![lanes.len() * each / dtype.bytes()],
+    }
+    let bytes = bytes[lanes.start * each..lanes.end * each].to_vec();
+    Array { dtype, shape, bytes }
+}
