@@ -204,7 +204,7 @@ rules! {
     MAX_DX10_GIVES_THE_NUMBER = 36, OneSource,
         "What do MAX_DX10 and MIN_DX10 give where one operand is a NaN?",
         "The other operand, in both orders.",
-        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which wants the number of min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which want it of max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max, which no rule of the operands' order explains after that: these also need 0 / 0, the overflow of a sum to infinity, and infinity less infinity.";
+        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which wants the number of min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which want it of max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max, which no rule of the operands' order explains after that: these also need a product and a sum that overflow, both to infinity.";
 }
 
 impl Rule {
