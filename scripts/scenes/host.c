@@ -2,7 +2,7 @@
 //
 //   host SCENE SIZE FILE               one frame: its pixels, 4 bytes each, row after row from below
 //   host SCENE SIZE --surfaces FILE    the same, with a number of the surface in the place of each colour
-//   host SCENE SIZE --frames N         N frames; prints the resident memory, in KiB, after a tenth of them and after all
+//   host SCENE SIZE --frames N         N frames; prints the resident memory, in KiB, after half of them and after all
 //
 // Prints GL_RENDERER first, and what queries count. Every scene is a function that draws one frame: OpenGL 2.1 with framebuffer
 // objects, GLSL 1.20, so that every chip has it. A surface is what a viewer takes for one: the sides of a cube are six, a sphere is
@@ -493,7 +493,7 @@ int main(int count, char **args) {
         frame(draw, number);
         unsigned pixel;
         glReadPixels(size / 2, size / 2, 1, 1, GL_RGBA, GL_UNSIGNED_BYTE, &pixel);
-        if (number + 1 == frames / 10) resident("after a tenth");
+        if (number + 1 == frames / 2) resident("after a half");
     }
     if (frames) resident("after all");
     if (glGetError() != GL_NO_ERROR) fail("OpenGL has an error");

@@ -450,6 +450,29 @@ fn the_exit_status_is_that_of_the_program() {
     );
 }
 
+/// What the library reads, as the arguments ask for it; without them it is not set.
+#[test]
+fn the_engine_and_the_folder_of_programs_reach_the_library() {
+    let refused = drm(&["--chip", "rv770", "--engine", "quick", "--", "true"]).output().unwrap();
+    refuses(&refused, &["quick", "lockstep"]);
+    if !has_driver() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-programs");
+    let _ = std::fs::remove_dir_all(&folder);
+    let show = "echo \"$RECONVERGE_DRM_ENGINE $RECONVERGE_DRM_PROGRAMS\"";
+    let asked = ["--engine", "lockstep", "--programs", folder.to_str().unwrap()];
+    let said = |options: &[&str]| {
+        let output =
+            drm(&[&["--chip", "rv770"], options, &["--", "sh", "-c", show]].concat()).output().unwrap();
+        text(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(said(&asked), format!("lockstep {}", folder.canonicalize().unwrap().display()));
+    assert_eq!(said(&[]), "");
+    let file = drm(&["--chip", "rv770", "--programs", "/dev/null/x", "--", "true"]).output().unwrap();
+    refuses(&file, &["/dev/null/x"]);
+}
+
 /// Every chip has its driver start on it. The program is the probe: it opens the device and names its renderer.
 #[test]
 fn every_chip_is_taken_by_its_driver() {

@@ -320,8 +320,14 @@ mod tests {
             integers: false,
             too_large: None,
         };
-        let target =
-            Target { name: "color0".to_owned(), format: "8 unorm".to_owned(), start: 9, bytes: 1, pitch: 8, rows: 8 };
+        let target = Target {
+            name: "color0".to_owned(),
+            format: "8 unorm".to_owned(),
+            start: 9,
+            bytes: 1,
+            pitch: 8,
+            rows: 8,
+        };
         let primitive = "Points".to_owned();
         let (targets, launches) = (vec![target], vec![launched]);
         Captured { number, primitive, indices: 1, instances: 1, targets, launches, trap: None }

@@ -5,7 +5,7 @@
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
-//! | `RECONVERGE_DRM_PROGRAMS` | a folder to which shaders are written, see [`programs`](crate::programs) |
+//! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
@@ -23,6 +23,7 @@ use reconverge_gpu::patch::PatchError;
 use reconverge_simt::Engine;
 
 use crate::messages::say_once;
+use crate::programs::Programs;
 use crate::watch::Watch;
 
 /// What is emulated.
@@ -66,15 +67,16 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 programs: path("RECONVERGE_DRM_PROGRAMS"),
                 ..Watch::default()
             };
-            Ok(Device { report: path("RECONVERGE_DRM_REPORT"), watch, ..device })
+            let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
+            Ok(Device { engine, watch, ..device })
         });
         found.inspect_err(|why| say_once(why)).ok()
     };
     CHOSEN.get_or_init(read).as_ref()
 }
 
-/// The device that the variables' values ask for, without its files.
-fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Result<Device, String> {
+/// The device that the variables' values ask for.
+fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Result<Device, String> {
     let unknown = || format!("RECONVERGE_DRM_CHIP: no such chip: {}", chip.display());
     let board = chip.to_str().and_then(Board::named).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
@@ -82,23 +84,29 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, engine: Option<&OsStr>) -> Resu
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    let engine = match engine {
-        None => Engine::Fast,
-        Some(name) => name.to_str().and_then(Engine::from_name).ok_or_else(|| {
-            let names = Engine::ALL.map(Engine::name).join(", ");
-            format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
-        })?,
-    };
-    Ok(Device { board, execute, engine, report: None, watch: Watch::default() })
+    Ok(Device { board, execute, engine: Engine::Fast, report, watch: Watch::default() })
+}
+
+/// The engine of a name.
+fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
+    let Some(name) = name else { return Ok(Engine::Fast) };
+    name.to_str().and_then(Engine::from_name).ok_or_else(|| {
+        let names = Engine::ALL.map(Engine::name).join(", ");
+        format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
+    })
 }
 
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = device.board.gpu(device.engine)?;
+    let mut gpu = device.board.gpu()?;
+    gpu.use_engine(device.engine);
     if let Some(watcher) = device.watch.watcher()
         && !gpu.observe(watcher)
     {
-        say_once(&format!("{}: draws are not captured and programs not patched yet", device.board.chip));
+        say_once(&format!(
+            "{}: draws are not captured, and programs neither patched nor written, yet",
+            device.board.chip
+        ));
     }
     Some(gpu)
 }
@@ -120,18 +128,21 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_is_one_of_a_list() {
+        assert_eq!(engine(None), Ok(Engine::Fast));
+        assert_eq!(engine(Some(OsStr::new("lockstep"))), Ok(Engine::Lockstep));
+        let refused = engine(Some(OsStr::new("quick"))).unwrap_err();
+        assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");
+    }
+
+    #[test]
     fn values_that_mean_nothing_are_refused_by_name() {
         let refused = |chip: &str, execute: Option<&str>| {
             device(OsStr::new(chip), execute.map(OsStr::new), None).unwrap_err()
         };
         assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
-        let engine =
-            |name: &str| device(OsStr::new("9440"), Some(OsStr::new("none")), Some(OsStr::new(name)));
-        assert!(
-            engine("quick").unwrap_err().contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast")
-        );
-        let device = engine("lockstep").unwrap();
-        assert_eq!((device.board.chip, device.execute, device.engine), ("rv770", false, Engine::Lockstep));
+        let device = device(OsStr::new("9440"), Some(OsStr::new("none")), None).unwrap();
+        assert_eq!((device.board.chip, device.execute), ("rv770", false));
     }
 }

@@ -265,7 +265,13 @@ mod tests {
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
         let watch = crate::watch::Watch::default();
-        let mut made = description(&device::Device { board, execute: false, engine: Default::default(), report: None, watch });
+        let mut made = description(&device::Device {
+            board,
+            execute: false,
+            engine: Default::default(),
+            report: None,
+            watch,
+        });
         // SAFETY: `description` gave a valid address, which is used until it is freed.
         unsafe {
             let device = &*made;

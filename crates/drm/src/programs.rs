@@ -1,7 +1,8 @@
 //! Shaders as files: each program that the chip runs, once, for the other commands to read.
 //!
 //! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER.hex, of which the number is made from its
-//! words. Processes share the folder: a file that is there is not written again.
+//! words. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
+//! buffer, and nothing says where one ends.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,6 +11,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use reconverge_gpu::observe::ChipProgram;
+use reconverge_isa::program::Stage;
 
 /// The folder, and what was written to it.
 #[derive(Debug)]
@@ -28,12 +30,12 @@ impl Programs {
         &self.folder
     }
 
-    /// Writes a program, unless it was.
+    /// Writes a program of vertices, primitives or pixels, unless it was.
     ///
     /// # Errors
     /// The system's.
     pub(crate) fn write(&mut self, program: &ChipProgram) -> io::Result<()> {
-        if self.known.contains(program) {
+        if program.stage == Stage::Fetch || self.known.contains(program) {
             return Ok(());
         }
         self.known.insert(program.clone());
@@ -56,4 +58,27 @@ impl Programs {
 fn number(words: &[u32]) -> u64 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_file_of_words_that_says_what_they_are_for() {
+        let folder = std::env::temp_dir().join(format!("reconverge-programs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let programs = Programs::new(folder.clone(), Board::named("rv770").unwrap());
+        for stage in ["pixel shader", "pixel shader", "vertex shader", "fetch shader"] {
+            programs.write(stage, &[0xc000_0000, 0x9420_0688]);
+        }
+        let mut files: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let texts = files.iter().map(|file| std::fs::read_to_string(file).unwrap());
+        let expected = ["pixel", "vertex"]
+            .map(|stage| format!("# isa r700, chip rv770, stage {stage}\nc0000000\n94200688\n"));
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -1,7 +1,7 @@
 //! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
 
+use reconverge_isa::Isa;
 use reconverge_r700::chip::Chip;
-use reconverge_simt::Engine;
 
 use crate::Gpu;
 use crate::r600::R600;
@@ -31,6 +31,13 @@ impl Driver {
     pub const fn kernel(self) -> &'static str {
         match self {
             Driver::R600 => "radeon",
+        }
+    }
+
+    /// The machine that executes its programs.
+    pub const fn isa(self) -> Isa {
+        match self {
+            Driver::R600 => Isa::R700,
         }
     }
 
@@ -77,10 +84,10 @@ pub const BOARDS: &[Board] = &[
 ];
 
 impl Board {
-    /// Its chip after a reset, whose programs run on an engine; `None` if no machine has the name.
-    pub fn gpu(&self, engine: Engine) -> Option<Box<dyn Gpu>> {
+    /// Its chip after a reset; `None` if no machine has the name.
+    pub fn gpu(&self) -> Option<Box<dyn Gpu>> {
         match self.driver {
-            Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?, engine))),
+            Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?))),
         }
     }
 

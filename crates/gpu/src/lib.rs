@@ -11,6 +11,7 @@ pub mod r600;
 
 use std::ops::Range;
 
+use reconverge_simt::Engine;
 use thiserror::Error;
 
 use crate::observe::Observer;
@@ -42,6 +43,9 @@ pub trait Gpu: Send {
     /// # Errors
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
+
+    /// Runs programs on an engine from now on.
+    fn use_engine(&mut self, engine: Engine);
 
     /// Has an observer look at everything from now on; `false` where this chip calls none.
     fn observe(&mut self, _observer: Box<dyn Observer>) -> bool {

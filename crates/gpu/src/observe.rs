@@ -44,7 +44,7 @@ pub struct ChipProgram {
     pub chip: &'static str,
     /// The stage.
     pub stage: Stage,
-    /// The words, from its first instruction on. Zeros may follow its end.
+    /// The words, from its first instruction on. They may go on beyond its end.
     pub words: Vec<u32>,
 }
 

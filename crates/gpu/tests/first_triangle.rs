@@ -15,7 +15,7 @@ fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
 
 #[test]
 fn every_pixel_of_a_captured_draw_is_where_it_is() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
     gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
     for y in 0..250 {
         for x in 0..250 {
@@ -133,7 +133,7 @@ fn a_resolve_is_the_mean_of_the_samples() {
 
 #[test]
 fn what_is_not_known_is_named_and_counted() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
     let mut stream = Stream::default();
     stream.packet(0x7f, &[0]);
     stream.context(0x28ffc, &[1]);
@@ -144,10 +144,22 @@ fn what_is_not_known_is_named_and_counted() {
 
 #[test]
 fn a_shader_that_never_ends_is_named() {
-    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770, Engine::Fast));
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
     // LOOP_START_DX10, and LOOP_END at once.
     put(&mut memory, PIXEL.start, &[2, 0x8300_0000, 1, 0x8280_0000, 0, 0x8020_0000]);
     let fault =
         gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: pixel shader: ")), "{fault}");
+}
+
+#[test]
+fn engines_alone_and_in_lockstep_draw_the_same_pixels() {
+    let drawn = |engine| {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+        gpu.use_engine(engine);
+        gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
+        memory[TARGET].to_vec()
+    };
+    let [first, others @ ..] = Engine::ALL.map(drawn);
+    assert!(others.iter().all(|other| *other == first));
 }

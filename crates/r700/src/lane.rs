@@ -179,16 +179,16 @@ pub fn min(a: u32, b: u32) -> u32 {
     if number(a) < number(b) { a } else { b }
 }
 
-/// b > a ? b : a; with a NaN on either side a. ([`Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0`])
+/// The larger; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])
 #[inline(always)]
 pub fn max_dx10(a: u32, b: u32) -> u32 {
-    if number(b) > number(a) { b } else { a }
+    if is_nan(b) || number(a) >= number(b) { a } else { b }
 }
 
-/// b <= a ? b : a; with a NaN on either side a. ([`Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0`])
+/// The smaller; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])
 #[inline(always)]
 pub fn min_dx10(a: u32, b: u32) -> u32 {
-    if number(b) <= number(a) { b } else { a }
+    if is_nan(b) || number(a) < number(b) { a } else { b }
 }
 
 /// a - floor(a).

@@ -201,7 +201,7 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let float1 = |f: fn(u32) -> u32| op(this, Float1(f), 1, Either, Specified, None);
     let float2 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Specified, None);
     let choose = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, None);
-    let dx10 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, Some(Rule::MAX_DX10_KEEPS_A_NAN_IN_SRC0));
+    let dx10 = |f: fn(u32, u32) -> u32| op(this, Float2(f), 2, Either, Exact, Some(Rule::MAX_DX10_GIVES_THE_NUMBER));
     let bits2 = |f: fn(u32, u32) -> u32| op(this, Bits2(f), 2, Either, Exact, None);
     let trans = |f: fn(u32) -> u32| op(this, Float1(f), 1, Trans, Approximate, Some(Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE));
     let pred = |f: fn(u32, u32) -> Predicate| op(this, PredSet(f), 2, Either, Exact, None);

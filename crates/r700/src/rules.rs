@@ -201,10 +201,10 @@ rules! {
         "Where does SET_CUBEMAP_INDEX take its index from, and how long does it hold?",
         "From x of its source, as a float; for the cube fetches after it in the same clause, in place of the element that the face number carries.",
         "Opcode tables give it one source and no destination; gradients live in their clause, too.";
-    MAX_DX10_KEEPS_A_NAN_IN_SRC0 = 36, OneSource,
-        "What do MAX_DX10 and MIN_DX10 give where an operand is a NaN?",
-        "src0: a NaN stays there, one in src1 gives the number.",
-        "MAN names the Direct3D 10 rule: the number, whichever operand is a NaN. On an RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) piglit's fs-, vs-nan-builtin-min and -max fail, which want the number in both orders, and isinf-and-isnan passes, which wants it for min(2, NaN) and max(2, NaN). Mesa compiles all of them to these instructions, operands in that order; on Evergreen all pass.";
+    MAX_DX10_GIVES_THE_NUMBER = 36, OneSource,
+        "What do MAX_DX10 and MIN_DX10 give where one operand is a NaN?",
+        "The other operand, in both orders.",
+        "MAN names the Direct3D 10 rule. An RV770 (Mesa 22.3.6, r600/ci/r600-rv770-fails.txt) passes piglit's isinf-and-isnan, which wants the number of min(2, NaN) and max(2, NaN), and range_analysis_fmax_of_nan and _fmin_of_nan, which want it of max(NaN, -42) and min(NaN, 42). It fails fs-, vs-nan-builtin-min and -max, which no rule of the operands' order explains after that: these also need a product and a sum that overflow, both to infinity.";
 }
 
 impl Rule {

@@ -327,9 +327,9 @@ names! {
         MAX = 3,
         /// Gives the smaller of src0 and src1, src1 when one is a NaN.
         MIN = 4,
-        /// Gives the larger of src0 and src1, src0 when one is a NaN.
+        /// Gives the larger of src0 and src1; a NaN gives the other operand.
         MAX_DX10 = 5,
-        /// Gives the smaller of src0 and src1, src0 when one is a NaN.
+        /// Gives the smaller of src0 and src1; a NaN gives the other operand.
         MIN_DX10 = 6,
         /// Splits a double into its exponent (an integer) and its mantissa, over four slots.
         FREXP_64 = 7,

@@ -58,8 +58,8 @@ fn muladd_rounds_twice() {
 fn maxima_treat_nan_as_their_rule_says() {
     let nan = lane::NAN;
     assert_eq!([lane::max(nan, 5), lane::max(bits(1.0), nan)], [5, nan]);
-    assert_eq!([lane::max_dx10(nan, bits(1.0)), lane::max_dx10(bits(1.0), nan)], [nan, bits(1.0)]);
-    assert_eq!([lane::min_dx10(nan, bits(1.0)), lane::min_dx10(bits(1.0), nan)], [nan, bits(1.0)]);
+    assert_eq!([lane::max_dx10(nan, bits(1.0)), lane::max_dx10(bits(1.0), nan)], [bits(1.0); 2]);
+    assert_eq!([lane::min_dx10(nan, bits(1.0)), lane::min_dx10(bits(1.0), nan)], [bits(1.0); 2]);
 }
 
 #[test]

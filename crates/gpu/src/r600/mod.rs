@@ -81,9 +81,10 @@ pub struct R600 {
 }
 
 impl R600 {
-    /// A chip after its reset, whose programs run on an engine.
-    pub fn new(chip: Chip, engine: Engine) -> R600 {
-        let options = Options { mode: Mode::Lenient, engine, watchdog: WATCHDOG, ..Options::default() };
+    /// A chip after its reset.
+    pub fn new(chip: Chip) -> R600 {
+        let options =
+            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
         R600 {
             chip,
             options,
@@ -550,6 +551,10 @@ impl Gpu for R600 {
     fn observe(&mut self, observer: Box<dyn Observer>) -> bool {
         self.observer = Some(observer);
         true
+    }
+
+    fn use_engine(&mut self, engine: Engine) {
+        self.options.engine = engine;
     }
 
     fn unknown(&self) -> Vec<(String, u64)> {

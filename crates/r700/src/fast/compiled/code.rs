@@ -453,15 +453,15 @@ impl<'a> Way<'a> {
         let (a, b) = (self.rows.settle(a), self.rows.settle(b));
         let choice = match code {
             Op2::MOV => Some(a),
-            Op2::MAX | Op2::MIN => {
-                let predicate = if let Op2::MAX = code { predicate::GE } else { predicate::LT };
-                let first = self.compare(predicate, a, b);
+            Op2::MAX | Op2::MIN | Op2::MAX_DX10 | Op2::MIN_DX10 => {
+                let predicate =
+                    if let Op2::MAX | Op2::MAX_DX10 = code { predicate::GE } else { predicate::LT };
+                let mut first = self.compare(predicate, a, b);
+                if let Op2::MAX_DX10 | Op2::MIN_DX10 = code {
+                    let nan = self.compare(predicate::UNORD, b, b);
+                    first = self.two(Two::Or, first, nan);
+                }
                 Some(self.rows.slice.select(first, b, a))
-            }
-            Op2::MAX_DX10 | Op2::MIN_DX10 => {
-                let predicate = if let Op2::MAX_DX10 = code { predicate::LT } else { predicate::GE };
-                let second = self.compare(predicate, a, b);
-                Some(self.rows.slice.select(second, a, b))
             }
             _ => None,
         };
