@@ -103,8 +103,8 @@ const RGBA8: Format = Format::new([8; 4], Number::Unorm);
 
 /// [`Format::write`] for [`RGBA8`], all components at once.
 fn bytes_of(values: [u32; 4]) -> u32 {
-    // The larger of 0 and a NaN is 0.
-    let fraction = |value: u32| f64::from(f32::from_bits(value).max(0.).min(1.));
+    // A NaN stays one, which is 0 as an integer.
+    let fraction = |value: u32| f64::from(f32::from_bits(value).clamp(0., 1.));
     let bytes = values.map(|value| nearest(fraction(value) * 255.) as u8);
     u32::from_le_bytes(bytes)
 }

@@ -41,10 +41,12 @@ impl Merge<'_> {
         let threads = rayon::current_num_threads();
         // What is copied between surfaces is of other samples, too.
         let copies = self.draw.copies_depth || self.draw.multisample.copy.is_some();
-        if self.batch.fragments.lanes >= MANY && threads > 1 && !copies {
-            if let Some(bands) = self.bands(memory, threads) {
-                return bands.into_par_iter().map(|(rows, mut parts)| self.band(&rows, &mut parts)).sum();
-            }
+        if self.batch.fragments.lanes >= MANY
+            && threads > 1
+            && !copies
+            && let Some(bands) = self.bands(memory, threads)
+        {
+            return bands.into_par_iter().map(|(rows, mut parts)| self.band(&rows, &mut parts)).sum();
         }
         self.band(&(i32::MIN..i32::MAX), &mut Parts(vec![(0, memory)]))
     }

@@ -192,13 +192,13 @@ fn multisample(
     let count = 1usize << config.msaa_num_samples;
     let alpha = fields!(state, AlphaToMask, state.word(reg::DB_ALPHA_TO_MASK));
     let inputs = fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0));
-    let mut found = Multisample::default();
-    found.copy = match color.special_op {
+    let copy = match color.special_op {
         special_op::EXPAND_SAMPLES => Some(Copy::Nothing),
         special_op::RESOLVE_BOX => Some(Copy::Resolve),
         _ if render.depth_copy_enable || render.stencil_copy_enable => Some(Copy::Depth(render.copy_sample)),
         _ => None,
     };
+    let mut found = Multisample { copy, ..Multisample::default() };
     if count == 1 {
         return found;
     }

@@ -116,3 +116,30 @@ impl Streams {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::Program;
+    use reconverge_r700::chip::Chip;
+    use reconverge_r700::launch::{Input, Launch, Stage};
+    use reconverge_r700::run::run;
+    use reconverge_simt::{Engine, Options};
+
+    use super::*;
+
+    /// Mesa `r600_shader.c`, `emit_streamout`: y alone goes out with elements of one dword, ARRAY_BASE less one.
+    #[test]
+    fn a_component_alone_goes_where_its_number_says() {
+        // MEM_STREAM0 WRITE 0 = R1.y, ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF; end of program.
+        let words = vec![0x0000_8000, 0x9020_2fff];
+        let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
+        launch.inputs = vec![Input { gpr: 1, values: vec![[10, 11, 12, 13]].into() }];
+        let code = Code::new(&words, 0, launch.code_options());
+        assert_eq!(dwords(&code)[0], BTreeSet::from([1]));
+        for engine in [Engine::Reference, Engine::Fast] {
+            let options = Options { engine, ..Options::default() };
+            let outcome = run(&Program::from_words(words.clone()), &launch, &options).unwrap();
+            assert_eq!(outcome.memory.streams[0], [[0, 11]], "{engine:?}");
+        }
+    }
+}
