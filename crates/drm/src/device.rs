@@ -23,7 +23,6 @@ use reconverge_gpu::patch::PatchError;
 use reconverge_simt::Engine;
 
 use crate::messages::say_once;
-use crate::programs::Programs;
 use crate::watch::Watch;
 
 /// What is emulated.
@@ -48,8 +47,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
         let path = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let [execute, engine] = ["EXECUTE", "ENGINE"].map(|name| variable(&format!("RECONVERGE_DRM_{name}")));
-        let found = device(&chip, execute.as_deref(), engine.as_deref()).and_then(|device| {
+        let execute = variable("RECONVERGE_DRM_EXECUTE");
+        let found = device(&chip, execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
             let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
             let patch = patch.map(|patch| {
                 let patch = patch.to_string_lossy().parse();

@@ -23,7 +23,8 @@ pub(crate) struct Watch {
     pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
     /// The folder for programs.
     pub(crate) programs: Option<PathBuf>,
-    counts: Mutex<Counts>,
+    /// What was seen.
+    pub(crate) counts: Mutex<Counts>,
 }
 
 /// What was seen.

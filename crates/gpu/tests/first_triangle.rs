@@ -2,11 +2,12 @@
 
 mod strip;
 
+use std::ops::Range;
+
 use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
-use reconverge_simt::Engine;
-use strip::{BUFFERS, PIXEL, Stream, TARGET, memory, put, stream};
+use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
 
 fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
     let at = TARGET.start + (y * 256 + x) * 4;

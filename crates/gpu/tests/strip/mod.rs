@@ -7,7 +7,7 @@ pub(crate) const TARGET: Range<usize> = 0x1_0000..0x5_0000;
 const VERTICES: Range<usize> = 0x5_0000..0x6_0000;
 const FETCH: Range<usize> = 0x6_0000..0x7_0000;
 pub(crate) const PIXEL: Range<usize> = 0x7_0000..0x8_0000;
-const VERTEX: Range<usize> = 0x8_0000..0x9_0000;
+pub(crate) const VERTEX: Range<usize> = 0x8_0000..0x9_0000;
 pub(crate) const BUFFERS: [Range<usize>; 5] = [TARGET, VERTICES, FETCH, PIXEL, VERTEX];
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Stream {
         self.packet(0x69, &payload);
     }
 
-    fn relocation(&mut self, buffer: u32) {
+    pub(crate) fn relocation(&mut self, buffer: u32) {
         self.packet(0x10, &[4 * buffer]);
     }
 }
