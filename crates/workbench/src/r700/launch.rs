@@ -358,7 +358,7 @@ fn fill_resources(
     }
     for texture in textures {
         let (image, sampler) = texture.image(files)?;
-        resources.textures.insert(texture.unit, Texture::floats(image.as_ref().clone()));
+        resources.textures.insert(texture.unit, Texture::floats(image));
         let sampler = TextureSampler { sampler, ..TextureSampler::default() };
         resources.samplers.insert(texture.sampler.unwrap_or(texture.unit), sampler);
     }
