@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use reconverge_gpu::launch_file::{LaunchText, Store};
-use reconverge_gpu::observe::{Captured, Lanes, Launched, Machine, Observer, Output};
+use reconverge_gpu::observe::{Captured, ChipProgram, Lanes, Launched, Machine, Observer, Output};
 use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Gpu, Submission};
 use reconverge_isa::Image;
+use reconverge_isa::program::Stage;
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Options;
 use reconverge_workbench::choose::Asked;
@@ -26,9 +27,10 @@ struct Keeper {
 }
 
 impl Observer for Keeper {
-    fn program(&mut self, stage: &'static str, words: &mut [u32]) {
-        let of_pixels = stage == "pixel shader";
-        words
+    fn program(&mut self, program: &mut ChipProgram) {
+        let of_pixels = program.stage == Stage::Pixel;
+        program
+            .words
             .iter_mut()
             .filter(|word| of_pixels && **word == self.replaced[0])
             .for_each(|word| *word = self.replaced[1]);

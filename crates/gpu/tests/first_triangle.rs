@@ -7,6 +7,7 @@ use std::ops::Range;
 use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
+use reconverge_simt::Engine;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
 
 fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {

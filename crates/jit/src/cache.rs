@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::CompileError;
+use crate::level::Level;
 use crate::pass::{Passes, Plan};
 
 /// Bytes of code that are kept, at most. The code of a program has some thousand.
@@ -17,6 +18,7 @@ static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
     plans: Vec<Plan>,
+    level: Level,
     lanes: usize,
     mode: u32,
     passes: Arc<Passes>,
@@ -27,8 +29,14 @@ impl Passes {
     ///
     /// # Errors
     /// As [`Passes::compile`].
-    pub fn shared(plans: Vec<Plan>, lanes: usize, mode: u32) -> Result<Arc<Passes>, CompileError> {
-        let same = |kept: &Kept| (kept.lanes, kept.mode) == (lanes, mode) && kept.plans == plans;
+    pub fn shared(
+        plans: Vec<Plan>,
+        level: Level,
+        lanes: usize,
+        mode: u32,
+    ) -> Result<Arc<Passes>, CompileError> {
+        let same =
+            |kept: &Kept| (kept.level, kept.lanes, kept.mode) == (level, lanes, mode) && kept.plans == plans;
         let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
             let passes = kept.passes.clone();
@@ -36,8 +44,8 @@ impl Passes {
             return Ok(passes);
         }
         // Others wait meanwhile: they mostly want the same.
-        let passes = Arc::new(Passes::compile(&plans, lanes, mode)?);
-        cache.push_back(Kept { plans, lanes, mode, passes: passes.clone() });
+        let passes = Arc::new(Passes::compile(&plans, level, lanes, mode)?);
+        cache.push_back(Kept { plans, level, lanes, mode, passes: passes.clone() });
         let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.passes.size()).sum::<usize>();
         while cache.len() > MOST_PROGRAMS || bytes(&cache) > MOST_BYTES {
             cache.pop_front();
@@ -68,10 +76,14 @@ mod tests {
 
     #[test]
     fn the_same_plans_give_the_same_code_until_others_have_come() {
-        let of = |word: u32, mode: u32| Passes::shared(vec![plan(word)], 32, mode).expect("code");
+        let at = |word: u32, level: Level, mode: u32| {
+            Passes::shared(vec![plan(word)], level, 32, mode).expect("code")
+        };
+        let of = |word: u32, mode: u32| at(word, Level::Avx2, mode);
         let first = of(1, FLUSH);
         assert!(Arc::ptr_eq(&first, &of(1, FLUSH)));
         assert!(!Arc::ptr_eq(&first, &of(2, FLUSH)) && !Arc::ptr_eq(&first, &of(1, FLUSH ^ 1)));
+        assert!(!Arc::ptr_eq(&first, &at(1, Level::Avx512, FLUSH)));
         for word in 0..2 * MOST_PROGRAMS as u32 {
             of(1000 + word, FLUSH);
         }

@@ -5,19 +5,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use crate::asm::{Assembler, Label, Rm, at, at_base};
-use crate::slice::{Effect, Function, LANES, Node, Row, Slice, Value};
+use crate::level::Level;
+use crate::slice::{Effect, Function, Node, One, Rescue, Row, Slice, Two, Value};
 use crate::state::place;
 
-/// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, its number, and the constants.
+/// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, that in a bit for each lane, and
+/// the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const PLACE: Register = Register::R13;
 pub(crate) const NUMBER: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
-/// Eight times the number of the slice.
+/// The number of the slice's first lane.
 pub(crate) const SHIFT: Register = Register::R11;
 
 /// Registers in which bits of lanes are gathered. Storing a word in parts would stall the load of the whole word.
@@ -26,45 +28,72 @@ pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Regist
 /// Free for a few instructions, besides RAX, RCX and RDX.
 const WORD: Register = Register::R10D;
 
-/// Bytes of a vector.
-const VECTOR: i32 = 4 * LANES as i32;
+/// Registers for truth values of their own, from [`Register::K1`] on, and those for a few instructions.
+const SIGNS: Register = Register::K1;
+const ANY_BITS: Register = Register::K0;
+const ANY_SIGNS: Register = Register::K7;
 
-/// Bytes of the frame: what a rescuer sees, the registers that are kept around it, the caller's frame, then values.
-pub(crate) const RESCUE: i32 = 0;
-pub(crate) const KEPT: i32 = 5 * VECTOR;
-const KEPT_NUMBERS: i32 = KEPT + 16 * VECTOR;
-pub(crate) const CALLER: i32 = KEPT_NUMBERS + 2 * VECTOR;
-const SPILLED: i32 = CALLER + VECTOR;
+/// What a rescuer sees, in bytes from the start of the frame.
+const RESCUE: i32 = 0;
+
+/// Places in the frame, in bytes, behind what rescuers see: registers that are kept around a rescuer, the caller's frame, then values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    kept: i32,
+    /// [`GATHERED`], [`SHIFT`] and what is called, each in eight bytes, then truth values.
+    numbers: i32,
+    pub(crate) caller: i32,
+    values: i32,
+}
+
+impl Frame {
+    pub(crate) fn of(level: Level) -> Frame {
+        let kept = size_of::<Rescue>() as i32 * level.bits();
+        let numbers = kept + level.registers() as i32 * level.vector();
+        let caller = numbers + 2 * level.vector();
+        Frame { kept, numbers, caller, values: caller + level.vector() }
+    }
+}
 
 /// Words that are the same in all lanes, by value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
+    level: Level,
     places: HashMap<u32, i32>,
-    pub(crate) words: Vec<[u32; LANES]>,
+    steps: Option<i32>,
+    pub(crate) words: Vec<u32>,
 }
 
 impl Pool {
+    pub(crate) fn new(level: Level) -> Pool {
+        Pool { level, places: HashMap::new(), steps: None, words: Vec::new() }
+    }
+
+    fn push(&mut self, word: impl Fn(usize) -> u32) -> i32 {
+        let place = 4 * self.words.len() as i32;
+        self.words.extend((0..self.level.lanes()).map(word));
+        place
+    }
+
     pub(crate) fn place(&mut self, word: u32) -> i32 {
-        *self.places.entry(word).or_insert_with(|| {
-            self.words.push([word; LANES]);
-            VECTOR * (self.words.len() as i32 - 1)
-        })
+        if let Some(place) = self.places.get(&word) {
+            return *place;
+        }
+        let place = self.push(|_| word);
+        self.places.insert(word, place);
+        place
     }
 
     /// How far the words of a row in memory lie behind the first.
     fn steps(&mut self) -> i32 {
-        let steps = std::array::from_fn(|lane| 4 * lane as u32);
-        let place = self.words.iter().position(|words| *words == steps).unwrap_or_else(|| {
-            self.words.push(steps);
-            self.words.len() - 1
-        });
-        VECTOR * place as i32
+        let place = self.steps.unwrap_or_else(|| self.push(|lane| 4 * lane as u32));
+        self.steps = Some(place);
+        place
     }
 
     /// Words that are read one by one.
     pub(crate) fn table(&mut self, words: [u32; 4]) -> i32 {
-        self.words.push([words[0], words[1], words[2], words[3], 0, 0, 0, 0]);
-        VECTOR * (self.words.len() as i32 - 1)
+        self.push(|number| words.get(number).copied().unwrap_or(0))
     }
 }
 
@@ -103,18 +132,80 @@ pub(crate) struct Exits<'a> {
     pub(crate) cold: &'a mut Vec<Cold>,
 }
 
+/// What is asked of a value: its words, or only their signs. With AVX2 both are words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Words,
+    Signs,
+}
+
+/// Values in registers of one kind.
+#[derive(Debug)]
+struct Bank {
+    /// By value, where it is used, last first.
+    uses: Vec<Vec<usize>>,
+    registers: Vec<Option<Value>>,
+    held: Vec<Option<usize>>,
+    /// By value, the place on the stack.
+    kept: Vec<Option<i32>>,
+}
+
+impl Bank {
+    fn new(registers: usize, values: usize) -> Bank {
+        Bank {
+            uses: vec![Vec::new(); values],
+            registers: vec![None; registers],
+            held: vec![None; values],
+            kept: vec![None; values],
+        }
+    }
+
+    /// Positions come last first.
+    fn used(&mut self, value: Value, position: usize) {
+        let uses = &mut self.uses[value.0 as usize];
+        if uses.last() != Some(&position) {
+            uses.push(position);
+        }
+    }
+
+    fn is_used(&self, number: usize) -> bool {
+        !self.uses[number].is_empty()
+    }
+
+    /// The next use behind a position.
+    fn next_use(&self, value: Value, position: usize) -> Option<usize> {
+        self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
+    }
+
+    /// The next use at a position or behind it.
+    fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
+        self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
+    }
+
+    /// Frees the registers of values that nothing behind the position uses.
+    fn release(&mut self, position: usize) {
+        for number in 0..self.registers.len() {
+            if let Some(value) = self.registers[number]
+                && self.next_use(value, position).is_none()
+            {
+                self.registers[number] = None;
+                self.held[value.0 as usize] = None;
+            }
+        }
+    }
+}
+
 struct Emitter<'a> {
+    level: Level,
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     slice: &'a Slice,
     /// Bytes of a row.
     stride: u32,
-    /// By value, where it is used, last first.
-    uses: Vec<Vec<usize>>,
-    registers: [Option<Value>; 16],
-    held: Vec<Option<usize>>,
-    /// By value, the place on the stack.
-    kept: Vec<Option<i32>>,
+    words: Bank,
+    signs: Bank,
+    /// By value, whether it is made as signs.
+    made_as_signs: Vec<bool>,
     frame: i32,
     /// Values whose rows are about to change.
     homeless: HashSet<Value>,
@@ -134,59 +225,48 @@ pub(crate) fn emit(
     exits: Exits<'_>,
 ) -> i32 {
     let count = slice.nodes.len();
-    let mut live = vec![false; count];
-    let mut uses = vec![Vec::new(); count];
-    // Behind the nodes come the check of the doubt, then the effects.
-    for (number, effect) in slice.effects.iter().enumerate().rev() {
-        for value in effect.values() {
-            live[value.0 as usize] = true;
-            if uses[value.0 as usize].last() != Some(&(count + 1 + number)) {
-                uses[value.0 as usize].push(count + 1 + number);
-            }
-        }
-    }
-    let doubt = slice.doubt.filter(|value| slice.is_constant(*value) != Some(0));
-    if let Some(value) = doubt {
-        live[value.0 as usize] = true;
-        uses[value.0 as usize].push(count);
-    }
-    for number in (0..count).rev() {
-        if live[number] {
-            for source in Slice::sources(&slice.nodes[number]) {
-                live[source.0 as usize] = true;
-                if uses[source.0 as usize].last() != Some(&number) {
-                    uses[source.0 as usize].push(number);
-                }
-            }
-        }
-    }
-    let mut loads = HashMap::new();
-    for (number, node) in slice.nodes.iter().enumerate() {
-        if let (true, Node::Load { address, mask, .. }) = (live[number], node) {
-            *loads.entry((*address, *mask)).or_default() += 1;
-        }
-    }
+    let level = pool.level;
     let mut emitter = Emitter {
+        level,
         asm,
         pool,
         slice,
         stride,
-        uses,
-        registers: [None; 16],
-        held: vec![None; count],
-        kept: vec![None; count],
-        frame: SPILLED,
+        words: Bank::new(level.registers(), count),
+        signs: Bank::new(level.signs(), count),
+        made_as_signs: vec![false; count],
+        frame: Frame::of(level).values,
         homeless: HashSet::new(),
-        loads,
+        loads: HashMap::new(),
         orders: HashMap::new(),
     };
-    for number in (0..count).filter(|number| live[*number]) {
+    // Behind the nodes come the check of the doubt, then the effects.
+    for (number, effect) in slice.effects.iter().enumerate().rev() {
+        for (value, form) in effect.demands() {
+            emitter.used(value, form, count + 1 + number);
+        }
+    }
+    let doubt = slice.doubt.filter(|value| slice.is_constant(*value) != Some(0));
+    if let Some(value) = doubt {
+        emitter.used(value, Form::Signs, count);
+    }
+    emitter.demand();
+    for number in (0..count).filter(|number| emitter.is_live(*number)).collect::<Vec<_>>() {
         emitter.node(number, exits.cold);
     }
     if let (Some(value), Some(label)) = (doubt, exits.doubt) {
-        let register = emitter.register(value, count, &[]);
+        let register = emitter.truth(value, count, &[]);
         let mask = emitter.home(mask);
-        emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, Rm::Memory(mask));
+        match level {
+            Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, Rm::Memory(mask)),
+            Level::Avx512 => {
+                let free = emitter.allocate(Form::Words, count, &[value]);
+                let free = level.register(free);
+                emitter.asm.two(level.load(), free, Rm::Memory(mask));
+                emitter.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, ANY_BITS, Rm::Register(free));
+                emitter.asm.two(Code::VEX_Ktestw_kr_kr, register, Rm::Register(ANY_BITS));
+            }
+        }
         emitter.asm.branch(Code::Jne_rel32_64, label);
         emitter.release(count);
     }
@@ -194,7 +274,91 @@ pub(crate) fn emit(
     emitter.frame
 }
 
+impl Effect {
+    /// What it asks of values.
+    fn demands(self) -> impl Iterator<Item = (Value, Form)> {
+        let all = match self {
+            Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
+            Effect::Gather(_, value) | Effect::Leave(_, value) => [Some((value, Form::Signs)), None, None],
+            Effect::Scatter { address, mask, value, .. } => {
+                [Some((address, Form::Words)), Some((mask, Form::Signs)), Some((value, Form::Words))]
+            }
+        };
+        all.into_iter().flatten()
+    }
+}
+
 impl Emitter<'_> {
+    fn bank(&mut self, form: Form) -> &mut Bank {
+        match form {
+            Form::Words => &mut self.words,
+            Form::Signs => &mut self.signs,
+        }
+    }
+
+    fn used(&mut self, value: Value, form: Form, position: usize) {
+        let form = if self.level.signs() > 0 { form } else { Form::Words };
+        self.bank(form).used(value, position);
+    }
+
+    fn is_live(&self, number: usize) -> bool {
+        self.words.is_used(number) || self.signs.is_used(number)
+    }
+
+    /// What nodes ask of what they are made of, the last first, and in which form they are made.
+    fn demand(&mut self) {
+        let slice = self.slice;
+        let mut truths = vec![false; slice.nodes.len()];
+        if self.level.signs() > 0 {
+            for (number, node) in slice.nodes.iter().enumerate() {
+                truths[number] = match node {
+                    Node::Constant(word) => matches!(word, 0 | &u32::MAX),
+                    Node::Two(op, of) if Level::logic(*op).is_some() => {
+                        of.iter().all(|value| truths[value.0 as usize])
+                    }
+                    Node::Two(op, _) => op.compares(),
+                    Node::One(One::Sar(31), _) => true,
+                    _ => false,
+                };
+            }
+        }
+        for number in (0..slice.nodes.len()).rev() {
+            if !self.is_live(number) {
+                continue;
+            }
+            let node = &slice.nodes[number];
+            let only_signs = self.level.signs() > 0 && !self.words.is_used(number);
+            self.made_as_signs[number] = match node {
+                Node::Two(op, _) if Level::logic(*op).is_some() => truths[number] || only_signs,
+                Node::Two(..) | Node::One(One::Sar(31), _) => truths[number],
+                Node::One(One::Shl(_), _) => only_signs,
+                _ => false,
+            };
+            let forms = match node {
+                Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => {
+                    [Form::Signs; 6]
+                }
+                Node::One(One::Sar(31), _) if self.made_as_signs[number] => [Form::Signs; 6],
+                Node::Select(_) => {
+                    [Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words, Form::Words]
+                }
+                Node::Load { .. } => {
+                    [Form::Words, Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words]
+                }
+                Node::Rescue { .. } => {
+                    [Form::Words, Form::Signs, Form::Signs, Form::Words, Form::Words, Form::Words]
+                }
+                _ => [Form::Words; 6],
+            };
+            for (source, form) in Slice::sources(node).zip(forms) {
+                self.used(source, form, number);
+            }
+            if let Node::Load { address, mask, .. } = node {
+                *self.loads.entry((*address, *mask)).or_default() += 1;
+            }
+        }
+    }
+
     /// Where a row is.
     fn home(&self, row: Row) -> MemoryOperand {
         match row {
@@ -205,7 +369,7 @@ impl Emitter<'_> {
 
     /// Where the value can be read from memory now.
     fn memory(&mut self, value: Value) -> Option<MemoryOperand> {
-        if let Some(place) = self.kept[value.0 as usize] {
+        if let Some(place) = self.words.kept[value.0 as usize] {
             return Some(at_base(Register::RSP, place));
         }
         match self.slice.nodes[value.0 as usize] {
@@ -215,77 +379,115 @@ impl Emitter<'_> {
         }
     }
 
-    /// The next use behind a position.
-    fn next_use(&self, value: Value, position: usize) -> Option<usize> {
-        self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
-    }
-
-    /// The next use at a position or behind it.
-    fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
-        self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
-    }
-
     /// A register for the value of a position. Those of the locked values stay.
-    fn allocate(&mut self, position: usize, locked: &[Value]) -> usize {
-        if let Some(free) = self.registers.iter().position(Option::is_none) {
+    fn allocate(&mut self, form: Form, position: usize, locked: &[Value]) -> usize {
+        let bank = self.bank(form);
+        if let Some(free) = bank.registers.iter().position(Option::is_none) {
             return free;
         }
         let farthest = |number: &usize| {
-            let value = self.registers[*number].unwrap_or(Value(0));
+            let value = bank.registers[*number].unwrap_or(Value(0));
             if locked.contains(&value) {
                 return None;
             }
             // A value that memory has as well goes first among equals.
-            Some(self.next_use_from(value, position).unwrap_or(usize::MAX))
+            Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
-        let number = (0..16).max_by_key(|number| farthest(number)).unwrap_or(0);
-        self.evict(number, position);
+        let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);
+        self.evict(form, number, position);
         number
     }
 
-    fn evict(&mut self, number: usize, position: usize) {
-        let Some(value) = self.registers[number].take() else { return };
-        self.held[value.0 as usize] = None;
-        if self.next_use_from(value, position).is_some() && self.memory(value).is_none() {
-            self.keep(value, ymm(number));
+    fn evict(&mut self, form: Form, number: usize, position: usize) {
+        let Some(value) = self.bank(form).registers[number].take() else { return };
+        self.bank(form).held[value.0 as usize] = None;
+        if self.bank(form).next_use_from(value, position).is_none() {
+            return;
+        }
+        match form {
+            Form::Words if self.memory(value).is_some() => {}
+            Form::Signs if self.signs.kept[value.0 as usize].is_some() => {}
+            _ => self.keep(form, value, number),
         }
     }
 
     /// Keeps a value on the stack.
-    fn keep(&mut self, value: Value, register: Register) {
+    fn keep(&mut self, form: Form, value: Value, number: usize) {
         let place = self.frame;
-        self.frame += VECTOR;
-        self.kept[value.0 as usize] = Some(place);
-        self.asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, place), register);
+        self.frame += self.level.vector();
+        self.bank(form).kept[value.0 as usize] = Some(place);
+        let code = match form {
+            Form::Words => self.level.store(),
+            Form::Signs => Code::VEX_Kmovw_m16_kr,
+        };
+        self.asm.store(code, at_base(Register::RSP, place), self.name(form, number));
     }
 
-    fn hold(&mut self, value: Value, number: usize) {
-        self.registers[number] = Some(value);
-        self.held[value.0 as usize] = Some(number);
+    /// The register of a number.
+    fn name(&self, form: Form, number: usize) -> Register {
+        match form {
+            Form::Words => self.level.register(number),
+            Form::Signs => SIGNS + number as u32,
+        }
+    }
+
+    fn hold(&mut self, form: Form, value: Value, number: usize) {
+        let bank = self.bank(form);
+        bank.registers[number] = Some(value);
+        bank.held[value.0 as usize] = Some(number);
     }
 
     /// The register of a value, which is read from memory if it must be.
     fn register(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
-        if let Some(number) = self.held[value.0 as usize] {
-            return ymm(number);
+        if let Some(number) = self.words.held[value.0 as usize] {
+            return self.level.register(number);
         }
-        let number = self.allocate(position, locked);
+        let number = self.allocate(Form::Words, position, locked);
+        let register = self.level.register(number);
         if let Some(memory) = self.memory(value) {
-            self.asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(memory));
+            self.asm.two(self.level.load(), register, Rm::Memory(memory));
         } else {
             debug_assert!(false, "a value that is nowhere");
         }
-        self.hold(value, number);
-        ymm(number)
+        self.hold(Form::Words, value, number);
+        register
+    }
+
+    /// The register of a value's signs.
+    fn truth(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
+        if self.level.signs() == 0 {
+            return self.register(value, position, locked);
+        }
+        if let Some(number) = self.signs.held[value.0 as usize] {
+            return self.name(Form::Signs, number);
+        }
+        if let Some(place) = self.signs.kept[value.0 as usize] {
+            let number = self.allocate(Form::Signs, position, locked);
+            let register = self.name(Form::Signs, number);
+            self.asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(at_base(Register::RSP, place)));
+            self.hold(Form::Signs, value, number);
+            return register;
+        }
+        let words = self.register(value, position, locked);
+        self.take_signs(value, words, position, locked)
+    }
+
+    /// The signs of a value, whose words are in a register.
+    fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
+        let number = self.allocate(Form::Signs, position, locked);
+        let register = self.name(Form::Signs, number);
+        self.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, register, Rm::Register(words));
+        self.hold(Form::Signs, value, number);
+        register
     }
 
     /// The value where an instruction can read it: memory, if this is its last use or it is a constant.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
-        if let Some(number) = self.held[value.0 as usize] {
-            return Rm::Register(ymm(number));
+        if let Some(number) = self.words.held[value.0 as usize] {
+            return Rm::Register(self.level.register(number));
         }
         let constant = matches!(self.slice.nodes[value.0 as usize], Node::Constant(_));
-        if (constant || self.next_use(value, position).is_none())
+        if (constant || self.words.next_use(value, position).is_none())
             && let Some(memory) = self.memory(value)
         {
             return Rm::Memory(memory);
@@ -295,19 +497,69 @@ impl Emitter<'_> {
 
     /// Frees the registers of values that nothing behind the position uses.
     fn release(&mut self, position: usize) {
-        for number in 0..16 {
-            if let Some(value) = self.registers[number]
-                && self.next_use(value, position).is_none()
-            {
-                self.registers[number] = None;
-                self.held[value.0 as usize] = None;
+        self.words.release(position);
+        self.signs.release(position);
+    }
+
+    /// A node that is made as signs, and its words where they are asked for.
+    fn make_signs(&mut self, position: usize) {
+        let value = Value(position as u32);
+        let node = self.slice.nodes[position];
+        // Its destination is known when its sources are.
+        let made = match node {
+            Node::Two(Two::Xor, [a, b]) if self.slice.is_constant(b) == Some(u32::MAX) => {
+                let a = self.truth(a, position, &[a]);
+                Instruction::with2(Code::VEX_Knotw_kr_kr, ANY_BITS, a)
             }
+            Node::Two(op, [a, b]) => match Level::logic(op) {
+                Some(code) => {
+                    let first = self.truth(a, position, &[a, b]);
+                    let second = self.truth(b, position, &[a, b]);
+                    Instruction::with3(code, ANY_BITS, first, second)
+                }
+                None => {
+                    let first = self.register(a, position, &[a, b]);
+                    let second = self.operand(b, position, &[a, b]);
+                    three_operands(self.level.two(op), ANY_BITS, first, second)
+                }
+            },
+            Node::One(One::Shl(count), a) => {
+                let a = self.register(a, position, &[a]);
+                let bit = at_base(POOL, self.pool.place(1 << (31 - count)));
+                Instruction::with3(Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32, ANY_BITS, a, bit)
+            }
+            Node::One(_, a) => {
+                let a = self.truth(a, position, &[a]);
+                Instruction::with2(Code::VEX_Kmovw_kr_km16, ANY_BITS, a)
+            }
+            _ => return debug_assert!(false, "{node:?} has words"),
+        };
+        self.release(position);
+        let to = match self.signs.is_used(position) {
+            true => {
+                let number = self.allocate(Form::Signs, position, &[]);
+                self.hold(Form::Signs, value, number);
+                self.name(Form::Signs, number)
+            }
+            false => ANY_BITS,
+        };
+        self.asm.push(made.map(|mut made| {
+            made.set_op0_register(to);
+            made
+        }));
+        if self.words.is_used(position) {
+            let number = self.allocate(Form::Words, position, &[]);
+            let words = self.level.register(number);
+            self.asm.two(Code::EVEX_Vpmovm2d_zmm_kr, words, Rm::Register(to));
+            self.hold(Form::Words, value, number);
         }
     }
 
     fn node(&mut self, position: usize, cold: &mut Vec<Cold>) {
         let value = Value(position as u32);
-        let immediate = |number: u8| i32::from(number);
+        if self.made_as_signs[position] {
+            return self.make_signs(position);
+        }
         match self.slice.nodes[position] {
             // Read where they are needed.
             Node::Row(_) | Node::Constant(_) => {}
@@ -315,85 +567,93 @@ impl Emitter<'_> {
                 let first = self.register(a, position, &[a, b]);
                 let second = self.operand(b, position, &[a, b]);
                 self.release(position);
-                let to = self.allocate(position, &[]);
-                let (code, number) = op.code();
-                match (number, second) {
-                    (None, _) => self.asm.three(code, ymm(to), first, second),
-                    (Some(number), Rm::Register(second)) => {
-                        self.asm.push(Instruction::with4(code, ymm(to), first, second, immediate(number)));
-                    }
-                    (Some(number), Rm::Memory(second)) => {
-                        self.asm.push(Instruction::with4(code, ymm(to), first, second, immediate(number)));
-                    }
-                }
-                self.hold(value, to);
+                let to = self.allocate(Form::Words, position, &[]);
+                self.asm.push(three_operands(self.level.two(op), self.level.register(to), first, second));
+                self.hold(Form::Words, value, to);
             }
             Node::One(op, a) => {
-                let (code, number, reads_memory) = op.code();
+                let (code, number, reads_memory) = self.level.one(op);
                 let from = match reads_memory {
                     true => self.operand(a, position, &[a]),
                     false => Rm::Register(self.register(a, position, &[a])),
                 };
                 self.release(position);
-                let to = self.allocate(position, &[]);
-                match (number, from) {
-                    (None, _) => self.asm.two(code, ymm(to), from),
+                let to = self.allocate(Form::Words, position, &[]);
+                let register = self.level.register(to);
+                match (number.map(i32::from), from) {
+                    (None, _) => self.asm.two(code, register, from),
                     (Some(number), Rm::Register(from)) => {
-                        self.asm.push(Instruction::with3(code, ymm(to), from, immediate(number)));
+                        self.asm.push(Instruction::with3(code, register, from, number));
                     }
                     (Some(number), Rm::Memory(from)) => {
-                        self.asm.push(Instruction::with3(code, ymm(to), from, immediate(number)));
+                        self.asm.push(Instruction::with3(code, register, from, number));
                     }
                 }
-                self.hold(value, to);
+                self.hold(Form::Words, value, to);
             }
             Node::Select([condition, other, then]) => {
                 let locked = [condition, other, then];
-                let condition = self.register(condition, position, &locked);
+                let condition = self.truth(condition, position, &locked);
                 let other = self.register(other, position, &locked);
                 let then = self.operand(then, position, &locked);
                 self.release(position);
-                let to = self.allocate(position, &[]);
-                let code = Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm;
-                self.asm.push(match then {
-                    Rm::Register(then) => Instruction::with4(code, ymm(to), other, then, condition),
-                    Rm::Memory(then) => Instruction::with4(code, ymm(to), other, then, condition),
+                let to = self.allocate(Form::Words, position, &[]);
+                let (code, register) = (self.level.select(), self.level.register(to));
+                self.asm.push(match (self.level, then) {
+                    (Level::Avx2, Rm::Register(then)) => {
+                        Instruction::with4(code, register, other, then, condition)
+                    }
+                    (Level::Avx2, Rm::Memory(then)) => {
+                        Instruction::with4(code, register, other, then, condition)
+                    }
+                    (Level::Avx512, _) => {
+                        three_operands((code, None), register, other, then).map(|mut select| {
+                            select.set_op_mask(condition);
+                            select
+                        })
+                    }
                 });
-                self.hold(value, to);
+                self.hold(Form::Words, value, to);
             }
             Node::Fused { minus, of: [a, b, c] } => {
                 let locked = [a, b, c];
                 let second = self.register(b, position, &locked);
                 let third = self.operand(c, position, &locked);
                 let to = self.copy(a, position, &locked);
-                let code = match minus {
-                    true => Code::VEX_Vfmsub213ps_ymm_ymm_ymmm256,
-                    false => Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256,
-                };
-                self.asm.three(code, ymm(to), second, third);
+                self.asm.three(self.level.fused(minus), self.level.register(to), second, third);
                 self.release(position);
-                self.hold(value, to);
+                self.hold(Form::Words, value, to);
             }
             Node::Rescue { with, value: from, test, mask, sources: [a, b, c] } => {
                 let locked = [test, from, mask, a, b, c];
-                let test = self.register(test, position, &locked);
+                let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
                 // The copy stays where it is while the others are looked for.
-                self.hold(value, to);
+                self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
-                let given = [a, b, c, mask].map(|value| self.anywhere(value, position, &locked));
-                self.asm.two(Code::VEX_Vtestps_ymm_ymmm256, test, given[3]);
+                let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
+                let mask = match self.level {
+                    Level::Avx2 => self.anywhere(mask, position, &locked),
+                    Level::Avx512 => Rm::Register(self.truth(mask, position, &locked)),
+                };
+                let given = [a, b, c, mask];
+                let code = self.level.code(Code::VEX_Vtestps_ymm_ymmm256, Code::VEX_Ktestw_kr_kr);
+                self.asm.two(code, test, mask);
                 let (enter, back) = (self.asm.label(), self.asm.label());
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 self.asm.bind(back);
-                cold.push(Cold { enter, back, does: Rare::Rescue { with, given, value: ymm(to) } });
+                cold.push(Cold {
+                    enter,
+                    back,
+                    does: Rare::Rescue { with, given, value: self.level.register(to) },
+                });
             }
             Node::Word(place) => {
-                let to = self.allocate(position, &[]);
+                let to = self.allocate(Form::Words, position, &[]);
                 self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
                 let word = at_base(Register::RAX, place as i32);
-                self.asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, ymm(to), Rm::Memory(word));
-                self.hold(value, to);
+                self.asm.two(self.level.broadcast(), self.level.register(to), Rm::Memory(word));
+                self.hold(Form::Words, value, to);
             }
             Node::Load { address, distance, mask } => {
                 let mask_value = mask;
@@ -401,11 +661,12 @@ impl Emitter<'_> {
                 let access = Lanes {
                     address: self.register(address, position, &locked),
                     distance,
-                    mask: self.register(mask, position, &locked),
+                    mask: self.truth(mask, position, &locked),
                 };
-                let to = self.allocate(position, &locked);
-                self.hold(value, to);
-                let (to, free) = (ymm(to), ymm(self.allocate(position, &locked)));
+                let to = self.allocate(Form::Words, position, &locked);
+                self.hold(Form::Words, value, to);
+                let free = self.allocate(Form::Words, position, &locked);
+                let [to, free] = [to, free].map(|number| self.level.register(number));
                 let (enter, back) = (self.asm.label(), self.asm.label());
                 let order = self.order((address, mask_value), access, [to, free]);
                 match order {
@@ -416,14 +677,17 @@ impl Emitter<'_> {
                     None => in_a_row(self.asm, self.pool, access, free),
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
-                let asm = &mut *self.asm;
+                let (level, asm) = (self.level, &mut *self.asm);
                 asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(access.address)));
+                asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
                 let row = at(Register::RAX, Register::RCX, distance);
-                asm.two(Code::VEX_Vmovups_ymm_ymmm256, to, Rm::Memory(row));
+                asm.two(level.load_anywhere(), to, Rm::Memory(row));
                 asm.bind(back);
                 cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
             }
+        }
+        if let (true, Some(number)) = (self.signs.is_used(position), self.words.held[position]) {
+            self.take_signs(value, self.level.register(number), position, &[value]);
         }
         self.release(position);
     }
@@ -442,17 +706,19 @@ impl Emitter<'_> {
             return None;
         }
         let place = self.frame;
-        self.frame += VECTOR;
+        self.frame += self.level.vector();
         self.orders.insert(of, place);
         let steps = at_base(POOL, self.pool.steps());
-        let asm = &mut *self.asm;
-        asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, other, Rm::Register(xmm(address)));
-        asm.three(Code::VEX_Vpsubd_ymm_ymm_ymmm256, other, address, Rm::Register(other));
-        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, one, Rm::Memory(steps));
-        all_equal(asm, other, one, mask);
+        let (level, asm) = (self.level, &mut *self.asm);
+        let (sub, _) = level.two(Two::Sub);
+        let (xor, _) = level.two(Two::Xor);
+        asm.two(level.broadcast(), other, Rm::Register(level.xmm(address)));
+        asm.three(sub, other, address, Rm::Register(other));
+        asm.two(level.load(), one, Rm::Memory(steps));
+        all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::AL));
-        asm.three(Code::VEX_Vpxor_ymm_ymm_ymmm256, one, one, Rm::Register(one));
-        all_equal(asm, other, one, mask);
+        asm.three(xor, one, one, Rm::Register(one));
+        all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
         // ROW, ONE, or another number.
         asm.three_of(Code::And_rm8_r8, Register::CL, Register::AL);
@@ -463,24 +729,25 @@ impl Emitter<'_> {
 
     /// A register of its own with the value, which may stay in another.
     fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
-        if let (Some(number), None) = (self.held[value.0 as usize], self.next_use(value, position)) {
+        let words = &mut self.words;
+        if let (Some(number), None) = (words.held[value.0 as usize], words.next_use(value, position)) {
             let twice = locked.iter().filter(|other| **other == value).count() > 1;
             if !twice {
-                self.registers[number] = None;
-                self.held[value.0 as usize] = None;
+                words.registers[number] = None;
+                words.held[value.0 as usize] = None;
                 return number;
             }
         }
         let from = self.anywhere(value, position, locked);
-        let number = self.allocate(position, locked);
-        self.asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), from);
+        let number = self.allocate(Form::Words, position, locked);
+        self.asm.two(self.level.load(), self.level.register(number), from);
         number
     }
 
     /// The value where it is: in a register or in memory.
     fn anywhere(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
-        if let Some(number) = self.held[value.0 as usize] {
-            return Rm::Register(ymm(number));
+        if let Some(number) = self.words.held[value.0 as usize] {
+            return Rm::Register(self.level.register(number));
         }
         match self.memory(value) {
             Some(memory) => Rm::Memory(memory),
@@ -499,11 +766,14 @@ impl Emitter<'_> {
             })
             .collect();
         // Rows that are to be written while their old words are still needed are read first.
-        for value in slice.effects.iter().flat_map(|effect| effect.values()) {
+        for (value, form) in slice.effects.iter().flat_map(|effect| effect.demands()) {
             if let Node::Row(row) = slice.nodes[value.0 as usize]
                 && stored.contains(&row)
             {
-                self.register(value, start + 1, &[]);
+                match form {
+                    Form::Words => self.register(value, start + 1, &[]),
+                    Form::Signs => self.truth(value, start + 1, &[]),
+                };
                 self.homeless.insert(value);
             }
         }
@@ -515,29 +785,30 @@ impl Emitter<'_> {
                     let access = Lanes {
                         address: self.register(address, position, &locked),
                         distance,
-                        mask: self.register(mask, position, &locked),
+                        mask: self.truth(mask, position, &locked),
                     };
                     let from = self.register(value, position, &locked);
-                    let free = ymm(self.allocate(position, &locked));
+                    let free = self.allocate(Form::Words, position, &locked);
+                    let (level, free) = (self.level, self.level.register(free));
                     let (enter, back) = (self.asm.label(), self.asm.label());
                     in_a_row(self.asm, self.pool, access, free);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
                     asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                    asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(access.address)));
+                    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
                     let row = at(Register::RAX, Register::RCX, distance);
-                    asm.store(Code::VEX_Vmovups_ymmm256_ymm, row, from);
+                    asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });
                 }
                 Effect::Store(row, value) => {
                     let register = self.register(value, position, &[]);
                     let home = self.home(row);
-                    self.asm.store(Code::VEX_Vmovaps_ymmm256_ymm, home, register);
+                    self.asm.store(self.level.store(), home, register);
                 }
                 Effect::Gather(word, value) | Effect::Leave(word, value) => {
-                    let register = self.register(value, position, &[]);
-                    self.asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, Rm::Register(register));
+                    let register = self.truth(value, position, &[]);
+                    bits(self.level, self.asm, Register::EAX, register);
                     if let Effect::Leave(..) = effect {
                         self.asm.store(Code::Or_rm32_r32, at_base(STATE, place::LEFT), Register::EAX);
                     }
@@ -554,7 +825,10 @@ impl Emitter<'_> {
                         }
                         None => {
                             let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
-                            self.asm.store(Code::Mov_rm8_r8, to, Register::AL);
+                            match self.level {
+                                Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
+                                Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),
+                            }
                         }
                     }
                 }
@@ -571,39 +845,81 @@ const ONE: i32 = 1;
 /// Sets the flags: equal, if all lanes are in the mask and their words lie in a row.
 fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
     let Lanes { address, mask, .. } = access;
-    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
+    let level = pool.level;
+    asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
     let steps = Rm::Memory(at_base(POOL, pool.steps()));
-    asm.three(Code::VEX_Vpaddd_ymm_ymm_ymmm256, free, free, steps);
-    all_equal(asm, address, free, mask);
+    asm.three(level.two(Two::Add).0, free, free, steps);
+    all_equal(level, asm, address, free, mask);
 }
 
 /// Sets the flags: equal, if the two are the same in all lanes, and all are in the mask.
-fn all_equal(asm: &mut Assembler, a: Register, b: Register, mask: Register) {
-    asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, Rm::Register(a));
-    asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, Rm::Register(mask));
-    asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::ECX, Rm::Register(b));
-    asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::ECX), 0xff);
+fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: Register) {
+    match level {
+        Level::Avx2 => {
+            asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, Rm::Register(a));
+            asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, Rm::Register(mask));
+            bits(level, asm, Register::ECX, b);
+        }
+        Level::Avx512 => {
+            let equal = Instruction::with3(Code::EVEX_Vpcmpeqd_kr_k1_zmm_zmmm512b32, ANY_BITS, b, a);
+            asm.push(equal.map(|mut equal| {
+                equal.set_op_mask(mask);
+                equal
+            }));
+            bits(level, asm, Register::ECX, ANY_BITS);
+        }
+    }
+    asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::ECX), level.all());
+}
+
+/// A bit for each lane's sign.
+fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
+    asm.two(level.code(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, Rm::Register(from));
+}
+
+/// An instruction with two sources, of which the second may be in memory, and a number.
+fn three_operands(
+    (code, number): (Code, Option<u8>),
+    to: Register,
+    first: Register,
+    second: Rm,
+) -> Result<Instruction, IcedError> {
+    match (number.map(i32::from), second) {
+        (None, Rm::Register(second)) => Instruction::with3(code, to, first, second),
+        (None, Rm::Memory(second)) => Instruction::with3(code, to, first, second),
+        (Some(number), Rm::Register(second)) => Instruction::with4(code, to, first, second, number),
+        (Some(number), Rm::Memory(second)) => Instruction::with4(code, to, first, second, number),
+    }
 }
 
 /// Emits what is rare.
-pub(crate) fn emit_cold(asm: &mut Assembler, cold: &[Cold]) {
+pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     let shared = asm.label();
     for Cold { enter, back, does } in cold {
         asm.bind(*enter);
         match does {
-            Rare::Rescue { with, given, value } => emit_rescue(asm, shared, *with, given, *value),
-            Rare::Load { to, free, access, order } => emit_load(asm, [*to, *free], *access, *order, *back),
-            Rare::Store { from, access } => emit_store(asm, *from, *access, *back),
+            Rare::Rescue { with, given, value } => emit_rescue(level, asm, shared, *with, given, *value),
+            Rare::Load { to, free, access, order } => {
+                emit_load(level, asm, [*to, *free], *access, *order, *back);
+            }
+            Rare::Store { from, access } => emit_store(level, asm, *from, *access, *back),
         }
         asm.branch(Code::Jmp_rel32_64, *back);
     }
     if cold.iter().any(|cold| matches!(cold.does, Rare::Rescue { .. })) {
-        emit_shared(asm, shared);
+        emit_shared(level, asm, shared);
     }
 }
 
 /// One word for all lanes; else each lane its own.
-fn emit_load(asm: &mut Assembler, [to, free]: [Register; 2], access: Lanes, order: Option<i32>, back: Label) {
+fn emit_load(
+    level: Level,
+    asm: &mut Assembler,
+    [to, free]: [Register; 2],
+    access: Lanes,
+    order: Option<i32>,
+    back: Label,
+) {
     let Lanes { address, distance, mask } = access;
     let each = asm.label();
     match order {
@@ -611,34 +927,47 @@ fn emit_load(asm: &mut Assembler, [to, free]: [Register; 2], access: Lanes, orde
             asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at_base(Register::RSP, place)), ONE);
         }
         None => {
-            asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, free, Rm::Register(xmm(address)));
-            all_equal(asm, address, free, mask);
+            asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
+            all_equal(level, asm, address, free, mask);
         }
     }
     asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
     asm.branch(Code::Jne_rel32_64, each);
-    asm.two(Code::VEX_Vmovd_rm32_xmm, Register::ECX, Rm::Register(xmm(address)));
+    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(address)));
     let word = at(Register::RAX, Register::RCX, distance);
-    asm.two(Code::VEX_Vpbroadcastd_ymm_xmmm32, to, Rm::Memory(word));
+    asm.two(level.broadcast(), to, Rm::Memory(word));
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(each);
-    asm.three(Code::VEX_Vpxor_ymm_ymm_ymmm256, to, to, Rm::Register(to));
-    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, free, Rm::Register(mask));
+    asm.three(level.two(Two::Xor).0, to, to, Rm::Register(to));
     let words = at(Register::RAX, address, distance);
-    asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
+    match level {
+        Level::Avx2 => {
+            asm.two(level.load(), free, Rm::Register(mask));
+            asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
+        }
+        Level::Avx512 => {
+            // It clears the mask.
+            asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, Rm::Register(mask));
+            let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words);
+            asm.push(gather.map(|mut gather| {
+                gather.set_op_mask(ANY_SIGNS);
+                gather
+            }));
+        }
+    }
 }
 
 /// One lane after another.
-fn emit_store(asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
+fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
     let Lanes { address, distance, mask } = access;
     let lane = asm.label();
-    let (addresses, values) = (RESCUE, RESCUE + VECTOR);
-    asm.two(Code::VEX_Vmovmskps_r32_ymm, Register::ECX, Rm::Register(mask));
+    let (addresses, values) = (RESCUE, RESCUE + level.vector());
+    bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
     asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, addresses), address);
-    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, at_base(Register::RSP, values), from);
+    asm.store(level.store(), at_base(Register::RSP, addresses), address);
+    asm.store(level.store(), at_base(Register::RSP, values), from);
     let part = |start: i32| {
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::RDX, 4, start.into(), 1)
     };
@@ -651,49 +980,115 @@ fn emit_store(asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
+/// A part of a [`Rescue`], by number: of the lower eight lanes, or of the upper ones, which have one of their own behind it.
+fn part(half: i32, number: i32) -> MemoryOperand {
+    at_base(Register::RSP, RESCUE + size_of::<Rescue>() as i32 * half + Level::Avx2.vector() * number)
+}
+
+/// The lower half of a register.
+fn lower(register: Register) -> Register {
+    Register::YMM0 + (register as u32 - Register::ZMM0 as u32)
+}
+
+/// Gives a rescuer a part.
+fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
+    match level {
+        Level::Avx2 => asm.store(level.store(), part(0, number), from),
+        Level::Avx512 => {
+            asm.store(Code::EVEX_Vmovups_ymmm256_k1z_ymm, part(0, number), lower(from));
+            let upper = Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8;
+            asm.push(Instruction::with3(upper, part(1, number), from, 1));
+        }
+    }
+}
+
 /// The call of a rescuer.
-fn emit_rescue(asm: &mut Assembler, shared: Label, with: Function, given: &[Rm; 4], value: Register) {
-    let part = |number: i32| at_base(Register::RSP, RESCUE + VECTOR * number);
-    asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(4), value);
+fn emit_rescue(
+    level: Level,
+    asm: &mut Assembler,
+    shared: Label,
+    with: Function,
+    given: &[Rm; 4],
+    value: Register,
+) {
+    give(level, asm, 4, value);
     for (number, given) in given.iter().enumerate() {
         let from = match given {
-            Rm::Register(register) => *register,
             // The value is in the frame already: its register is free.
+            Rm::Register(signs) if number == 3 && level.signs() > 0 => {
+                asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, Rm::Register(*signs));
+                value
+            }
+            Rm::Register(register) => *register,
             Rm::Memory(_) => {
-                asm.two(Code::VEX_Vmovaps_ymm_ymmm256, value, *given);
+                asm.two(level.load(), value, *given);
                 value
             }
         };
-        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, part(number as i32), from);
+        give(level, asm, number as i32, from);
     }
     asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.0 as u64));
     asm.branch(Code::Call_rel32_64, shared);
-    asm.two(Code::VEX_Vmovaps_ymm_ymmm256, value, Rm::Memory(part(4)));
+    match level {
+        Level::Avx2 => asm.two(level.load(), value, Rm::Memory(part(0, 4))),
+        Level::Avx512 => {
+            let lower = lower(value);
+            asm.two(Code::EVEX_Vmovups_ymm_k1z_ymmm256, lower, Rm::Memory(part(0, 4)));
+            let both = Code::EVEX_Vinsertf64x4_zmm_k1z_zmm_ymmm256_imm8;
+            asm.push(Instruction::with4(both, value, value, part(1, 4), 1));
+        }
+    }
 }
 
 /// What the calls of rescuers share.
-fn emit_shared(asm: &mut Assembler, shared: Label) {
+fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
+    let frame = Frame::of(level);
     asm.bind(shared);
     // The return address lies below the frame.
-    let kept = |number: usize| at_base(Register::RSP, 8 + KEPT + VECTOR * number as i32);
-    for number in 0..16 {
-        asm.store(Code::VEX_Vmovaps_ymmm256_ymm, kept(number), ymm(number));
+    let place = |place: i32| at_base(Register::RSP, 8 + place);
+    let vectors = || {
+        (0..level.registers())
+            .map(|number| (level.register(number), place(frame.kept + level.vector() * number as i32)))
+    };
+    let numbers = || {
+        let all = GATHERED.into_iter().chain([SHIFT]).zip((frame.numbers..).step_by(8));
+        all.map(|(register, at)| (register, place(at)))
+    };
+    let called = frame.numbers + 8 * (GATHERED.len() as i32 + 1);
+    let signs =
+        || (0..level.signs()).map(|number| (SIGNS + number as u32, place(called + 8 * (number as i32 + 1))));
+    for (register, place) in vectors() {
+        asm.store(level.store(), place, register);
     }
-    let numbers = || GATHERED.into_iter().chain([SHIFT]).zip((8 + KEPT_NUMBERS..).step_by(8));
+    for (register, place) in signs() {
+        asm.store(Code::VEX_Kmovw_m16_kr, place, register);
+    }
     for (register, place) in numbers() {
-        asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, place), register);
+        asm.store(Code::Mov_rm64_r64, place, register);
     }
-    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(at_base(Register::RSP, 8 + RESCUE)));
+    if level.bits() > 1 {
+        asm.store(Code::Mov_rm64_r64, place(called), Register::RAX);
+    }
+    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(RESCUE)));
     asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
     leave_mode(asm, true);
     asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
+    for half in 1..level.bits() {
+        let rescue = 8 + RESCUE + size_of::<Rescue>() as i32 * half;
+        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(place(8 + called)));
+        asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(rescue)));
+        asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
+    }
     enter_mode(asm, true);
     asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
-    for number in 0..16 {
-        asm.two(Code::VEX_Vmovaps_ymm_ymmm256, ymm(number), Rm::Memory(kept(number)));
+    for (register, place) in vectors() {
+        asm.two(level.load(), register, Rm::Memory(place));
+    }
+    for (register, place) in signs() {
+        asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(place));
     }
     for (register, place) in numbers() {
-        asm.two(Code::Mov_r64_rm64, register, Rm::Memory(at_base(Register::RSP, place)));
+        asm.two(Code::Mov_r64_rm64, register, Rm::Memory(place));
     }
     asm.plain(Code::Retnq);
 }
@@ -711,13 +1106,4 @@ pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
     }
-}
-
-/// The lower half of a register.
-fn xmm(ymm: Register) -> Register {
-    Register::XMM0 + (ymm as u32 - Register::YMM0 as u32)
-}
-
-fn ymm(number: usize) -> Register {
-    Register::YMM0 + number as u32
 }

@@ -1,10 +1,11 @@
-//! Host code for groups of lanes, made while a program runs: x86-64 with AVX2 and FMA.
+//! Host code for groups of lanes, made while a program runs: x86-64 with AVX2 and FMA, or with AVX-512.
 //!
 //! | read | for |
 //! |---|---|
-//! | `slice` | what happens to eight lanes, as values |
+//! | `slice` | what happens to the lanes of a vector, as values |
 //! | `rows` | what rows are in the middle of a slice |
 //! | `emit` | which value is in which register |
+//! | `level` | which vector instructions there are |
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
 //! | `cache` | code that was made before |
@@ -18,12 +19,14 @@
 mod asm;
 mod cache;
 mod emit;
+mod level;
 mod pages;
 mod pass;
 mod rows;
 mod slice;
 mod state;
 
+pub use level::Level;
 pub use pass::{
     Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
 };

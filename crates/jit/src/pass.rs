@@ -19,9 +19,10 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
-use crate::emit::{self, CALLER, Cold, Exits, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
+use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
+use crate::level::Level;
 use crate::pages::Pages;
-use crate::slice::{LANES, Row, Slice};
+use crate::slice::{Row, Slice};
 use crate::state::{BRANCHES, LEAVES, State, place};
 
 /// A function that a pass calls between segments: the state, a number, the lanes for which it is called. It gives 0 to go on.
@@ -152,8 +153,8 @@ pub struct Passes {
 }
 
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(32))]
-struct Constants([u32; LANES]);
+#[repr(C, align(64))]
+struct Constants([u32; 16]);
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,18 +259,21 @@ impl Plan {
 }
 
 impl Passes {
-    /// Compiles passes for groups of so many lanes, a multiple of [`LANES`] and 64 at most.
+    /// Compiles passes for groups of so many lanes, a multiple of [`LANES`](crate::LANES) and 64 at most; for those that the
+    /// vectors of the level do not divide, of [`Level::Avx2`].
     ///
     /// # Errors
     /// There is no memory for code, or no code for a pass.
-    pub fn compile(plans: &[Plan], lanes: usize, mode: u32) -> Result<Passes, CompileError> {
-        let (mut pool, mut bytes, mut passes) = (Pool::default(), Vec::new(), Vec::new());
+    pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Passes, CompileError> {
+        let level = level.dividing(lanes);
+        let (mut pool, mut bytes, mut passes) = (Pool::new(level), Vec::new(), Vec::new());
         for plan in plans {
             bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
             let (sides, branches) = plan.branches();
             let start = bytes.len();
             let compiler = Compiler {
                 asm: Assembler::default(),
+                level,
                 pool: &mut pool,
                 cold: Vec::new(),
                 plan,
@@ -283,7 +287,9 @@ impl Passes {
             let settling = settling(&steps, &sides);
             passes.push(Pass { start, steps, settling, branches, back, joins, most });
         }
-        let pool = pool.words.into_iter().map(Constants).collect();
+        let constants =
+            |words: &[u32]| Constants(std::array::from_fn(|number| words.get(number).copied().unwrap_or(0)));
+        let pool = pool.words.chunks(16).map(constants).collect();
         Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode })
     }
 
@@ -308,7 +314,7 @@ impl Passes {
     /// step which lanes left while others stayed: for each turn, or of [`Step::Leave`] also for many.
     ///
     /// # Safety
-    /// The processor has AVX2 and FMA. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
+    /// The processor has the level. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
     /// of the mask has the lanes. The state's context is what the functions of the pass take it for, and its window has the
     /// bytes that the pass loads and stores.
     #[inline]
@@ -542,6 +548,7 @@ impl Pass {
 
 struct Compiler<'a> {
     asm: Assembler,
+    level: Level,
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     plan: &'a Plan,
@@ -590,12 +597,13 @@ impl Compiler<'_> {
         self.flow(turn, leave);
         let mut asm = Assembler::default();
         std::mem::swap(&mut asm, &mut self.asm);
-        emit::emit_cold(&mut asm, &self.cold);
+        emit::emit_cold(self.level, &mut asm, &self.cold);
         let (frame, end) = (self.frame, leave);
         asm.bind(end);
         let floats = self.floats;
-        epilogue(&mut asm, floats);
-        asm.before(|asm| prologue(asm, frame, floats));
+        let caller = Frame::of(self.level).caller;
+        epilogue(&mut asm, caller, floats);
+        asm.before(|asm| prologue(asm, frame, caller, floats));
         asm.bytes()
     }
 
@@ -614,7 +622,7 @@ impl Compiler<'_> {
             self.check(number, check, leave);
         }
         if !is_empty(&segment.exact) || segment.quick.as_ref().is_some_and(|quick| !is_empty(quick)) {
-            let asm = &mut self.asm;
+            let (level, asm) = (self.level, &mut self.asm);
             let mut words: Vec<u32> =
                 segment.quick.iter().chain([&segment.exact]).flat_map(Slice::words).collect();
             words.sort_unstable();
@@ -631,8 +639,7 @@ impl Compiler<'_> {
                 asm.three_of(Code::Xor_r64_rm64, register, register);
             }
             asm.bind(slice);
-            asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
-            asm.branch(Code::Je_rel32_64, next);
+            skip_empty(level, asm, next);
             if let Some(quick) = &segment.quick {
                 if plan.lazy || plan.steps.iter().any(|step| step.leaves().is_some()) {
                     asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
@@ -682,8 +689,7 @@ impl Compiler<'_> {
         self.asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
         self.asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
         self.asm.bind(slice);
-        self.asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
-        self.asm.branch(Code::Je_rel32_64, next);
+        skip_empty(self.level, &mut self.asm, next);
         self.slice(check, Some(refused), &[]);
         self.end_of_slice(slice, next, done, &[]);
         self.asm.bind(refused);
@@ -703,12 +709,12 @@ impl Compiler<'_> {
 
     /// The next slice, if there is one.
     fn end_of_slice(&mut self, slice: Label, next: Label, done: Label, words: &[u32]) {
-        let asm = &mut self.asm;
+        let (level, asm) = (self.level, &mut self.asm);
         asm.bind(next);
-        asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), 4 * LANES as i32);
-        asm.number(Code::Add_rm32_imm8, Rm::Register(Register::R14D), 1);
+        asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), level.vector());
+        asm.number(Code::Add_rm32_imm8, Rm::Register(Register::R14D), level.bits());
         if !words.is_empty() {
-            asm.number(Code::Add_rm64_imm8, Rm::Register(SHIFT), LANES as i32);
+            asm.number(Code::Add_rm64_imm8, Rm::Register(SHIFT), level.lanes() as i32);
         }
         asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::R13D), 4 * self.lanes);
         asm.branch(Code::Jb_rel32_64, slice);
@@ -885,25 +891,32 @@ impl Compiler<'_> {
     }
 }
 
-fn prologue(asm: &mut Assembler, frame: i32, floats: bool) {
+/// Goes on with the next slice where no lane of one is active.
+fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
+    let code = level.code(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
+    asm.number(code, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
+    asm.branch(Code::Je_rel32_64, next);
+}
+
+fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     for register in SAVED {
         asm.push(Instruction::with1(Code::Push_r64, register));
     }
     asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::RSP));
     asm.number(Code::And_rm64_imm8, Rm::Register(Register::RSP), -64);
-    let frame = (frame.max(CALLER + 64) + 63) & !63;
+    let frame = (frame.max(caller + 64) + 63) & !63;
     asm.number(Code::Sub_rm64_imm32, Rm::Register(Register::RSP), frame);
-    asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, CALLER), Register::RAX);
+    asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, caller), Register::RAX);
     asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
     asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place::ROWS)));
     asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place::POOL)));
     emit::enter_mode(asm, floats);
 }
 
-fn epilogue(asm: &mut Assembler, floats: bool) {
+fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
     emit::leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
-    asm.two(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(at_base(Register::RSP, CALLER)));
+    asm.two(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(at_base(Register::RSP, caller)));
     for register in SAVED.into_iter().rev() {
         asm.push(Instruction::with1(Code::Pop_r64, register));
     }

@@ -1,15 +1,14 @@
-//! What happens to eight lanes: values, each made once, and what is kept of them at the end.
+//! What happens to a few lanes: values, each made once, and what is kept of them at the end.
 //!
-//! A [`Slice`] is straight-line code for [`LANES`] lanes of a group. It reads rows, computes, and at its end writes rows: no
+//! A [`Slice`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and at its end writes rows: no
 //! row changes before everything is computed, so that a slice may be given up and computed again in another way.
 //!
 //! A truth value is the sign bit of each lane's word. Comparisons give words of all ones or all zeros.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
-use iced_x86::Code;
-
-/// Lanes that are computed together: what a register of AVX2 holds.
+/// Lanes of a [`Rescue`]. Groups have a multiple of them.
 pub const LANES: usize = 8;
 
 /// A row in memory, found from one of two addresses.
@@ -21,7 +20,7 @@ pub enum Row {
     Own(u32),
 }
 
-/// A value: eight words.
+/// A value: a word a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub(crate) u32);
 
@@ -179,15 +178,45 @@ pub(crate) enum Effect {
     Scatter { address: Value, distance: i32, mask: Value, value: Value },
 }
 
-impl Effect {
-    pub(crate) fn values(self) -> impl Iterator<Item = Value> {
-        let all = match self {
-            Effect::Store(_, value) | Effect::Gather(_, value) | Effect::Leave(_, value) => {
-                [Some(value), None, None]
-            }
-            Effect::Scatter { address, mask, value, .. } => [Some(address), Some(mask), Some(value)],
-        };
-        all.into_iter().flatten()
+/// Mixes the few words of a node. The standard hasher takes most of the time of compiling; what it guards against, values that
+/// are chosen to collide, costs little in a program of bounded length.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mix(u64);
+
+impl Mix {
+    fn mix(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.mix((*byte).into()));
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.mix(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.mix(word.into());
+    }
+
+    fn write_i32(&mut self, word: i32) {
+        self.mix(word as u64);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.mix(word as u64);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.mix(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // The lowest bits of a product depend on the lowest bits alone.
+        self.0.rotate_left(26)
     }
 }
 
@@ -195,7 +224,7 @@ impl Effect {
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
     pub(crate) nodes: Vec<Node>,
-    known: HashMap<Node, Value>,
+    known: HashMap<Node, Value, BuildHasherDefault<Mix>>,
     pub(crate) effects: Vec<Effect>,
     /// Where the sign of this value is set for a lane that takes part, the slice is given up.
     pub(crate) doubt: Option<Value>,
@@ -477,49 +506,8 @@ impl Two {
         matches!(self, FAdd | FSub | FMul | FMin | FMax | FDiv | FCompare(_))
     }
 
-    /// The instruction, and the number that goes with it.
-    pub(crate) fn code(self) -> (Code, Option<u8>) {
-        let code = match self {
-            Two::Add => Code::VEX_Vpaddd_ymm_ymm_ymmm256,
-            Two::Sub => Code::VEX_Vpsubd_ymm_ymm_ymmm256,
-            Two::Mul => Code::VEX_Vpmulld_ymm_ymm_ymmm256,
-            Two::And => Code::VEX_Vpand_ymm_ymm_ymmm256,
-            Two::AndNot => Code::VEX_Vpandn_ymm_ymm_ymmm256,
-            Two::Or => Code::VEX_Vpor_ymm_ymm_ymmm256,
-            Two::Xor => Code::VEX_Vpxor_ymm_ymm_ymmm256,
-            Two::Equal => Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256,
-            Two::Greater => Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256,
-            Two::MinSigned => Code::VEX_Vpminsd_ymm_ymm_ymmm256,
-            Two::MaxSigned => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
-            Two::MinUnsigned => Code::VEX_Vpminud_ymm_ymm_ymmm256,
-            Two::MaxUnsigned => Code::VEX_Vpmaxud_ymm_ymm_ymmm256,
-            Two::Shl => Code::VEX_Vpsllvd_ymm_ymm_ymmm256,
-            Two::Shr => Code::VEX_Vpsrlvd_ymm_ymm_ymmm256,
-            Two::Sar => Code::VEX_Vpsravd_ymm_ymm_ymmm256,
-            Two::FAdd => Code::VEX_Vaddps_ymm_ymm_ymmm256,
-            Two::FSub => Code::VEX_Vsubps_ymm_ymm_ymmm256,
-            Two::FMul => Code::VEX_Vmulps_ymm_ymm_ymmm256,
-            Two::FMin => Code::VEX_Vminps_ymm_ymm_ymmm256,
-            Two::FMax => Code::VEX_Vmaxps_ymm_ymm_ymmm256,
-            Two::FDiv => Code::VEX_Vdivps_ymm_ymm_ymmm256,
-            Two::FCompare(predicate) => return (Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Some(predicate)),
-        };
-        (code, None)
-    }
-}
-
-impl One {
-    /// The instruction, the number that goes with it, and whether it can read memory.
-    pub(crate) fn code(self) -> (Code, Option<u8>, bool) {
-        match self {
-            One::Float => (Code::VEX_Vcvtdq2ps_ymm_ymmm256, None, true),
-            One::Truncate => (Code::VEX_Vcvttps2dq_ymm_ymmm256, None, true),
-            One::Nearest => (Code::VEX_Vcvtps2dq_ymm_ymmm256, None, true),
-            One::Round(mode) => (Code::VEX_Vroundps_ymm_ymmm256_imm8, Some(mode | 8), true),
-            One::Sqrt => (Code::VEX_Vsqrtps_ymm_ymmm256, None, true),
-            One::Shl(count) => (Code::VEX_Vpslld_ymm_ymm_imm8, Some(count), false),
-            One::Shr(count) => (Code::VEX_Vpsrld_ymm_ymm_imm8, Some(count), false),
-            One::Sar(count) => (Code::VEX_Vpsrad_ymm_ymm_imm8, Some(count), false),
-        }
+    /// Whether it gives truth values.
+    pub(crate) fn compares(self) -> bool {
+        matches!(self, Two::Equal | Two::Greater | Two::FCompare(_))
     }
 }

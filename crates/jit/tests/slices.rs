@@ -8,8 +8,8 @@ mod audit;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use reconverge_jit::{
-    Back, Count, Ended, FLUSH, KEEP_DENORMALS, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step,
-    Two, Value, predicate,
+    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, Passes, Plan, Rescue, Row, Segment, Slice, State,
+    Step, Two, Value, predicate,
 };
 
 const N: usize = 32;
@@ -24,14 +24,10 @@ fn row(number: usize) -> Row {
     Row::Group((number * 4 * N) as u32)
 }
 
-fn can_run() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
-
-/// Runs the only pass of a plan for all lanes.
-fn run(plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, Box<State>) {
-    let passes = Passes::compile(&[plan], N, mode).expect("code");
-    audit::audit(passes.bytes(0), size_of::<Rows>(), &[rescuer as *const () as usize], false);
+/// Runs the only pass of a plan at a level for all lanes.
+fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, Box<State>) {
+    let passes = Passes::compile(&[plan], level, N, mode).expect("code");
+    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[rescuer as *const () as usize], false);
     let mut state = State::new();
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut counts = Vec::new();
@@ -210,7 +206,7 @@ proptest! {
         stores in proptest::collection::btree_map(0..ROWS, 0..1000usize, 1..ROWS),
         words in proptest::collection::vec(prop_oneof![any::<u32>(), 0..40u32], N * ROWS),
     ) {
-        if !can_run() { return Ok(()); }
+        for level in Level::available() {
         let mut rows = Rows([[0; N]; ROWS]);
         rows.0.as_flattened_mut().copy_from_slice(&words);
         let before = rows.clone();
@@ -219,9 +215,9 @@ proptest! {
         let first = slice.row(row(0));
         let mask = slice.row(Row::Own(0));
         values.push((first, before.0[0]));
-        for make in makes {
+        for make in &makes {
             let at = |number: usize| values[values.len() - 1 - number % values.len().min(40)];
-            let made = match make {
+            let made = match make.clone() {
                 Make::Row(number) => (slice.row(row(number)), before.0[number]),
                 Make::Constant(word) => (slice.constant(word), [word; N]),
                 Make::Two(op, a, b) => {
@@ -241,7 +237,8 @@ proptest! {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
                     // All lanes of a slice are computed again where one must be.
                     let of = |lane: usize| {
-                        let rare = (lane & !7..(lane & !7) + 8).any(|lane| x[lane] >> 31 != 0);
+                        let first = lane & !(level.lanes() - 1);
+                        let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
                         if rare { rescued(x[lane], y[lane], z[lane]) } else { y[lane] }
                     };
                     (slice.rescue(rescuer, b, a, mask, [a, b, c]), std::array::from_fn(of))
@@ -251,13 +248,14 @@ proptest! {
             values.push(made);
         }
         let mut expected = before.clone();
-        for (number, value) in stores {
+        for (number, value) in &stores {
             let (value, words) = values[value % values.len()];
-            slice.store(row(number), value);
-            expected.0[number] = words;
+            slice.store(row(*number), value);
+            expected.0[*number] = words;
         }
-        run(straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        run(level, straight(slice), &mut rows, 1, KEEP_DENORMALS);
         prop_assert_eq!(rows, expected);
+        }
     }
 
     /// Operations of floats, one after another.
@@ -276,15 +274,15 @@ proptest! {
         ], 1..2),
         words in proptest::collection::vec(prop_oneof![any::<u32>(), (-40.0..40.0f32).prop_map(f32::to_bits)], N * ROWS),
     ) {
-        if !can_run() { return Ok(()); }
+        for level in Level::available() {
         let mut rows = Rows([[0; N]; ROWS]);
         rows.0.as_flattened_mut().copy_from_slice(&words);
         let mut expected = rows.clone();
         let mut slice = Slice::new();
         let at = |slice: &mut Slice, number: usize| slice.row(row(number));
-        for make in makes {
+        for make in &makes {
             let all = expected.0;
-            let (value, words): (Value, [u32; N]) = match make {
+            let (value, words): (Value, [u32; N]) = match make.clone() {
                 Make::Two(op, a, b) => {
                     let (x, y) = (at(&mut slice, a), at(&mut slice, b));
                     (slice.two(op, x, y), std::array::from_fn(|lane| two(op, all[a][lane], all[b][lane])))
@@ -305,9 +303,10 @@ proptest! {
             slice.store(row(ROWS - 1), value);
             expected.0[ROWS - 1] = words;
         }
-        run(straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        run(level, straight(slice), &mut rows, 1, KEEP_DENORMALS);
         for number in 0..ROWS {
             prop_assert_eq!(rows.0[number].map(settled), expected.0[number].map(settled));
+        }
         }
     }
 }
@@ -315,9 +314,10 @@ proptest! {
 /// A loop whose lanes leave one by one, with a branch inside: results, counts and the exit are those of lanes one by one.
 #[test]
 fn a_loop_counts_as_a_group_would() {
-    if !can_run() {
-        return;
-    }
+    Level::available().into_iter().for_each(a_loop_counts_at);
+}
+
+fn a_loop_counts_at(level: Level) {
     // Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
     let body = |exact: bool| {
         let mut slice = Slice::new();
@@ -401,7 +401,7 @@ fn a_loop_counts_as_a_group_would() {
             left[*lane] -= 1;
         }
     }
-    let (ended, counts, state) = run(plan, &mut rows, 10_000, FLUSH);
+    let (ended, counts, state) = run(level, plan, &mut rows, 10_000, FLUSH);
     assert_eq!(ended, Ended::Left(1));
     assert_eq!((rows.0[0], rows.0[1]), (*left, sums));
     let mut found = ([0; 9], [0; 9]);

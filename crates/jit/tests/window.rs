@@ -8,7 +8,7 @@ mod audit;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use reconverge_jit::{
-    Back, Callee, Ended, FLUSH, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
+    Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
     predicate,
 };
 
@@ -22,10 +22,6 @@ struct Rows([[u32; N]; 4]);
 
 fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
-}
-
-fn can_run() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
 
 /// A check that addresses are of words, and reach one of the window's at these distances.
@@ -74,9 +70,9 @@ fn plan(stores: bool) -> Plan {
     }
 }
 
-fn run(plan: Plan, rows: &mut Rows, window: &mut [u32; WORDS], lanes: u64, stores: bool) -> Ended {
-    let passes = Passes::compile(&[plan], N, FLUSH).expect("code");
-    audit::audit(passes.bytes(0), size_of::<Rows>(), &[], stores);
+fn run(level: Level, rows: &mut Rows, window: &mut [u32; WORDS], lanes: u64, stores: bool) -> Ended {
+    let passes = Passes::compile(&[plan(stores)], level, N, FLUSH).expect("code");
+    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[], stores);
     let mut state = State::new();
     state.budget = 10;
     state.window = window.as_mut_ptr().cast();
@@ -118,7 +114,7 @@ proptest! {
         lanes in prop_oneof![Just(u64::from(u32::MAX)), any::<u32>().prop_map(|lanes| u64::from(lanes) | 1)],
         stores in any::<bool>(),
     ) {
-        if !can_run() { return Ok(()); }
+        for level in Level::available() {
         let mut rows = Rows([[0; N]; 4]);
         rows.0[0] = addresses;
         rows.0[1].copy_from_slice(&values);
@@ -135,10 +131,11 @@ proptest! {
                 (expected.0[2][lane], expected.0[3][lane]) = (window[word + 1], window[word]);
             }
         }
-        let ended = run(plan(stores), &mut rows, &mut window, lanes, stores);
+        let ended = run(level, &mut rows, &mut window, lanes, stores);
         prop_assert_eq!(ended, if done { Ended::Turn } else { Ended::Refused(0) });
         prop_assert_eq!(rows, expected);
         prop_assert_eq!(window, left);
+        }
     }
 }
 
@@ -237,9 +234,12 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
     for (back, joins) in [(Back::Never, true), (Back::Always, false), (Back::All(6), true)] {
         let segments = vec![segment(Some(call)), segment(None)];
         let plan = Plan { segments, steps: steps.clone(), back, mask: Row::Own(0), lazy: true, joins };
-        let passes = Passes::compile(&[plan.clone(), plan], N, FLUSH).expect("code");
-        for number in 0..2 {
-            audit::audit(passes.bytes(number), size_of::<Rows>(), &functions, true);
+        // Nothing runs: the processor need not have the levels.
+        for level in [Level::Avx2, Level::Avx512] {
+            let passes = Passes::compile(&[plan.clone(), plan.clone()], level, N, FLUSH).expect("code");
+            for number in 0..2 {
+                audit::audit(level, passes.bytes(number), size_of::<Rows>(), &functions, true);
+            }
         }
     }
 }
@@ -247,7 +247,8 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
 /// What the audit is for.
 #[test]
 fn the_audit_sees_stores_elsewhere_and_other_instructions() {
-    let refuses = |bytes: &[u8]| std::panic::catch_unwind(|| audit::audit(bytes, 64, &[], false)).is_err();
+    let refuses =
+        |bytes: &[u8]| std::panic::catch_unwind(|| audit::audit(Level::Avx2, bytes, 64, &[], false)).is_err();
     assert!(!refuses(&[0x48, 0x31, 0xc0, 0xc3]), "xor rax, rax; ret");
     assert!(refuses(&[0x48, 0x89, 0x07, 0xc3]), "mov [rdi], rax");
     assert!(refuses(&[0x0f, 0x05, 0xc3]), "syscall");

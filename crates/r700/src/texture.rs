@@ -1,13 +1,15 @@
 //! Textures and samplers of a launch. The sampler's arithmetic is [`reconverge_simt::texture`]; what a texture instruction
 //! does with them is in `reference/texture.rs`.
 
+use std::sync::Arc;
+
 use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Wrap};
 
 /// A texture resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
-    /// Its texels.
-    pub image: Image,
+    /// Its texels. Shared, so that a launch is cheap to copy.
+    pub image: Arc<Image>,
     /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
     /// Whether the texels are fractions: the reference of a comparison is clamped to [0, 1] then. (OpenGL 3.0, 3.9.14)
@@ -59,8 +61,8 @@ impl Component {
 
 impl Texture {
     /// A texture of floats.
-    pub fn floats(image: Image) -> Texture {
-        Texture { image, integer: false, fractions: false, select: Component::ALL }
+    pub fn floats(image: impl Into<Arc<Image>>) -> Texture {
+        Texture { image: image.into(), integer: false, fractions: false, select: Component::ALL }
     }
 }
 

@@ -202,7 +202,7 @@ fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
         _ => Component::Word(0),
     });
     let fractions = words.components.num_format == 0 && !matches!(words.format, 0x0e | 0x1c);
-    Ok(Texture { image, integer, fractions, select })
+    Ok(Texture { image: image.into(), integer, fractions, select })
 }
 
 /// Rows that the first level of a texture takes, of which the driver names the pitch only.

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register, UsedMemory,
+    Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register, UsedMemory,
 };
-use reconverge_jit::State;
+use reconverge_jit::{Level, State};
 
 /// What is emitted, besides vectors of integers and floats.
 const SCALAR: &[Mnemonic] = &[
@@ -86,11 +86,33 @@ const VECTOR: &[Mnemonic] = &[
     Mnemonic::Vtestps,
 ];
 
-/// Reads the code of a pass back. `rows`: bytes of the group's rows. `functions`: what it may call. `window`: it may store there.
+/// What is emitted besides, or instead, with AVX-512.
+const AVX512: &[Mnemonic] = &[
+    Mnemonic::Kandnw,
+    Mnemonic::Kandw,
+    Mnemonic::Kmovw,
+    Mnemonic::Knotw,
+    Mnemonic::Korw,
+    Mnemonic::Ktestw,
+    Mnemonic::Kxorw,
+    Mnemonic::Vblendmps,
+    Mnemonic::Vextractf64x4,
+    Mnemonic::Vinsertf64x4,
+    Mnemonic::Vpandd,
+    Mnemonic::Vpandnd,
+    Mnemonic::Vpmovd2m,
+    Mnemonic::Vpmovm2d,
+    Mnemonic::Vpord,
+    Mnemonic::Vptestmd,
+    Mnemonic::Vpxord,
+    Mnemonic::Vrndscaleps,
+];
+
+/// Reads the code of a pass of a level back. `rows`: bytes of the group's rows. `functions`: what it may call. `window`: it may store there.
 ///
 /// # Panics
 /// The code does something else.
-pub(crate) fn audit(bytes: &[u8], rows: usize, functions: &[usize], window: bool) {
+pub(crate) fn audit(level: Level, bytes: &[u8], rows: usize, functions: &[usize], window: bool) {
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let all: Vec<Instruction> =
         decoder.iter().take_while(|instruction| instruction.code() != Code::Int3).collect();
@@ -106,7 +128,13 @@ pub(crate) fn audit(bytes: &[u8], rows: usize, functions: &[usize], window: bool
     for instruction in all {
         let what = format!("{instruction:?} at {:#x}", instruction.ip());
         let mnemonic = instruction.mnemonic();
-        assert!(SCALAR.contains(&mnemonic) || VECTOR.contains(&mnemonic), "not listed: {what}");
+        let listed = SCALAR.contains(&mnemonic)
+            || VECTOR.contains(&mnemonic)
+            || level == Level::Avx512 && AVX512.contains(&mnemonic);
+        assert!(listed, "not listed: {what}");
+        if level == Level::Avx2 {
+            assert!(instruction.encoding() != EncodingKind::EVEX, "an encoding of AVX-512: {what}");
+        }
         match instruction.flow_control() {
             FlowControl::Next | FlowControl::Return => {}
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {

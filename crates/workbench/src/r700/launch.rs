@@ -394,7 +394,6 @@ fn fill_resources(
             })?,
             None => Component::ALL,
         };
-        let image = image.as_ref().clone();
         resources.textures.insert(texture.unit, Texture { image, integer, fractions, select });
         let states = texture.sampler.is_some() || texture.filter.is_some() || texture.wrap.is_some();
         if states || file.sampler.is_empty() {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use reconverge_jit::{Back, CompileError, FLUSH_OPERANDS, LANES, Passes, Plan, Row, Step};
 use reconverge_simt::compiling::{Extent, compile};
+use reconverge_simt::level::Level;
 
 use super::Fast;
 use super::lanes::Set;
@@ -108,21 +109,26 @@ impl Fast {
     /// Compiles passes where that can be.
     pub(super) fn with_passes(mut self, extent: Extent) -> Self {
         let size = self.lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
-        self.compiled = compile(self.level, size, || Compiled::of(&self.lowered, extent));
+        self.compiled = compile(self.level, size, || Compiled::of(self.level, &self.lowered, extent));
         self
     }
 }
 
 impl Compiled {
     /// The passes of a program and the bytes of their code; `None` where nothing is worth it.
-    fn of(lowered: &Lowered, extent: Extent) -> Result<Option<(Compiled, usize)>, CompileError> {
+    fn of(
+        level: Level,
+        lowered: &Lowered,
+        extent: Extent,
+    ) -> Result<Option<(Compiled, usize)>, CompileError> {
         let found = trace::passes(lowered, extent);
         if found.is_empty() {
             return Ok(None);
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
         let lanes = lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
-        let passes = Passes::shared(plans, lanes, FLUSH_OPERANDS)?;
+        let Some(level) = reconverge_jit::Level::from_name(level.name()) else { return Ok(None) };
+        let passes = Passes::shared(plans, level, lanes, FLUSH_OPERANDS)?;
         let size = passes.size();
         let mut starts = vec![NONE; lowered.blocks.len()];
         let mut known = Vec::new();

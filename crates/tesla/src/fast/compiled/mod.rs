@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH, Passes, Plan, Row, Step};
 use reconverge_simt::compiling::{Extent, compile};
+use reconverge_simt::level::Level;
 
 use super::Fast;
 use super::lanes::ACTIVE;
@@ -135,7 +136,8 @@ impl Fast {
     /// Compiles passes where that can be, for blocks with so many bytes of s[].
     pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
         let size = self.lowered.blocks.iter().map(|block| block.size as usize).sum();
-        self.compiled = compile(self.level, size, || Compiled::of(context, &self.lowered, shared, extent));
+        self.compiled =
+            compile(self.level, size, || Compiled::of(self.level, context, &self.lowered, shared, extent));
         self
     }
 }
@@ -143,6 +145,7 @@ impl Fast {
 impl Compiled {
     /// The passes of a program and the bytes of their code; `None` where nothing is worth it.
     fn of(
+        level: Level,
         context: &Context,
         lowered: &Lowered,
         shared: usize,
@@ -175,7 +178,8 @@ impl Compiled {
             return Ok(None);
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
-        let passes = Passes::shared(plans, WARP, FLUSH)?;
+        let Some(level) = reconverge_jit::Level::from_name(level.name()) else { return Ok(None) };
+        let passes = Passes::shared(plans, level, WARP, FLUSH)?;
         let size = passes.size();
         let mut starts = vec![NONE; lowered.blocks.len()];
         let mut known = Vec::new();

@@ -1,0 +1,242 @@
+//! Which vector instructions code is made of: the only place that names those that depend on it.
+//!
+//! Where truth values lie is the difference that the emitter sees. With AVX2 they are vectors like all others. With AVX-512
+//! comparisons give them a bit a lane in registers of their own, which select, load and are counted.
+
+use iced_x86::{Code, Register};
+
+use crate::slice::{One, Two};
+
+/// The instructions of a processor that code is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// AVX2, FMA, BMI1, BMI2 and POPCNT: eight lanes together.
+    Avx2,
+    /// All of these and AVX-512 F, BW, DQ and VL: sixteen lanes together.
+    Avx512,
+}
+
+impl Level {
+    /// The levels that this processor has, lowest first.
+    pub fn available() -> Vec<Level> {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        [(avx2, Level::Avx2), (avx512, Level::Avx512)]
+            .into_iter()
+            .filter_map(|(has, level)| has.then_some(level))
+            .collect()
+    }
+
+    /// The level of a name, `avx2` or `avx512`, if this processor has it.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::available().into_iter().find(|level| level.name() == name)
+    }
+
+    /// Its name: `avx2`, `avx512`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    /// Lanes that are computed together.
+    pub const fn lanes(self) -> usize {
+        match self {
+            Level::Avx2 => 8,
+            Level::Avx512 => 16,
+        }
+    }
+
+    /// The level for groups of so many lanes: this one, or the lower one whose vectors divide them.
+    pub(crate) fn dividing(self, lanes: usize) -> Level {
+        if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
+    }
+
+    /// Bytes of a vector.
+    pub(crate) const fn vector(self) -> i32 {
+        4 * self.lanes() as i32
+    }
+
+    /// Bytes of a bit for each lane of a vector.
+    pub(crate) const fn bits(self) -> i32 {
+        self.lanes() as i32 / 8
+    }
+
+    /// A bit for each lane of a vector.
+    pub(crate) const fn all(self) -> i32 {
+        (1 << self.lanes()) - 1
+    }
+
+    /// Registers for vectors.
+    pub(crate) const fn registers(self) -> usize {
+        match self {
+            Level::Avx2 => 16,
+            Level::Avx512 => 32,
+        }
+    }
+
+    /// Registers for truth values of their own, from [`SIGNS`] on.
+    pub(crate) const fn signs(self) -> usize {
+        match self {
+            Level::Avx2 => 0,
+            Level::Avx512 => 6,
+        }
+    }
+
+    /// A register for vectors.
+    pub(crate) fn register(self, number: usize) -> Register {
+        let first = match self {
+            Level::Avx2 => Register::YMM0,
+            Level::Avx512 => Register::ZMM0,
+        };
+        first + number as u32
+    }
+
+    /// The lowest quarter or half of a register for vectors.
+    pub(crate) fn xmm(self, register: Register) -> Register {
+        Register::XMM0 + (register as u32 - self.register(0) as u32)
+    }
+
+    /// The instruction for one of two levels.
+    pub(crate) fn code(self, avx2: Code, avx512: Code) -> Code {
+        match self {
+            Level::Avx2 => avx2,
+            Level::Avx512 => avx512,
+        }
+    }
+
+    /// A vector from memory or another register. Memory of AVX2 is aligned.
+    pub(crate) fn load(self) -> Code {
+        self.code(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+    }
+
+    /// A vector to memory, as [`load`](Self::load).
+    pub(crate) fn store(self) -> Code {
+        self.code(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
+    }
+
+    /// A vector from anywhere in memory.
+    pub(crate) fn load_anywhere(self) -> Code {
+        self.code(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+    }
+
+    /// A vector to anywhere in memory.
+    pub(crate) fn store_anywhere(self) -> Code {
+        self.code(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
+    }
+
+    /// A word in all lanes.
+    pub(crate) fn broadcast(self) -> Code {
+        self.code(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
+    }
+
+    /// The word of the first lane.
+    pub(crate) fn first(self) -> Code {
+        self.code(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
+    }
+
+    /// The second where the condition holds, else the first.
+    pub(crate) fn select(self) -> Code {
+        self.code(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
+    }
+
+    /// The first times the second, plus or minus the third, in the place of the first.
+    pub(crate) fn fused(self, minus: bool) -> Code {
+        match minus {
+            true => self.code(
+                Code::VEX_Vfmsub213ps_ymm_ymm_ymmm256,
+                Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
+            ),
+            false => self.code(
+                Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256,
+                Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
+            ),
+        }
+    }
+
+    /// The instruction, and the number that goes with it. Comparisons of AVX-512 give bits.
+    #[rustfmt::skip]
+    pub(crate) fn two(self, op: Two) -> (Code, Option<u8>) {
+        let number = match op {
+            Two::FCompare(predicate) => Some(predicate),
+            _ => None,
+        };
+        let (avx2, avx512) = match op {
+            Two::Add => (Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32),
+            Two::Sub => (Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32),
+            Two::Mul => (Code::VEX_Vpmulld_ymm_ymm_ymmm256, Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32),
+            Two::And => (Code::VEX_Vpand_ymm_ymm_ymmm256, Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32),
+            Two::AndNot => (Code::VEX_Vpandn_ymm_ymm_ymmm256, Code::EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32),
+            Two::Or => (Code::VEX_Vpor_ymm_ymm_ymmm256, Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32),
+            Two::Xor => (Code::VEX_Vpxor_ymm_ymm_ymmm256, Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32),
+            Two::Equal => (Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::EVEX_Vpcmpeqd_kr_k1_zmm_zmmm512b32),
+            Two::Greater => (Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::EVEX_Vpcmpgtd_kr_k1_zmm_zmmm512b32),
+            Two::MinSigned => (Code::VEX_Vpminsd_ymm_ymm_ymmm256, Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32),
+            Two::MaxSigned => (Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32),
+            Two::MinUnsigned => (Code::VEX_Vpminud_ymm_ymm_ymmm256, Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32),
+            Two::MaxUnsigned => (Code::VEX_Vpmaxud_ymm_ymm_ymmm256, Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32),
+            Two::Shl => (Code::VEX_Vpsllvd_ymm_ymm_ymmm256, Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32),
+            Two::Shr => (Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32),
+            Two::Sar => (Code::VEX_Vpsravd_ymm_ymm_ymmm256, Code::EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32),
+            Two::FAdd => (Code::VEX_Vaddps_ymm_ymm_ymmm256, Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er),
+            Two::FSub => (Code::VEX_Vsubps_ymm_ymm_ymmm256, Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er),
+            Two::FMul => (Code::VEX_Vmulps_ymm_ymm_ymmm256, Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er),
+            Two::FMin => (Code::VEX_Vminps_ymm_ymm_ymmm256, Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae),
+            Two::FMax => (Code::VEX_Vmaxps_ymm_ymm_ymmm256, Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae),
+            Two::FDiv => (Code::VEX_Vdivps_ymm_ymm_ymmm256, Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er),
+            Two::FCompare(_) => {
+                (Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae)
+            }
+        };
+        (self.code(avx2, avx512), number)
+    }
+
+    /// The instruction for bits of truth values.
+    pub(crate) fn logic(op: Two) -> Option<Code> {
+        match op {
+            Two::And => Some(Code::VEX_Kandw_kr_kr_kr),
+            Two::AndNot => Some(Code::VEX_Kandnw_kr_kr_kr),
+            Two::Or => Some(Code::VEX_Korw_kr_kr_kr),
+            Two::Xor => Some(Code::VEX_Kxorw_kr_kr_kr),
+            _ => None,
+        }
+    }
+
+    /// The instruction, the number that goes with it, and whether it can read memory.
+    #[rustfmt::skip]
+    pub(crate) fn one(self, op: One) -> (Code, Option<u8>, bool) {
+        let (avx2, avx512, number) = match op {
+            One::Float => (Code::VEX_Vcvtdq2ps_ymm_ymmm256, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, None),
+            One::Truncate => {
+                (Code::VEX_Vcvttps2dq_ymm_ymmm256, Code::EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae, None)
+            }
+            One::Nearest => (Code::VEX_Vcvtps2dq_ymm_ymmm256, Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er, None),
+            One::Round(mode) => (
+                Code::VEX_Vroundps_ymm_ymmm256_imm8,
+                Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae,
+                Some(mode | 8),
+            ),
+            One::Sqrt => (Code::VEX_Vsqrtps_ymm_ymmm256, Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, None),
+            One::Shl(count) => {
+                (Code::VEX_Vpslld_ymm_ymm_imm8, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, Some(count))
+            }
+            One::Shr(count) => {
+                (Code::VEX_Vpsrld_ymm_ymm_imm8, Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, Some(count))
+            }
+            One::Sar(count) => {
+                (Code::VEX_Vpsrad_ymm_ymm_imm8, Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8, Some(count))
+            }
+        };
+        let shifts = matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_));
+        (self.code(avx2, avx512), number, self == Level::Avx512 || !shifts)
+    }
+}
