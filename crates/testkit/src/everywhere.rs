@@ -1,5 +1,8 @@
 //! One run is a run on every engine.
 
+use std::env::{VarError, var};
+use std::sync::OnceLock;
+
 use reconverge_simt::{Engine, Event, Level, Observer};
 
 /// Issues, divergence and stack changes, as an engine announces them: the first events, and how many there are.
@@ -24,6 +27,45 @@ impl Observer for EventLog {
     }
 }
 
+/// What campaigns of many programs are restricted to: `RECONVERGE_ENGINE=compiled` runs that engine and its lockstep only,
+/// `RECONVERGE_LEVEL=avx2` one level only.
+struct Restriction {
+    engine: Option<Engine>,
+    level: Option<Level>,
+}
+
+impl Restriction {
+    /// That of the environment.
+    fn get() -> &'static Restriction {
+        static RESTRICTION: OnceLock<Restriction> = OnceLock::new();
+        RESTRICTION.get_or_init(|| Restriction {
+            engine: named("RECONVERGE_ENGINE", |name| Engine::from_name(name).filter(|it| !it.is_lockstep())),
+            level: named("RECONVERGE_LEVEL", Level::from_name),
+        })
+    }
+
+    fn has_engine(&self, engine: Engine) -> bool {
+        let compiled = |engine: Engine| engine.not_compiled() != engine;
+        self.engine.is_none_or(|only| compiled(only) == compiled(engine))
+    }
+
+    fn has_level(&self, level: Level) -> bool {
+        self.level.is_none_or(|only| only == level)
+    }
+}
+
+/// What a variable names.
+///
+/// # Panics
+/// It names something that is not there: a campaign of nothing would pass.
+fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
+    match var(variable) {
+        Ok(name) => Some(of(&name).unwrap_or_else(|| panic!("{variable}={name}: there is none here"))),
+        Err(VarError::NotPresent) => None,
+        Err(error) => panic!("{variable}: {error}"),
+    }
+}
+
 /// The result of the reference interpreter, which must also be that of the fast engine, of the compiled one and of each in lockstep with the first, on every
 /// level of vector instructions that the processor has, with or without an observer; an observer must receive the same
 /// events. `run` executes on an engine and a level, with an observer or without; `shown` shows a result in a few words.
@@ -39,10 +81,16 @@ pub fn everywhere<T: PartialEq>(
     let same = |found: &T, way: &dyn Fn() -> String| {
         assert!(*found == expected, "{}: {}\nreference: {}", way(), shown(found), shown(&expected));
     };
+    let only = Restriction::get();
     same(&run(Engine::Reference, None, None), &|| "reference, not observed".to_owned());
-    for level in Level::available() {
-        for engine in [Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled] {
+    for level in Level::available().into_iter().filter(|level| only.has_level(*level)) {
+        let engines = [Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled];
+        for engine in engines.into_iter().filter(|engine| only.has_engine(*engine)) {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
+        }
+        // Passes announce nothing: an observer has the fast engine.
+        if !only.has_engine(Engine::Fast) {
+            continue;
         }
         let mut fast = EventLog::default();
         let way = || format!("{}, {}, observed", Engine::Fast, level.name());
