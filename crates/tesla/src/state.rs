@@ -90,7 +90,7 @@ pub struct Warp {
     r: Registers<WARP>,
     a: [[u16; WARP]; ADDRESS_REGISTERS],
     c: [[u8; WARP]; CONDITION_REGISTERS],
-    local: Vec<u8>,
+    local: Private,
     local_bytes: u32,
     /// a[] or v[] by word number; `None` where the launch gives nothing.
     pub inputs: Vec<Option<Input>>,
@@ -100,6 +100,37 @@ pub struct Warp {
     pub emitted: Vec<Vec<Emitted>>,
     /// Results of lanes that had ended when `quadon` woke them, by lane.
     finalised: BTreeMap<Lane, LaneResult>,
+}
+
+/// The bytes of l[] of all lanes, and whether some may not be zero.
+#[derive(Clone, Debug)]
+struct Private {
+    bytes: Vec<u8>,
+    touched: bool,
+}
+
+/// What the bytes are counts, not how they came to be so.
+impl PartialEq for Private {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Private {}
+
+impl Private {
+    /// All bytes, for writing.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.touched = true;
+        &mut self.bytes
+    }
+
+    /// Makes all bytes zero: in most programs nothing has touched them.
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.touched) {
+            self.bytes.fill(0);
+        }
+    }
 }
 
 /// The parts of a warp, each borrowed apart, for engines that work on whole rows.
@@ -124,7 +155,7 @@ pub struct Parts<'a> {
 /// The l[] of all lanes.
 #[derive(Debug)]
 pub struct Local<'a> {
-    bytes: &'a mut [u8],
+    private: &'a mut Private,
     each: u32,
 }
 
@@ -132,13 +163,13 @@ impl Local<'_> {
     /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        self.bytes.get_mut(local_place(self.each, lane, address, count)?)
+        self.private.bytes_mut().get_mut(local_place(self.each, lane, address, count)?)
     }
 
     /// The bytes of all lanes, lane by lane, and how many each has.
     #[inline]
     pub fn all(&mut self) -> (&mut [u8], u32) {
-        (self.bytes, self.each)
+        (self.private.bytes_mut(), self.each)
     }
 }
 
@@ -163,7 +194,7 @@ impl Warp {
             r: Registers::zero(registers.min(MOST_REGISTERS)),
             a: [[0; WARP]; ADDRESS_REGISTERS],
             c: [[0; WARP]; CONDITION_REGISTERS],
-            local: vec![0; local_bytes as usize * WARP],
+            local: Private { bytes: vec![0; local_bytes as usize * WARP], touched: false },
             local_bytes,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -180,7 +211,7 @@ impl Warp {
         flow.begin(pc, launched);
         r.clear();
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
-        local.fill(0);
+        local.clear();
         outputs.clear();
         emitted.clear();
         finalised.clear();
@@ -208,7 +239,7 @@ impl Warp {
             rows: self.r.with_room_mut(),
             a: &mut self.a,
             c: &mut self.c,
-            local: Local { bytes: &mut self.local, each: self.local_bytes },
+            local: Local { private: &mut self.local, each: self.local_bytes },
             inputs: &self.inputs,
             outputs: &mut self.outputs,
         }
@@ -329,13 +360,13 @@ impl Warp {
     /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
-        self.local.get(local_place(self.local_bytes, lane, address, count)?)
+        self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
     /// The bytes of the lane's l[], for writing; `None` when they reach beyond its size.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        self.local.get_mut(local_place(self.local_bytes, lane, address, count)?)
+        self.local.bytes_mut().get_mut(local_place(self.local_bytes, lane, address, count)?)
     }
 
     /// Gives the warp an input word, instead of one that it may have.
