@@ -6,6 +6,7 @@
 //! A truth value is the sign bit of each lane's word. Comparisons give words of all ones or all zeros.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Lanes of a [`Rescue`]. Groups have a multiple of them.
 pub const LANES: usize = 8;
@@ -177,11 +178,53 @@ pub(crate) enum Effect {
     Scatter { address: Value, distance: i32, mask: Value, value: Value },
 }
 
+/// Mixes the few words of a node. The standard hasher takes most of the time of compiling; what it guards against, values that
+/// are chosen to collide, costs little in a program of bounded length.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mix(u64);
+
+impl Mix {
+    fn mix(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.mix((*byte).into()));
+    }
+
+    fn write_u8(&mut self, word: u8) {
+        self.mix(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.mix(word.into());
+    }
+
+    fn write_i32(&mut self, word: i32) {
+        self.mix(word as u64);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.mix(word as u64);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.mix(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // The lowest bits of a product depend on the lowest bits alone.
+        self.0.rotate_left(26)
+    }
+}
+
 /// The code of one slice while it is made.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
     pub(crate) nodes: Vec<Node>,
-    known: HashMap<Node, Value>,
+    known: HashMap<Node, Value, BuildHasherDefault<Mix>>,
     pub(crate) effects: Vec<Effect>,
     /// Where the sign of this value is set for a lane that takes part, the slice is given up.
     pub(crate) doubt: Option<Value>,
