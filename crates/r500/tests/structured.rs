@@ -8,7 +8,7 @@ use reconverge_r500::launch::{Hardware, Input, Launch};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Mask, Options};
+use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Level, Mask, Options};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program,
     Random, Returns, STEP_MODULUS, Shape, Statement, generate,
@@ -333,8 +333,11 @@ impl LoweredProgram for Prepared {
         let all = Mask::first(lanes.len());
         let options = Options::default();
         // The engines agree after stretches of any length of the same run.
-        for engine in [Engine::Lockstep, Engine::LockstepCompiled] {
-            let lockstep = Options { engine, ..options };
+        // Of the lowest level there is no code.
+        let compiled =
+            Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, Some(level)));
+        for (engine, level) in compiled.chain([(Engine::Lockstep, None)]) {
+            let lockstep = Options { engine, level, ..options };
             run(&self.setup, &launch, &lockstep).map_err(|error| error.to_string())?;
         }
         let fast = run(&self.setup, &launch, &options).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@
 use reconverge_isa::Program as Words;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::program::ConstantBlock;
-use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Machine, Options, Step, Why};
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Level, Machine, Options, Step, Why};
 use reconverge_tesla::code::Code;
 use reconverge_tesla::graph::graph;
 use reconverge_tesla::inst::{Chip, Stage};
@@ -544,8 +544,11 @@ impl LoweredProgram for Prepared {
         let launch = Vertex { setup: self.setup.clone(), lanes: lanes.len(), inputs: inputs.collect() };
         let options = Options { watchdog: 1 << 22, ..Options::default() };
         let mut together = Err(String::new());
-        for engine in [Engine::Lockstep, Engine::LockstepCompiled] {
-            let lockstep = Options { engine, ..options };
+        // Of the lowest level there is no code.
+        let compiled =
+            Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, Some(level)));
+        for (engine, level) in compiled.chain([(Engine::Lockstep, None)]) {
+            let lockstep = Options { engine, level, ..options };
             let ran = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
             together = Ok(ran.map_err(|error| error.to_string())?);
         }

@@ -6,15 +6,18 @@ use reconverge_tesla::launch::{Launch, Outcome, RunError};
 use reconverge_tesla::run;
 use reconverge_testkit::everywhere;
 
-/// The same options for each way to execute: the reference interpreter, the fast engine on every level that the
-/// processor has, the compiled engine, and each of these in lockstep with the first.
+/// The same options for each way to execute: the reference interpreter, the fast engine and the compiled one on every
+/// level that the processor has, and each of these in lockstep with the first.
 #[allow(dead_code)]
 pub(crate) fn ways(options: &Options) -> Vec<Options> {
-    let fast = |level| Options { engine: Engine::Fast, level: Some(level), ..*options };
-    let mut ways = vec![Options { engine: Engine::Reference, ..*options }];
-    ways.extend(Level::available().into_iter().map(fast));
-    for engine in [Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled] {
-        ways.push(Options { engine, ..*options });
+    let mut ways = vec![
+        Options { engine: Engine::Reference, ..*options },
+        Options { engine: Engine::Lockstep, ..*options },
+    ];
+    for level in Level::available() {
+        for engine in [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled] {
+            ways.push(Options { engine, level: Some(level), ..*options });
+        }
     }
     ways
 }
