@@ -249,6 +249,14 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
     let sc = fields!(state, ScMode, state.word(reg::PA_SC_MODE_CNTL));
     let render = fields!(state, RenderControl, state.word(reg::DB_RENDER_CONTROL));
     let color = fields!(state, ColorControl, state.word(reg::CB_COLOR_CONTROL));
+    let missing = [
+        (layout.out.use_vtx_edge_flag && mode.poly_mode != 0, "PA_CL_VS_OUT_CNTL.USE_VTX_EDGE_FLAG"),
+        (layout.out.use_vtx_kill_flag, "PA_CL_VS_OUT_CNTL.USE_VTX_KILL_FLAG"),
+        (mode.persp_corr_dis, "PA_SU_SC_MODE_CNTL.PERSP_CORR_DIS"),
+    ];
+    for (_, name) in missing.into_iter().filter(|(used, _)| *used) {
+        state.unknown.note(name);
+    }
     let multisample = multisample(state, &sc, &color, &render);
     let samples = multisample.places.len().max(1);
     let viewport = |enabled: bool, number: usize, without: f32| match enabled {
