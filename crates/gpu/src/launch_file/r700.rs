@@ -17,9 +17,8 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
     };
     text.field("stage", format_args!("{stage:?}"));
     text.field("gprs", format_args!("{}", launch.num_gprs));
-    match launch.stack_size {
-        Some(entries) => text.field("stack", format_args!("{entries}")),
-        None => {}
+    if let Some(entries) = launch.stack_size {
+        text.field("stack", format_args!("{entries}"));
     }
     text.field("clause_temps", format_args!("{}", launch.clause_temps));
     text.field("start", format_args!("{}", launch.start));
