@@ -405,7 +405,9 @@ impl<'a> Groups<'a> {
         };
         if self.options.engine.not_compiled() == Engine::Lockstep {
             let start = || start(bound.clone());
-            self.group = lockstep::run(&self.fast, self.setup, first_lane, start, &mut Shares::default())?;
+            let made = |extent| Fast::compiled(self.setup, launch, self.options, Some(&bound), extent);
+            let mut shares = Shares::default();
+            self.group = lockstep::run(&self.fast, self.setup, first_lane, start, made, &mut shares)?;
         } else {
             self.group = start(bound);
             self.group.run(&mut Silent).map_err(|trap| trapped(first_lane, trap))?;

@@ -120,7 +120,8 @@ impl Running {
             (Engine::Fast, Some(fast)) if !O::DATA => return Ok(fast::run(origin, fast, simd, observer)?),
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 let mut shares = Shares::default();
-                let outcome = fast::lockstep::run(origin, fast, simd, &program.words, &mut shares);
+                let made = |extent| Fast::compiled(origin, extent);
+                let outcome = fast::lockstep::run(origin, fast, simd, &program.words, made, &mut shares);
                 shares.announce(observer);
                 return outcome;
             }

@@ -26,8 +26,10 @@ pub enum Extent {
     Loops,
     /// Whatever can be, so that as much as possible is compared.
     Throughout,
-    /// Each instruction alone, for steps.
-    Single,
+    /// As [`Extent::Throughout`], in pieces of so many instructions at most: 1 for steps.
+    Upto(u32),
+    /// As [`Extent::Upto`], in pieces that consist of whole blocks, as those of the other extents do.
+    Blocks(u32),
 }
 
 impl Extent {
@@ -36,9 +38,22 @@ impl Extent {
         if groups < MANY_GROUPS { Extent::Loops } else { Extent::Worth }
     }
 
+    /// Instructions of a piece at most.
+    pub fn most(self) -> u32 {
+        match self {
+            Extent::Upto(most) | Extent::Blocks(most) => most,
+            Extent::Worth | Extent::Loops | Extent::Throughout => u32::MAX,
+        }
+    }
+
+    /// Whether a piece may end in the middle of a block.
+    pub fn cuts_blocks(self) -> bool {
+        matches!(self, Extent::Upto(_))
+    }
+
     /// Whether compiling pays for what saves the dispatch of so many operations and runs `once` or in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
-        matches!(self, Extent::Throughout | Extent::Single) || gain > if once { 16 } else { 4 }
+        !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
     /// Chooses what is compiled among what `trace` finds from a place on: loops first, which begin at `heads`; then what runs once,
@@ -52,7 +67,7 @@ impl Extent {
     ) -> Vec<(u32, F)> {
         let mut left = match self {
             Extent::Worth | Extent::Loops => MOST_COMPILED,
-            Extent::Throughout | Extent::Single => u32::MAX,
+            Extent::Throughout | Extent::Upto(_) | Extent::Blocks(_) => u32::MAX,
         };
         let mut take = |found: &F| {
             let rest = left.checked_sub(size(found).0);

@@ -82,11 +82,14 @@ impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
 pub struct Difference {
     /// The group.
     pub group: GroupId,
-    /// What was issued first of `instructions`; `None` if the group had ended.
+    /// The last of `instructions`, the first one after which the engines differ, and the lanes for which the reference
+    /// interpreter issues it; `None` if the group had ended.
     pub at: Option<Issue>,
     /// The shortest run of instructions found after which the engines differ when the fast engine runs them in one go,
     /// counted from the first of the group (Tesla: of the block). One instruction, if it shows on its own.
     pub instructions: Range<u64>,
+    /// What is issued first of `instructions`.
+    pub from: Option<Issue>,
     /// Whether it shows only when an observer is notified of events.
     pub observed: bool,
     /// What differs.
@@ -99,15 +102,25 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { group, at, instructions: Range { start, end }, observed, what, reference, fast } =
-            self;
-        write!(f, "the engines differ: {group}, ")?;
-        match end - start {
-            0 | 1 => write!(f, "instruction {start}")?,
-            _ => write!(f, "instructions {start} to {} in one go", end - 1)?,
-        }
+        let Difference {
+            group,
+            at,
+            instructions: Range { start, end },
+            from,
+            observed,
+            what,
+            reference,
+            fast,
+        } = self;
+        write!(f, "the engines differ: {group}, instruction {}", end.saturating_sub(1).max(*start))?;
         if let Some(Issue { pc, mask }) = at {
-            write!(f, ", from {} for lanes {mask}", group.address(*pc))?;
+            write!(f, " at {} for lanes {mask}", group.address(*pc))?;
+        }
+        if end - start > 1 {
+            write!(f, ", in one go from instruction {start}")?;
+            if let Some(Issue { pc, .. }) = from {
+                write!(f, " at {}", group.address(*pc))?;
+            }
         }
         let observed = if *observed { " (while events are announced)" } else { "" };
         write!(f, "{observed}: {what} is {reference}, fast {fast}")
@@ -175,6 +188,7 @@ mod tests {
             group: GroupId::Lanes { first: 16 },
             at: Some(Issue { pc: 5, mask: Mask::first(4) }),
             instructions: 30..31,
+            from: Some(Issue { pc: 5, mask: Mask::first(4) }),
             observed: false,
             what: "R1.x of lane 2".to_owned(),
             reference: "0x0".to_owned(),
@@ -182,15 +196,16 @@ mod tests {
         };
         assert_eq!(
             difference.to_string(),
-            "the engines differ: group from lane 16, instruction 30, from 5 for lanes 0-3: R1.x of lane 2 is 0x0, \
+            "the engines differ: group from lane 16, instruction 30 at 5 for lanes 0-3: R1.x of lane 2 is 0x0, \
              fast 0x3f800000"
         );
         difference.instructions.end = 37;
+        difference.at = Some(Issue { pc: 11, mask: Mask::first(2) });
         difference.observed = true;
         assert_eq!(
             difference.to_string(),
-            "the engines differ: group from lane 16, instructions 30 to 36 in one go, from 5 for lanes 0-3 (while \
-             events are announced): R1.x of lane 2 is 0x0, fast 0x3f800000"
+            "the engines differ: group from lane 16, instruction 36 at 11 for lanes 0-1, in one go from instruction 30 \
+             at 5 (while events are announced): R1.x of lane 2 is 0x0, fast 0x3f800000"
         );
     }
 }

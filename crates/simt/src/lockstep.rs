@@ -14,12 +14,15 @@
 //!
 //! On a difference the group runs again up to the stretch in question, which is then cut down from both ends as long as
 //! the engines still differ: to one instruction, or to the shortest stretch found that shows the defect only as a whole.
+//! Host code that is made for several instructions runs all of them or none, so [`first`] compares again with code that is
+//! made for fewer: then the last instruction of the stretch is the first one after which the engines differ.
 //!
 //! A machine implements [`Twin`]; nothing here knows a machine.
 
 use std::fmt;
 use std::ops::Range;
 
+use crate::compiling::Extent;
 use crate::error::{Difference, GroupId};
 use crate::machine::{Issue, Step, Trap};
 use crate::mask::{Lane, Mask};
@@ -135,18 +138,70 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
     let mut lengths = Lengths::new(seed);
     loop {
         let stretch = lengths.next();
-        let (start, group, at) = (pair.done, pair.twin.group(), pair.twin.issue());
+        let start = pair.start();
         match pair.run(stretch, shares) {
             Ok(Ok(Step::Running)) => {}
             Ok(Ok(Step::Done)) => return Ok(pair.twin),
-            Ok(Err(trap)) => return Err(Failure::Trap(group, trap)),
+            Ok(Err(trap)) => return Err(Failure::Trap(start.group, trap)),
             Err(differs) => {
-                let instructions = start..pair.done.max(start + 1);
-                let found = Found { instructions, observed: stretch.observed, group, at, differs };
-                return Err(Failure::Differ(Box::new(found.narrowed(make, seed).into())));
+                let difference = start.found(&pair, stretch.observed, differs);
+                let narrowed = narrowed(difference, |done| replayed(&make, seed, done));
+                return Err(Failure::Differ(Box::new(narrowed)));
             }
         }
     }
+}
+
+/// The first difference where the fast engine is made otherwise, up to the end of a known one; `None` if there is none.
+pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Difference> {
+    let Range { start, end } = known.instructions;
+    let mut pair = Pair::new(make());
+    while pair.done < end {
+        let length = match start.checked_sub(pair.done) {
+            Some(before @ 1..) => Length { most: before, observed: false },
+            _ => Length { most: end - pair.done, observed: known.observed },
+        };
+        let start = pair.start();
+        match pair.run(length, &mut Shares::default()) {
+            Ok(Ok(Step::Running)) => {}
+            Ok(_) => return None,
+            Err(differs) => {
+                let difference = start.found(&pair, length.observed, differs);
+                return Some(narrowed(difference, |done| straight(&make, done)));
+            }
+        }
+    }
+    None
+}
+
+/// The difference whose last instruction is the first one after which the engines differ, where a known one is of several
+/// instructions: `again` compares once more with code that is made to an extent, see [`again()`].
+pub fn first(
+    known: Box<Difference>,
+    again: impl Fn(Extent, &Difference) -> Option<Difference>,
+) -> Box<Difference> {
+    let again = |extent| again(extent, &known);
+    let length = known.instructions.end - known.instructions.start;
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    if length <= 1 {
+        return known;
+    }
+    if let Some(single) = again(Extent::Upto(1)) {
+        return Box::new(single);
+    }
+    for extent in [Extent::Upto, Extent::Blocks] {
+        let Some(mut best) = again(extent(length)) else { continue };
+        let (mut low, mut high) = (1, length);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match again(extent(middle)) {
+                Some(found) => (best, high) = (found, middle),
+                None => low = middle,
+            }
+        }
+        return Box::new(best);
+    }
+    known
 }
 
 /// A stretch that the fast engine is to run.
@@ -229,6 +284,25 @@ impl<const EVENTS: bool> Observer for Watch<'_, EVENTS> {
 struct Pair<T> {
     twin: T,
     done: u64,
+    /// What the reference interpreter's side has issued last.
+    last: Option<Issue>,
+}
+
+/// A pair before a stretch.
+struct Start {
+    done: u64,
+    group: GroupId,
+    issue: Option<Issue>,
+}
+
+impl Start {
+    /// What differs behind the stretch.
+    fn found<T>(self, pair: &Pair<T>, observed: bool, differs: Differs) -> Difference {
+        let Differs { what, reference, fast } = differs;
+        let instructions = self.done..pair.done.max(self.done + 1);
+        let (group, at, from) = (self.group, pair.last.or(self.issue), self.issue);
+        Difference { group, at, instructions, from, observed, what, reference, fast }
+    }
 }
 
 /// How a stretch ended, the same on both sides.
@@ -236,7 +310,11 @@ type End<T> = Result<Step, Trap<<T as Twin>::Cause>>;
 
 impl<T: Twin> Pair<T> {
     fn new(twin: T) -> Pair<T> {
-        Pair { twin, done: 0 }
+        Pair { twin, done: 0, last: None }
+    }
+
+    fn start(&self) -> Start {
+        Start { done: self.done, group: self.twin.group(), issue: self.twin.issue() }
     }
 
     /// Runs a stretch on both sides and compares them.
@@ -260,6 +338,7 @@ impl<T: Twin> Pair<T> {
         let mut watch = Watch::<EVENTS> { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
+            self.last = self.twin.issue();
             found = self.twin.reference(&mut watch);
             stepped += 1;
         }
@@ -287,62 +366,51 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// A difference, and the stretch after which it shows.
-struct Found {
-    instructions: Range<u64>,
-    observed: bool,
-    group: GroupId,
-    at: Option<Issue>,
-    differs: Differs,
-}
-
-impl Found {
-    /// The difference after the shortest stretch that shows it; itself if no shorter one does.
-    fn narrowed<T: Twin>(mut self, make: impl Fn() -> T, seed: u64) -> Found {
-        let Range { start, end } = self.instructions;
-        // Silent if that shows it too.
-        let mut modes = vec![false];
-        modes.extend(self.observed.then_some(true));
-        for observed in modes {
-            // What differs when `first` to `last` run in one go.
-            let differing = |first: u64, last: u64| {
-                let mut pair = replayed(&make, seed, start)?;
-                while pair.done < first {
-                    let length = Length { most: first - pair.done, observed: false };
-                    if pair.run(length, &mut Shares::default()) != Ok(Ok(Step::Running)) {
-                        return None;
-                    }
-                }
-                let (group, at, from) = (pair.twin.group(), pair.twin.issue(), pair.done);
-                let length = Length { most: last - from, observed };
-                let differs = pair.run(length, &mut Shares::default()).err()?;
-                let instructions = from..pair.done.max(from + 1);
-                Some(Found { instructions, observed, group, at, differs })
-            };
-            let Some(found) = differing(start, end) else { continue };
-            self = found;
-            // The end first: not after `low`, but after `high` instructions.
-            let (mut low, mut high) = (start, self.instructions.end);
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                match differing(start, middle) {
-                    Some(found) => (self, high) = (found, middle),
-                    None => low = middle,
+/// A difference after the shortest stretch that shows it; itself if no shorter one does. `reach` gives a pair after so many
+/// instructions.
+fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
+    let Range { start, end } = known.instructions;
+    // Silent if that shows it too.
+    let mut modes = vec![false];
+    modes.extend(known.observed.then_some(true));
+    for observed in modes {
+        // What differs when `first` to `last` run in one go.
+        let differing = |first: u64, last: u64| {
+            let mut pair = reach(start)?;
+            while pair.done < first {
+                let length = Length { most: first - pair.done, observed: false };
+                if pair.run(length, &mut Shares::default()) != Ok(Ok(Step::Running)) {
+                    return None;
                 }
             }
-            // Then the start: from `low` on, but not from `high` on.
-            let (mut low, mut high_start) = (start, high);
-            while high_start - low > 1 {
-                let middle = low + (high_start - low) / 2;
-                match differing(middle, high) {
-                    Some(found) => (self, low) = (found, middle),
-                    None => high_start = middle,
-                }
+            let start = pair.start();
+            let length = Length { most: last - start.done, observed };
+            let differs = pair.run(length, &mut Shares::default()).err()?;
+            Some(start.found(&pair, observed, differs))
+        };
+        let Some(found) = differing(start, end) else { continue };
+        known = found;
+        // The end first: not after `low`, but after `high` instructions.
+        let (mut low, mut high) = (start, known.instructions.end);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match differing(start, middle) {
+                Some(found) => (known, high) = (found, middle),
+                None => low = middle,
             }
-            break;
         }
-        self
+        // Then the start: from `low` on, but not from `high` on.
+        let (mut low, mut high_start) = (start, high);
+        while high_start - low > 1 {
+            let middle = low + (high_start - low) / 2;
+            match differing(middle, high) {
+                Some(found) => (known, low) = (found, middle),
+                None => high_start = middle,
+            }
+        }
+        break;
     }
+    known
 }
 
 /// A twin after its first `done` instructions, run in the stretches of the seed; `None` if it does not get there again.
@@ -356,11 +424,16 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-impl From<Found> for Difference {
-    fn from(found: Found) -> Difference {
-        let Found { instructions, observed, group, at, differs: Differs { what, reference, fast } } = found;
-        Difference { group, at, instructions, observed, what, reference, fast }
+/// A twin after its first `done` instructions, run in as few stretches as can be.
+fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
+    let mut pair = Pair::new(make());
+    while pair.done < done {
+        let length = Length { most: done - pair.done, observed: false };
+        if pair.run(length, &mut Shares::default()) != Ok(Ok(Step::Running)) {
+            return None;
+        }
     }
+    (pair.done == done).then_some(pair)
 }
 
 #[cfg(test)]
@@ -432,6 +505,12 @@ mod tests {
         Stuck,
         /// The engine says that it has run one more.
         Claim,
+        /// `b` is wrong after its instruction in a piece of code, however short.
+        Piece,
+        /// `b` is wrong after its instruction in a piece of code, but not as the first of it.
+        Piece2,
+        /// `b` is wrong after its instruction in a piece of code that goes on behind it.
+        Whole,
     }
 
     struct Toy {
@@ -439,6 +518,8 @@ mod tests {
         fast: Side,
         defect: Defect,
         traps_at: u32,
+        /// Pieces that run in one go are a round, or so many instructions.
+        extent: Extent,
     }
 
     impl Toy {
@@ -480,12 +561,19 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // A round in one go, if there is room for it.
-                let block = self.fast.pc == 0 && most - instructions >= 3;
-                let now = self.fast.a + 1 == ROUND && block;
+                // A round in one go, if there is room for it, or a piece of it.
+                let size = match self.extent {
+                    Extent::Upto(size) => size.min(3 - self.fast.pc),
+                    _ if self.fast.pc == 0 && self.extent.most() >= 3 => 3,
+                    _ => 0,
+                };
+                let block = size > 0 && most - instructions >= u64::from(size);
+                let (first, last) = (self.fast.pc, self.fast.pc + size - u32::from(size > 0));
+                let now =
+                    (self.fast.a + u32::from(first == 0)) == ROUND && block && (first..=last).contains(&1);
                 let mut events = Vec::new();
                 let mut watch = Watch::<true> { events: Vec::new(), shares: &mut Shares::default() };
-                for _ in 0..if block { 3 } else { 1 } {
+                for _ in 0..if block { size } else { 1 } {
                     if end == Ok(Step::Running) {
                         end = self.one(&mut watch);
                         instructions += 1;
@@ -493,7 +581,10 @@ mod tests {
                 }
                 events.append(&mut watch.events);
                 if O::PATHS {
-                    observer.path(if block { Path::Block } else { Path::Single }, if block { 3 } else { 1 });
+                    observer.path(
+                        if block { Path::Block } else { Path::Single },
+                        if block { size.into() } else { 1 },
+                    );
                 }
                 rounds += u32::from(block);
                 if now {
@@ -503,6 +594,9 @@ mod tests {
                         Defect::Observed if O::ENABLED => self.fast.b ^= 8,
                         Defect::Event => events.retain(|event| !matches!(event, Event::Jump { .. })),
                         Defect::Claim => instructions += 1,
+                        Defect::Piece => self.fast.b ^= 16,
+                        Defect::Piece2 if first < 1 => self.fast.b ^= 16,
+                        Defect::Whole if first < 1 && last > 1 => self.fast.b ^= 16,
                         _ => {}
                     }
                 }
@@ -521,10 +615,20 @@ mod tests {
         }
     }
 
+    fn toy(defect: Defect, traps_at: u32, extent: Extent) -> Toy {
+        Toy { reference: Side::default(), fast: Side::default(), defect, traps_at, extent }
+    }
+
     fn run_with(defect: Defect, traps_at: u32, seed: u64) -> (Result<Toy, Failure<&'static str>>, Shares) {
         let mut shares = Shares::default();
-        let make = || Toy { reference: Side::default(), fast: Side::default(), defect, traps_at };
-        (run(make, seed, &mut shares), shares)
+        (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
+    }
+
+    /// The differences that some seeds find, with code made again.
+    fn firsts(defect: Defect) -> Vec<Difference> {
+        let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
+        let differences = differences(defect).into_iter();
+        differences.map(|known| *first(Box::new(known.clone()), again)).collect()
     }
 
     /// The differences that some seeds find.
@@ -594,13 +698,43 @@ mod tests {
         assert!(found.len() > 32, "{}", found.len());
         for difference in found {
             assert_eq!(difference.instructions, AT - 1..AT + 2);
-            assert_eq!(difference.at, Some(Issue { pc: 0, mask: LANES }));
+            assert_eq!(difference.from, Some(Issue { pc: 0, mask: LANES }));
+            assert_eq!(difference.at, Some(Issue { pc: 2, mask: LANES }));
         }
         let found = differences(Defect::Chain);
         assert!(found.len() > 16, "{}", found.len());
         for difference in found {
             assert_eq!(difference.instructions, AT - 4..AT + 2);
         }
+    }
+
+    #[test]
+    fn a_defect_of_an_instruction_in_a_piece_of_code_is_narrowed_to_the_instruction() {
+        for (defect, instructions) in [
+            (Defect::Piece, AT..AT + 1),
+            (Defect::Piece2, AT - 1..AT + 1),
+            (Defect::Whole, AT - 1..AT + 2),
+            (Defect::Block, AT..AT + 1),
+            (Defect::Single, AT..AT + 1),
+        ] {
+            let found = firsts(defect);
+            assert!(found.len() > 32, "{}", found.len());
+            for difference in found {
+                assert_eq!(difference.instructions, instructions, "{defect:?}");
+                let last = (instructions.end - 1) % 3;
+                assert_eq!(difference.at, Some(Issue { pc: last as u32, mask: LANES }), "{defect:?}");
+                assert_eq!(difference.what, "b of lane 0");
+            }
+        }
+        // What does not show again is as it was.
+        let known = &differences(Defect::Chain)[0];
+        assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
+        // Where whole blocks are what it takes, their number is cut down.
+        let blocks = |extent: Extent, _: &Difference| match extent {
+            Extent::Blocks(4..) => Some(Difference { observed: true, ..known.clone() }),
+            _ => None,
+        };
+        assert!(first(Box::new(known.clone()), blocks).observed);
     }
 
     #[test]

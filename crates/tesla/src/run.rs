@@ -113,8 +113,9 @@ fn in_lockstep<O: Observer>(
     let fast = fast_of(grid, options);
     let mut totals = Totals::with_room(grid, grid.blocks());
     let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
+    let made = |extent| Fast::compiled(grid, options.level(), extent);
     for number in 0..grid.blocks() {
-        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, &mut shares)?;
+        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, made, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);
     }
@@ -151,7 +152,7 @@ impl Run {
             Engine::Reference => None,
             // A step is an instruction.
             Engine::Compiled | Engine::LockstepCompiled => {
-                Some(Arc::new(Fast::compiled(&grid, options.level(), Extent::Single)))
+                Some(Arc::new(Fast::compiled(&grid, options.level(), Extent::Upto(1))))
             }
             Engine::Fast | Engine::Lockstep => Some(Arc::new(Fast::of(&grid, options.level()))),
         };

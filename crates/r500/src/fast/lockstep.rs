@@ -1,7 +1,8 @@
 //! A group on both engines, for the loop of [`reconverge_simt::lockstep`].
 
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
-use reconverge_simt::{FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
+use reconverge_simt::{Difference, FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use crate::cause::Cause;
@@ -85,18 +86,27 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` gives it at its start. Gives the reference interpreter's.
+/// Runs a group to its end on both engines. `start` gives it at its start, `made` the engine with code of an extent. Gives the
+/// reference interpreter's.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
     first_lane: usize,
     start: impl Fn() -> Group,
+    made: impl Fn(Extent) -> Fast,
     shares: &mut Shares,
 ) -> Result<Group, RunError> {
     let seed = lockstep::seed(&setup.words(), first_lane as u64);
     match lockstep::run(|| Both::new(engine, first_lane, start()), seed, shares) {
         Ok(both) => Ok(both.reference),
         Err(Failure::Trap(_, trap)) => Err(trapped(first_lane, trap)),
+        Err(Failure::Differ(difference)) if engine.is_compiled() => {
+            let again = |extent, known: &Difference| {
+                let engine = made(extent);
+                lockstep::again(|| Both::new(&engine, first_lane, start()), known)
+            };
+            Err(RunError::Differ(lockstep::first(difference, again)))
+        }
         Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
     }
 }
@@ -125,5 +135,52 @@ mod tests {
             (name(DEPTH_ROW), name(4 * TEMPORARIES + 7)),
             ("the depth output".into(), "out[B].a".into())
         );
+    }
+
+    /// Passes that multiply with another constant: the difference shows behind the block, and is that instruction.
+    #[test]
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    fn an_instruction_whose_code_is_wrong_is_named() {
+        let setup = |factor: &str| {
+            let line = |to: u32, factor: &str| {
+                let from = to - 1;
+                format!(
+                    "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
+                )
+            };
+            let lines = [line(1, "rrr"), line(2, factor), line(3, "rrr")].concat();
+            let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
+            let program = crate::text::assemble(&text).expect("it assembles").program;
+            Arc::new(Setup::new(&program).expect("a program"))
+        };
+        let [setup, other] = ["rrr", "bbb"].map(setup);
+        let (launch, options) = (Launch { lanes: 16, ..Launch::default() }, Options::default());
+        let made = |extent: Extent| Fast {
+            compiled: Fast::compiled(&other, &launch, &options, None, extent).compiled,
+            ..Fast::lowered(&setup, &launch, &options, None, extent.cuts_blocks())
+        };
+        let engine = made(Extent::Throughout);
+        if !engine.is_compiled() {
+            return;
+        }
+        let start = || launch.group(&setup, &options, 0, Mask::first(16));
+        let mut found = 0;
+        for first_lane in 0..16 {
+            match run(&engine, &setup, first_lane, start, made, &mut Shares::default()) {
+                Ok(_) => {}
+                Err(RunError::Differ(difference)) => {
+                    found += 1;
+                    assert_eq!(difference.instructions, 1..2, "{difference}");
+                    assert_eq!(difference.at, Some(Issue { pc: 1, mask: Mask::first(16) }), "{difference}");
+                    let Difference { what, reference, fast, .. } = &*difference;
+                    assert_eq!(
+                        [&**what, reference, fast],
+                        ["temp[2].r of lane 0", "0x3fc00000", "0x3f800000"]
+                    );
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(found > 4, "{found} of 16");
     }
 }

@@ -63,13 +63,7 @@ impl Fast {
 
     /// `bound`: the surfaces of the CTM model, whatever is in memory.
     pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
-        let level = options.level();
-        let fast = Fast {
-            lowered: lower::lower(setup, launch, options.mode, bound, level),
-            level,
-            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-            compiled: None,
-        };
+        let fast = Fast::lowered(setup, launch, options, bound, false);
         // Without AVX2, or without memory for code, the compiled engine is the fast one.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
@@ -79,6 +73,38 @@ impl Fast {
             }
             Engine::LockstepCompiled => fast.with_passes(Extent::Throughout),
         }
+    }
+
+    /// With host code of an extent.
+    pub(crate) fn compiled(
+        setup: &Setup,
+        launch: &Launch,
+        options: &Options,
+        bound: Option<&Bound>,
+        extent: Extent,
+    ) -> Fast {
+        Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_passes(extent)
+    }
+
+    fn lowered(
+        setup: &Setup,
+        launch: &Launch,
+        options: &Options,
+        bound: Option<&Bound>,
+        singly: bool,
+    ) -> Fast {
+        let level = options.level();
+        Fast {
+            lowered: lower::lower(setup, launch, options.mode, bound, level, singly),
+            level,
+            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+            compiled: None,
+        }
+    }
+
+    /// Whether some of the program is host code.
+    fn is_compiled(&self) -> bool {
+        self.passer().is_some()
     }
 
     /// What runs passes of the program; `None` where it is not compiled.

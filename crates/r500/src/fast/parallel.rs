@@ -104,7 +104,8 @@ pub(crate) fn run_in_lockstep<O: Observer>(
     for first_lane in all.span().step_by(launch.hardware.group_width) {
         let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
         let start = || launch.group(setup, options, first_lane, Mask::first(lanes));
-        let group = lockstep::run(&fast, setup, first_lane, start, &mut shares)?;
+        let made = |extent| Fast::compiled(setup, launch, options, None, extent);
+        let group = lockstep::run(&fast, setup, first_lane, start, made, &mut shares)?;
         totals.add_group(&group, first_lane);
         all.put(&group, first_lane, lanes);
     }

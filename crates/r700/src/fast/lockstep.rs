@@ -2,8 +2,11 @@
 
 use std::cell::RefCell;
 
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
-use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Machine, Mask, Observer, Shares, Step, Trap};
+use reconverge_simt::{
+    Difference, FlowView, GroupId, GroupTrap, Issue, Machine, Mask, Observer, Shares, Step, Trap,
+};
 
 use super::Fast;
 use super::run::Runner;
@@ -15,12 +18,13 @@ use crate::wave::{At, Origin, PREVIOUS, Wave};
 
 type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// Runs a launch on both engines and adds the instructions of the fast one to `shares`.
+/// Runs a launch on both engines, `made` giving the fast one with code of an extent, and adds the instructions of the fast one to `shares`.
 pub(crate) fn run(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
     words: &[u32],
+    made: impl Fn(Extent) -> Fast,
     shares: &mut Shares,
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
@@ -30,8 +34,17 @@ pub(crate) fn run(
         let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
+        let again = |extent, known: &Difference| {
+            let fast = made(extent);
+            let runner = RefCell::new(Runner::new(&fast));
+            let cut = extent.cuts_blocks();
+            lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
+        };
         let pair = pair.map_err(|failure| match failure {
             Failure::Trap(group, trap) => RunError::Trap(GroupTrap { group, words: None, trap }),
+            Failure::Differ(difference) if fast.is_compiled() => {
+                RunError::Differ(lockstep::first(difference, again))
+            }
             Failure::Differ(difference) => RunError::Differ(difference),
         })?;
         *simd = pair.reference.finish(&mut outcome);
@@ -45,6 +58,9 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
+    /// Passes may end inside a clause: of what a clause has there only the registers are compared, and the fast engine goes on
+    /// with the wavefront of the reference interpreter.
+    cut: bool,
 }
 
 impl<'a> Pair<'a> {
@@ -61,7 +77,7 @@ impl<'a> Pair<'a> {
             wave.set_simd(simd.clone());
             wave
         };
-        Pair { reference: wave(), fast: wave(), engine, runner }
+        Pair { reference: wave(), fast: wave(), engine, runner, cut: false }
     }
 }
 
@@ -91,6 +107,14 @@ impl Twin for Pair<'_> {
         if end.is_err() {
             return Ok(());
         }
+        if self.cut && matches!(fast.at, At::Group(_)) {
+            let rows = reference.launch.register_rows();
+            check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
+                reference.launch.row_name(row)
+            })?;
+            self.fast = self.reference.clone();
+            return Ok(());
+        }
         check("the program counter", &reference.flow.pc(), &fast.flow.pc())?;
         check("the states of the lanes", &reference.flow.states(), &fast.flow.states())?;
         check("the valid lanes", &reference.flow.valid(), &fast.flow.valid())?;
@@ -113,7 +137,7 @@ impl Twin for Pair<'_> {
         check("the memory that wavefronts share", &reference.simd, &fast.simd)?;
         check("the emitted vertices", &reference.emissions, &fast.emissions)?;
         check("the acknowledges", &reference.acknowledges, &fast.acknowledges)?;
-        if *end == Ok(Step::Done) {
+        if *end == Ok(Step::Done) && !self.cut {
             let mut executed = Executed::default();
             executed.add(&fast.fidelity);
             self.runner.borrow().counts().settle(self.engine, &mut executed);
@@ -152,7 +176,8 @@ mod tests {
             let mut shares = Shares::default();
             for seed in 0..64 {
                 let words = [words, &[seed]].concat();
-                run(origin, fast, &mut Simd::default(), &words, &mut shares).expect("the engines agree");
+                run(origin, fast, &mut Simd::default(), &words, |_| fast.clone(), &mut shares)
+                    .expect("the engines agree");
             }
             assert_eq!(shares.total(), 64 * 10);
             for path in [Path::Clause, Path::Block, Path::Single, Path::Reference] {
@@ -187,5 +212,47 @@ mod tests {
         assert_eq!(what(|wave| wave.acknowledges += 1), "the acknowledges");
         assert_eq!(what(|wave| wave.statistics.divergent_branches += 1), "the counts");
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
+    }
+
+    /// Passes that multiply where the program adds: the difference shows behind the clause, and is that group.
+    #[test]
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    fn a_group_whose_code_is_wrong_is_named() {
+        let program = |wrong: &str| {
+            let text = format!(
+                "ALU:\n 0 x: MOV R0.x, 1.0\n 1 y: {wrong} R0.y, R0.x, R0.x\n 2 z: ADD R0.z, R0.y, R0.x\n \
+                 3 w: ADD R0.w, R0.z, R0.x\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n"
+            );
+            Program::from_words(assemble(&text, Chip::RV770).expect("it assembles").words)
+        };
+        let [program, other] = ["ADD", "MUL"].map(program);
+        let launch = || Launch::new(Chip::RV770, Stage::Pixel, 64);
+        let [origin, other] = [&program, &other].map(|it| Origin::new(it, launch(), &Options::default()));
+        let made =
+            |extent: Extent| Fast { compiled: Fast::compiled(&other, extent).compiled, ..Fast::new(&origin) };
+        let fast = made(Extent::Throughout);
+        if !fast.is_compiled() {
+            return;
+        }
+        let mut found = 0;
+        for seed in 0..16 {
+            let words = [&program.words[..], &[seed]].concat();
+            match run(&origin, &fast, &mut Simd::default(), &words, made, &mut Shares::default()) {
+                Ok(_) => {}
+                Err(RunError::Differ(difference)) => {
+                    found += 1;
+                    // The clause and its first group come before.
+                    assert_eq!(difference.instructions, 0..3, "{difference}");
+                    let mask = Mask(u64::MAX);
+                    let pc = fast.lowered.addresses[1];
+                    assert_eq!(difference.at, Some(Issue { pc, mask }), "{difference}");
+                    assert_eq!(difference.from, Some(Issue { pc: 0, mask }), "{difference}");
+                    let Difference { what, reference, fast, .. } = &*difference;
+                    assert_eq!([&**what, reference, fast], ["R0.y of lane 0", "0x40000000", "0x3f800000"]);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(found > 2, "{found} of 16");
     }
 }

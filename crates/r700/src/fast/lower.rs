@@ -120,6 +120,8 @@ struct Made {
     template: Template,
     /// Its opcode, if it has code of its own without modifiers.
     plain: Option<AluCode>,
+    /// Its group, among the program's.
+    group: u32,
 }
 
 /// Groups of a clause that run one after another for the same lanes.
@@ -173,6 +175,12 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// By operation.
     pub(super) templates: Vec<Template>,
+    /// By operation: the first and the last group that it is of.
+    #[cfg_attr(
+        not(all(feature = "compiled", target_arch = "x86_64")),
+        expect(dead_code, reason = "passes ask for it")
+    )]
+    pub(super) groups_of: Vec<[u32; 2]>,
     /// The constants that have a row, which nothing writes.
     pub(super) constants: Vec<(u32, Place)>,
     pub(super) tables: Tables,
@@ -223,6 +231,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         fetches: Vec::new(),
         operations: Vec::new(),
         templates: Vec::new(),
+        groups_of: Vec::new(),
         constants: Vec::new(),
         tables: Tables {
             registers: Layout::new(previous),
@@ -433,6 +442,8 @@ impl Lowering<'_> {
             let (operation, template) = both.unwrap_or((one.operation, one.template));
             self.lowered.operations.push(operation);
             self.lowered.templates.push(template);
+            let last = if both.is_some() { &others[0] } else { one };
+            self.lowered.groups_of.push([one.group, last.group]);
             rest = if both.is_some() { &others[1..] } else { others };
         }
         let end = self.lowered.operations.len() as u32;

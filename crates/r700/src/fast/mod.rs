@@ -86,6 +86,11 @@ impl Fast {
         Fast::new(origin).with_passes(extent)
     }
 
+    /// Whether some of the program is host code.
+    fn is_compiled(&self) -> bool {
+        self.passer().is_some()
+    }
+
     /// What runs passes of the program; `None` where it is not compiled.
     fn passer(&self) -> Option<Passer<'_>> {
         #[cfg(all(feature = "compiled", target_arch = "x86_64"))]

@@ -257,6 +257,9 @@ impl<'a> Runner<'a> {
                 if O::PATHS {
                     observer.path(Path::Compiled, issued.instructions - before);
                 }
+                if wave.at != At::ControlFlow {
+                    break;
+                }
                 continue;
             }
             let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);

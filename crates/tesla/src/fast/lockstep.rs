@@ -7,9 +7,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
 use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Store, Tracked};
-use reconverge_simt::{FlowView, GroupId, GroupTrap, Issue, Mask, Observer, Shares, Step, Trap};
+use reconverge_simt::{Difference, FlowView, GroupId, GroupTrap, Issue, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use crate::block::{Block, Executor, Ran};
@@ -21,7 +22,8 @@ use crate::reference::Reference;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Runs block `number` to its end on both engines. Gives the block, and what it read and wrote of global memory.
+/// Runs block `number` to its end on both engines; `made` gives the engine with code of an extent. Gives the block, and what
+/// it read and wrote of global memory.
 ///
 /// # Errors
 /// Both engines trapped, or they differ.
@@ -31,6 +33,7 @@ pub(crate) fn run(
     number: usize,
     memory: &Memory,
     views: &Views,
+    made: impl Fn(Extent) -> Fast,
     shares: &mut Shares,
 ) -> Result<(Block, Footprint), RunError> {
     let context = grid.context();
@@ -42,6 +45,13 @@ pub(crate) fn run(
         }
         Err(Failure::Trap(group, trap)) => {
             Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
+        }
+        Err(Failure::Differ(difference)) if fast.is_compiled() => {
+            let again = |extent, known: &Difference| {
+                let fast = made(extent);
+                lockstep::again(|| Pair::new(grid, &fast, number, memory, views), known)
+            };
+            Err(RunError::Differ(lockstep::first(difference, again)))
         }
         Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
     }
@@ -192,14 +202,63 @@ mod tests {
     use crate::inst::Chip;
     use crate::launch::{Launch, Setup, Vertex};
 
+    fn vertices(program: &Program) -> (Grid, Memory) {
+        let setup = Setup::new(Chip::G80);
+        let launch = Launch::Vertex(Vertex { setup, lanes: 4, inputs: Default::default() });
+        Grid::new(launch, program, &Options::default()).unwrap()
+    }
+
+    /// Passes that subtract where the program adds: the difference shows behind a turn of the loop, and is that instruction.
+    #[test]
+    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+    fn an_instruction_whose_code_is_wrong_is_named() {
+        use crate::inst::Stage;
+        use crate::text::assemble;
+        let program = |rounds: u32, wrong: &str| {
+            let text = format!(
+                "mov b32 $r1 {rounds:#x}\nmov b32 $r3 0x1\nLOOP:\nadd b32 $r2 $r2 $r1\nadd b32 $r2 $r2 $r3\n\
+                 {wrong} b32 $r4 $r2 $r1\nadd b32 $r5 $r4 $r1\nsub b32 $c0 $r1 $r1 $r3\n(lg $c0) bra LOOP\nexit nop\n"
+            );
+            Program::from_words(assemble(&text, Chip::G80, Stage::Vertex).expect("it assembles").words())
+        };
+        let level = Options::default().level();
+        let mut found = 0;
+        for rounds in 4..16 {
+            let (grid, memory) = vertices(&program(rounds, "add"));
+            let (other, _) = vertices(&program(rounds, "sub"));
+            let made = |extent: Extent| Fast {
+                compiled: Fast::compiled(&other, level, extent).compiled,
+                ..Fast::lowered(&grid, level, extent.cuts_blocks())
+            };
+            let (fast, views) = (made(Extent::Throughout), Views::new(&memory));
+            if !fast.is_compiled() {
+                return;
+            }
+            match run(&grid, &fast, 0, &memory, &views, made, &mut Shares::default()) {
+                Ok(_) => {}
+                Err(RunError::Differ(difference)) => {
+                    found += 1;
+                    assert_eq!(difference.instructions, 4..5, "{difference}");
+                    let Issue { pc, mask } = difference.at.expect("an instruction");
+                    assert_eq!(mask, Mask::first(4), "{difference}");
+                    let [right, wrong] = [&grid, &other].map(|grid| grid.context().code.words_at(pc));
+                    assert_ne!(right, wrong, "{difference}");
+                    let (sum, other) = (2 * rounds + 1, 1);
+                    let [reference, fast] = [sum, other].map(|value| format!("{value:#x}"));
+                    let Difference { what, reference: a, fast: b, .. } = &*difference;
+                    assert_eq!([&**what, a, b], ["$r4 of lane 0", &reference, &fast]);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(found > 4, "{found} of 12");
+    }
+
     #[test]
     fn a_difference_names_the_register_and_the_lane() {
         let program = Program::from_words(vec![0xf000_0001, 0xe000_0781]);
-        let setup = Setup::new(Chip::G80);
-        let launch = Launch::Vertex(Vertex { setup, lanes: 4, inputs: Default::default() });
-        let options = Options::default();
-        let (grid, memory) = Grid::new(launch, &program, &options).unwrap();
-        let fast = Fast::of(&grid, options.level());
+        let (grid, memory) = vertices(&program);
+        let fast = Fast::of(&grid, Options::default().level());
         let mut pair = Pair::new(&grid, &fast, 0, &memory, &Views::new(&memory));
         assert_eq!(pair.compare(&Ok(Step::Running)), Ok(()));
         pair.twin.block.warps[0].set_r(Lane(2), 5, 7);

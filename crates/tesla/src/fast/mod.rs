@@ -94,11 +94,16 @@ impl Fast {
 
     /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
-        Fast::lowered(grid, level, extent == Extent::Single).with_passes(
+        Fast::lowered(grid, level, extent.cuts_blocks()).with_passes(
             grid.context(),
             grid.launch().shared_bytes(),
             extent,
         )
+    }
+
+    /// Whether some of the program is host code.
+    fn is_compiled(&self) -> bool {
+        self.runner().is_some()
     }
 
     /// Places of the code whose instruction the reference interpreter executes.

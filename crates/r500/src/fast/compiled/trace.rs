@@ -170,7 +170,7 @@ impl<'a> Tracer<'a> {
             && known
             && block.size > 0
             && !(block.start..block.end).any(neighbours)
-            && self.instructions + u32::from(block.size) <= MOST_INSTRUCTIONS
+            && self.instructions + u32::from(block.size) <= MOST_INSTRUCTIONS.min(self.extent.most())
             && self.words + calls <= WORDS
             && self.leaves < LEAVES
     }

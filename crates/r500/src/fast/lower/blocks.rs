@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
             }
             if let Some(last) = last {
                 self.close(&mut open, last);
-            } else if ends || alone {
+            } else if ends || alone || self.singly {
                 self.close(&mut open, Last::Next);
             }
         }

@@ -100,13 +100,14 @@ pub(super) struct Lowered {
 /// Intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
-/// Lowers the program of a launch. `bound`: the surfaces of the CTM model.
+/// Lowers the program of a launch. `bound`: the surfaces of the CTM model. `singly`: into blocks of one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
     mode: Mode,
     bound: Option<&Bound>,
     level: Level,
+    singly: bool,
 ) -> Lowered {
     let constants = &launch.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
@@ -143,6 +144,7 @@ pub(super) fn lower(
         scratch: 0,
         al: None,
         split: None,
+        singly,
     };
     lowering.program();
     let Lowering { known, mut lowered, .. } = lowering;
@@ -184,6 +186,8 @@ struct Lowering<'a> {
     al: Option<RangeInclusive<i32>>,
     /// The end of those of its operations that may refuse it.
     split: Option<u32>,
+    /// Each block has one instruction.
+    singly: bool,
 }
 
 impl Lowering<'_> {

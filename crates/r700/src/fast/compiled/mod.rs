@@ -8,7 +8,7 @@
 //!
 //! A pass ends between control-flow instructions: registers, flow and counts are the machine's own then, and the fast engine
 //! goes on. An operation without a template is the fast engine's own, called from the pass; what a pass does not reach, the
-//! fast engine runs.
+//! fast engine runs. Where lockstep is to name an instruction, a pass may end inside a clause: only its registers count then.
 
 mod code;
 mod run;
@@ -63,6 +63,8 @@ struct Found {
     pushes: u32,
     /// Whether some form of clause needs a loop.
     in_loop: bool,
+    /// It is so many groups of a clause that has more, which are the reference interpreter's.
+    cut: Option<u32>,
 }
 
 /// The passes of a program.
@@ -90,6 +92,8 @@ struct Known {
     /// Whether it comes back to its beginning.
     turns: bool,
     most: u32,
+    /// As [`Found::cut`].
+    cut: Option<u32>,
 }
 
 impl Fast {
@@ -137,6 +141,7 @@ impl Compiled {
                 after: found.after,
                 pushes: found.pushes,
                 in_loop: found.in_loop,
+                cut: found.cut,
             });
         }
         Ok(Some((Compiled { passes, known, starts }, size)))

@@ -16,7 +16,7 @@ use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Lowered;
 use crate::fast::run::{Counts, Issued};
 use crate::flow::Flow;
-use crate::wave::Wave;
+use crate::wave::{At, Wave};
 
 thread_local! {
     /// The state of a thread, while nothing runs.
@@ -120,6 +120,9 @@ impl<'a> Passer<'a> {
         };
         if depth > 0 {
             wave.flow.has_held(depth);
+        }
+        if let Some(groups) = known.cut {
+            wave.at = At::Group(groups as usize);
         }
         wave.flow.stay(pc, Mask(active), Mask(broke), done);
     }

@@ -96,6 +96,8 @@ struct Tracer<'a> {
     depth: u32,
     pushes: u32,
     in_loop: bool,
+    /// It is so many groups of a clause that has more.
+    cut: Option<u32>,
 }
 
 impl<'a> Tracer<'a> {
@@ -127,7 +129,13 @@ impl<'a> Tracer<'a> {
             depth: 0,
             pushes: 0,
             in_loop: false,
+            cut: None,
         }
+    }
+
+    /// Instructions of the pass at most.
+    fn most(&self) -> u32 {
+        MOST_INSTRUCTIONS.min(self.extent.most())
     }
 
     fn word(&mut self) -> u32 {
@@ -194,6 +202,7 @@ impl<'a> Tracer<'a> {
         let back = loop {
             if let Some((CfInst::LOOP_END, control)) = self.flow(number)
                 && number > self.head
+                && self.instructions < self.most()
                 && self.lowered.first_of(number) + control.addr == self.head
             {
                 self.node(number, false);
@@ -210,9 +219,13 @@ impl<'a> Tracer<'a> {
     /// A clause or a conditional; gives what follows, or `None` where the pass ends before it.
     fn next(&mut self, number: u32) -> Option<u32> {
         let (clause, run) = self.clause(number)?;
+        if self.extent.cuts_blocks() && number == self.head && 1 + run.count > self.most() {
+            self.cut(number, run);
+            return None;
+        }
         let called = run.operations.clone().filter(|number| !self.has_template[*number as usize]).count();
         if called > 0 && !self.can_call(run)
-            || self.instructions + 1 + run.count > MOST_INSTRUCTIONS
+            || self.instructions + 1 + run.count > self.most()
             || self.words as usize + called > WORDS
             || self.leaves == LEAVES
         {
@@ -244,7 +257,7 @@ impl<'a> Tracer<'a> {
                 self.measure(&conditional, &mut counted);
                 let (branches, instructions) = counted;
                 if self.branches + branches > reconverge_jit::BRANCHES
-                    || self.instructions + instructions > MOST_INSTRUCTIONS
+                    || self.instructions + instructions > self.most()
                     || self.words as usize + branches > WORDS
                 {
                     return None;
@@ -393,10 +406,48 @@ impl<'a> Tracer<'a> {
 
     /// The groups of a clause, which pushes a branch at this depth.
     fn execute(&mut self, number: u32, run: &'a Groups, depth: u32) {
+        self.operations_of(number, run.operations.clone());
+        let ends = !run.masks;
+        self.both(|way| {
+            if ends {
+                way.end();
+            }
+        });
+        self.ran.push(Ran::Clause { run: run_of(self.lowered, number), depth });
+        self.instructions += 1 + run.count;
+        self.step(Step::Run(1 + run.count), number);
+    }
+
+    /// The first groups of a clause, as many as a pass may have: to compare what they leave.
+    fn cut(&mut self, number: u32, run: &'a Groups) {
+        let lowered = self.lowered;
+        let count = self.most() - 1;
+        let end = run.first + count;
+        let groups_of = |number: u32| lowered.groups_of[number as usize];
+        let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
+        let called = operations.clone().filter(|number| !self.has_template[*number as usize]).count();
+        // An operation may be of two groups.
+        let whole = operations.clone().all(|number| groups_of(number)[1] < end);
+        if count == 0 || !whole || called > 0 && !self.can_call(run) || called > WORDS {
+            return;
+        }
+        self.operations_of(number, operations);
+        self.both(|way| {
+            way.end();
+        });
+        self.ran.push(Ran::Clause { run: run_of(lowered, number), depth: 0 });
+        self.instructions += 1 + count;
+        self.cut = Some(count);
+        self.step(Step::Run(1 + count), number);
+    }
+
+    /// The operations of a clause, or the first of them.
+    fn operations_of(&mut self, number: u32, operations: impl Iterator<Item = u32>) {
         let lowered = self.lowered;
         self.both(Way::begin);
-        for (operation, template) in self.operations(run) {
+        for operation in operations {
             if self.has_template[operation as usize] {
+                let template = lowered.templates[operation as usize];
                 let operation = &lowered.operations[operation as usize];
                 self.both(|way| {
                     way.operation(operation, template);
@@ -406,15 +457,6 @@ impl<'a> Tracer<'a> {
                 self.call(number, operation);
             }
         }
-        let ends = !run.masks;
-        self.both(|way| {
-            if ends {
-                way.end();
-            }
-        });
-        self.ran.push(Ran::Clause { run: run_of(lowered, number), depth });
-        self.instructions += 1 + run.count;
-        self.step(Step::Run(1 + run.count), number);
     }
 
     /// Ends the segment with the call of an operation.
@@ -461,6 +503,7 @@ impl<'a> Tracer<'a> {
             next: number,
             pushes: self.pushes,
             in_loop: self.in_loop,
+            cut: self.cut,
         })
     }
 }

@@ -99,7 +99,7 @@ impl Lowering<'_> {
 
     /// Adds an operation to the run that is being made.
     pub(super) fn push(&mut self, operation: Operation, template: Template) {
-        self.run.push(Made { operation, template, plain: None });
+        self.run.push(Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 });
     }
 
     /// The operation of one slot; `None` when it has no visible effect.
@@ -164,7 +164,11 @@ impl Lowering<'_> {
                 AluCode::Op2(Op2::DOT4_IEEE) => Template::Dot4 { ieee: true },
                 AluCode::Op2(_) | AluCode::Op3(_) => Template::None,
             };
-            return Some(Draft { made: Made { operation, template, plain: None }, reads, others });
+            return Some(Draft {
+                made: Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 },
+                reads,
+                others,
+            });
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
@@ -200,7 +204,11 @@ impl Lowering<'_> {
         }
         let plain = own.filter(|_| !shape.modified && !shape.finish).map(|_| op.opcode.code);
         let template = own.map_or(Template::None, |_| Template::Code(op.opcode.code));
-        Some(Draft { made: Made { operation, template, plain }, reads, others })
+        Some(Draft {
+            made: Made { operation, template, plain, group: self.lowered.groups.len() as u32 },
+            reads,
+            others,
+        })
     }
 
     /// The row of an operand as [`Lowering::source`] gives it; if it is `held`, no indexed write of the group reaches it.

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use reconverge_jit::{Back, Plan, Segment, Step};
-use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
 use super::{Access, After, CALLEE, Call, Found, Gone, Registers};
@@ -132,6 +131,11 @@ impl<'a> Tracer<'a> {
         self.words - 1
     }
 
+    /// Instructions of the pass at most.
+    fn most(&self) -> usize {
+        MOST_INSTRUCTIONS.min(self.program.extent.most() as usize)
+    }
+
     fn step(&mut self, step: Step, block: u32) {
         self.steps.push(step);
         self.at.push(block);
@@ -172,8 +176,7 @@ impl<'a> Tracer<'a> {
             if seen
                 || (!begins && heads.contains(&number))
                 || self.blocks.len() >= MOST_BLOCKS
-                || (self.program.extent == Extent::Single && !self.blocks.is_empty())
-                || size > MOST_INSTRUCTIONS
+                || size > self.most()
                 || matches!(block.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. })
                 || self.words + 2 >= reconverge_jit::WORDS as u32 - LEAVES
                 || self.gone.len() as u32 >= LEAVES
@@ -268,7 +271,7 @@ impl<'a> Tracer<'a> {
         let size: u32 = size.filter_map(|block| self.block(block)).map(|block| block.size).sum();
         let inside = [conditional.branch, diamond.taken.block, diamond.not.block, conditional.joins];
         if matches!(joins.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_))
-            || self.instructions + (size + joins.size) as usize > MOST_INSTRUCTIONS
+            || self.instructions + (size + joins.size) as usize > self.most()
             || self.blocks.len() + 4 > MOST_BLOCKS
             || inside.iter().any(|block| *block != NONE && self.blocks.contains(block))
             || self.steps.iter().filter(|step| matches!(step, Step::If(_))).count()
