@@ -62,15 +62,18 @@ fn number(words: &[u32]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_isa::Isa;
+
     use super::*;
 
     #[test]
     fn a_program_is_a_file_of_words_that_says_what_they_are_for() {
         let folder = std::env::temp_dir().join(format!("reconverge-programs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let programs = Programs::new(folder.clone(), Board::named("rv770").unwrap());
-        for stage in ["pixel shader", "pixel shader", "vertex shader", "fetch shader"] {
-            programs.write(stage, &[0xc000_0000, 0x9420_0688]);
+        let mut programs = Programs::new(&folder);
+        for stage in [Stage::Pixel, Stage::Pixel, Stage::Vertex, Stage::Fetch] {
+            let words = vec![0xc000_0000, 0x9420_0688];
+            programs.write(&ChipProgram { isa: Isa::R700, chip: "rv770", stage, words }).unwrap();
         }
         let mut files: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -185,6 +185,7 @@ mod tests {
 
     use reconverge_gpu::device::Board;
     use reconverge_gpu::{Fault, Gpu, Submission};
+    use reconverge_simt::Engine;
 
     use super::*;
     use crate::device::Device;
@@ -203,6 +204,8 @@ mod tests {
             }
             Ok(())
         }
+
+        fn use_engine(&mut self, _engine: Engine) {}
 
         fn unknown(&self) -> Vec<(String, u64)> {
             Vec::new()

@@ -104,8 +104,10 @@ fn everything() -> Launch {
         (5, Shape::D2Array, vec![level(4, 4, 3), level(2, 2, 3)], false, Component::Texel(1)),
     ] {
         let select = [Component::Texel(2), Component::Texel(1), Component::Texel(0), last];
-        all.textures
-            .insert(unit, Texture { image: image(shape, levels), integer, fractions: !integer, select });
+        all.textures.insert(
+            unit,
+            Texture { image: image(shape, levels).into(), integer, fractions: !integer, select },
+        );
     }
     let sampler = Sampler {
         wrap: [Wrap::Clamp, Wrap::MirrorOnceToBorder, Wrap::Repeat],
