@@ -112,16 +112,17 @@ fn fields_and_codes_are_where_the_reference_has_them() {
         }
     }
     let codes = |table: &str| rows(&reference["opcodes"][table]);
-    let check = |table: &str, codes: Vec<(&'static str, &'static reconverge_r500::pvs::operations::Operation)>| {
-        let reference = self::rows_of(&reference, table);
-        assert_eq!(codes.len(), reference.len(), "{table}");
-        for (number, ((name, operation), row)) in codes.into_iter().zip(reference).enumerate() {
-            assert_eq!((number as i64, name), (row[0].as_integer().unwrap(), row[1].as_str().unwrap()));
-            let operands = operation.operands.iter().filter(|used| **used).count() as i64;
-            assert_eq!(operands, row[2].as_integer().unwrap(), "{name}");
-            assert_eq!(operation.r500_only, row[3].as_integer() == Some(5), "{name}");
-        }
-    };
+    let check =
+        |table: &str, codes: Vec<(&'static str, &'static reconverge_r500::pvs::operations::Operation)>| {
+            let reference = self::rows_of(&reference, table);
+            assert_eq!(codes.len(), reference.len(), "{table}");
+            for (number, ((name, operation), row)) in codes.into_iter().zip(reference).enumerate() {
+                assert_eq!((number as i64, name), (row[0].as_integer().unwrap(), row[1].as_str().unwrap()));
+                let operands = operation.operands.iter().filter(|used| **used).count() as i64;
+                assert_eq!(operands, row[2].as_integer().unwrap(), "{name}");
+                assert_eq!(operation.r500_only, row[3].as_integer() == Some(5), "{name}");
+            }
+        };
     assert_eq!(codes("ve").len(), 29);
     check("ve", VeOp::ALL.iter().map(|op| (op.name(), op.operation())).collect());
     check("me", MeOp::ALL.iter().map(|op| (op.name(), op.operation())).collect());

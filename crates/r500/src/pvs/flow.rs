@@ -176,7 +176,12 @@ impl Flow {
     ///
     /// # Errors
     /// See [`Undefined`]; in strict mode only.
-    pub fn advance<O: Observer>(&mut self, control: &Control, mode: Mode, observer: &mut O) -> Result<(), Undefined> {
+    pub fn advance<O: Observer>(
+        &mut self,
+        control: &Control,
+        mode: Mode,
+        observer: &mut O,
+    ) -> Result<(), Undefined> {
         match self.action(control, mode, observer)? {
             Some(to) => {
                 if O::ENABLED {
@@ -285,9 +290,12 @@ impl FlowView for Flow {
 
     fn stack(&self) -> Vec<StackRow> {
         let row = |frame: &Frame| match *frame {
-            Frame::Loop { descriptor, left, .. } => {
-                StackRow { kind: "loop", pc: Some(u32::from(descriptor)), mask: None, count: Some(i64::from(left)) }
-            }
+            Frame::Loop { descriptor, left, .. } => StackRow {
+                kind: "loop",
+                pc: Some(u32::from(descriptor)),
+                mask: None,
+                count: Some(i64::from(left)),
+            },
             Frame::Call { descriptor } => {
                 StackRow { kind: "subroutine", pc: Some(u32::from(descriptor)), mask: None, count: None }
             }
@@ -359,7 +367,9 @@ mod tests {
     fn al_starts_steps_and_returns_to_the_loop_around() {
         let outer = Descriptor { init: 10, step: -3, ..repeat(0, 2, 1, 4) };
         let inner = Descriptor { init: 100, step: 7, ..repeat(1, 2, 2, 3) };
-        let al = |inner| way(&[outer, inner], 5, Mode::Strict).unwrap().into_iter().map(|(_, al)| al).collect::<Vec<_>>();
+        let al = |inner| {
+            way(&[outer, inner], 5, Mode::Strict).unwrap().into_iter().map(|(_, al)| al).collect::<Vec<_>>()
+        };
         assert_eq!(al(inner), [0, 10, 100, 100, 107, 107, 10, 7, 100, 100, 107, 107, 7, 0]);
         let rep = Descriptor { repeat: true, ..inner };
         assert_eq!(al(rep), [0, 10, 10, 10, 17, 17, 10, 7, 7, 7, 14, 14, 7, 0]);

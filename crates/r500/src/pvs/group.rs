@@ -203,7 +203,10 @@ mod tests {
 
     #[test]
     fn rows_have_names() {
-        assert_eq!([0, 5, 512, 592, 720, ROWS - 1].map(row_name), ["t0.x", "t1.y", "at0.x", "i0.x", "o0.x", "o31.w"]);
+        assert_eq!(
+            [0, 5, 512, 592, 720, ROWS - 1].map(row_name),
+            ["t0.x", "t1.y", "at0.x", "i0.x", "o0.x", "o31.w"]
+        );
         assert_eq!(Group::register("o", 1, 2), Some(OUTPUT.start + 6));
         assert_eq!(Group::register("at", 20, 0), None);
     }

@@ -419,7 +419,10 @@ mod tests {
         assert_eq!((power(-2.0, 2.0), power(2.0, 10.0)), (-4.0, 1024.0));
         assert_eq!((power_clamp_b(0.5, 0.6, 2.0), power_clamp_b(3.0, 0.6, 2.0)), (0.0, 9.0));
         assert_eq!((power_clamp_b1(3.0, 0.6, 2.0), power_clamp_b1(3.0, 4.0, 2.0)), (1.0, 0.0));
-        assert_eq!((power_clamp_01(-1.0, 2.0), power_clamp_01(0.5, 2.0), power_clamp_01(2.0, 2.0)), (0.0, 0.25, 1.0));
+        assert_eq!(
+            (power_clamp_01(-1.0, 2.0), power_clamp_01(0.5, 2.0), power_clamp_01(2.0, 2.0)),
+            (0.0, 0.25, 1.0)
+        );
     }
 
     #[test]
@@ -442,7 +445,10 @@ mod tests {
         assert_eq!((predicate(Compare::Eq, 0.0), predicate(Compare::Gt, 0.0)), ((true, 0.0), (false, 1.0)));
         assert_eq!((push(Compare::Ne, 0.0, 1.0), push(Compare::Ne, 0.0, 0.0)), ((true, 0.0), (false, 1.0)));
         assert_eq!((push(Compare::Ne, 1.0, 1.0), push(Compare::Ne, MAX, 1.0)), ((false, 2.0), (false, MAX)));
-        assert_eq!((pop(1.0), pop(2.0), pop(MAX), pop(0.0)), ((true, 0.0), (false, 1.0), (false, MAX), (true, 0.0)));
+        assert_eq!(
+            (pop(1.0), pop(2.0), pop(MAX), pop(0.0)),
+            ((true, 0.0), (false, 1.0), (false, MAX), (true, 0.0))
+        );
         assert_eq!((invert(1.0), invert(0.0), invert(3.0)), ((true, 0.0), (false, 1.0), (false, 3.0)));
         assert_eq!((clear(0.0), restore(0.0), restore(MAX)), ((false, MAX), (true, 0.0), (false, MAX)));
     }

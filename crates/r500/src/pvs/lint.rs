@@ -81,9 +81,15 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         let position = matches!(inst.dst.file, DstType::OUT | DstType::OUT_REPL_X) && inst.dst.register == 0;
         if position && inst.dst.mask != 0 && pc > setup.position_valid {
             let hint = setup.position_valid;
-            add(&POSITION_HINT, pc, format!("the position is written behind slot {hint} (PVS_XYZW_VALID_INST)"));
+            add(
+                &POSITION_HINT,
+                pc,
+                format!("the position is written behind slot {hint} (PVS_XYZW_VALID_INST)"),
+            );
         }
-        let reads = |file: &str| uses[&u32::from(pc)].iter().any(|uses| uses.reads.iter().any(|read| read.slot.file == file));
+        let reads = |file: &str| {
+            uses[&u32::from(pc)].iter().any(|uses| uses.reads.iter().any(|read| read.slot.file == file))
+        };
         if reads("i") && pc > setup.last_source {
             let hint = setup.last_source;
             add(&SOURCE_HINT, pc, format!("an input is read behind slot {hint} (PVS_LAST_VTX_SRC_INST)"));
@@ -96,9 +102,10 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
                     && all.iter().any(|uses| uses.writes.iter().any(|slot| slot.file == file))
             })
         };
-        for (file, rule, what) in
-            [(A0, &UNWRITTEN_ADDRESS, "A0 is read"), (PREDICATE, &UNWRITTEN_PREDICATE, "the predicate is read")]
-        {
+        for (file, rule, what) in [
+            (A0, &UNWRITTEN_ADDRESS, "A0 is read"),
+            (PREDICATE, &UNWRITTEN_PREDICATE, "the predicate is read"),
+        ] {
             if reads(file) && !before(file) {
                 add(rule, pc, format!("{what}, and nothing before has written it"));
             }
@@ -111,7 +118,8 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         if descriptor.op == FlowOp::LOOP && descriptor.count_or_target == 0 {
             add(&ROUNDS, descriptor.act, Undefined::NoRounds(number as u8).to_string());
         }
-        let ambiguous = setup.control.acting(descriptor.act).is_some_and(|(first, _)| usize::from(first) == number);
+        let ambiguous =
+            setup.control.acting(descriptor.act).is_some_and(|(first, _)| usize::from(first) == number);
         if ambiguous && setup.control.is_ambiguous(descriptor.act) {
             add(&AMBIGUOUS, descriptor.act, Undefined::Ambiguous(descriptor.act).to_string());
         }
@@ -120,7 +128,11 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             FlowOp::NO_OP | FlowOp::JUMP | FlowOp::JSR => descriptor.count_or_target,
         };
         if setup.slot(to).is_none() {
-            add(&OUTSIDE, descriptor.act, format!("flow-control descriptor {number} goes to slot {to}, which holds no instruction"));
+            add(
+                &OUTSIDE,
+                descriptor.act,
+                format!("flow-control descriptor {number} goes to slot {to}, which holds no instruction"),
+            );
         }
     }
     for (rule, slot, name) in [
@@ -134,7 +146,9 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
     let writes_position = uses.iter().any(|(pc, all)| {
         let x = super::group::OUTPUT.start as u32;
         let position = |uses: &reconverge_simt::uses::Uses| {
-            uses.writes.iter().any(|slot| slot.file == "o" && slot.number.is_none_or(|n| (x..x + 4).contains(&n)))
+            uses.writes
+                .iter()
+                .any(|slot| slot.file == "o" && slot.number.is_none_or(|n| (x..x + 4).contains(&n)))
         };
         reached.contains(&(*pc as u16)) && all.iter().any(position)
     });
@@ -165,12 +179,16 @@ mod tests {
     #[test]
     fn every_rule_has_a_program_that_breaks_it() {
         let hints = |valid: u32, source: u32| {
-            format!(".state VAP_PVS_CODE_CNTL_0 PVS_XYZW_VALID_INST={valid} PVS_LAST_INST=1\n\
-                     .state VAP_PVS_CODE_CNTL_1 {source:#x}\n")
+            format!(
+                ".state VAP_PVS_CODE_CNTL_0 PVS_XYZW_VALID_INST={valid} PVS_LAST_INST=1\n\
+                     .state VAP_PVS_CODE_CNTL_1 {source:#x}\n"
+            )
         };
         let flow = |opc: u32, low: u32| {
-            format!(".state VAP_PVS_FLOW_CNTL_OPC {opc:#x}\n.state VAP_PVS_FLOW_CNTL_ADDRS_LW_0 {low:#x}\n\
-                     .state VAP_PVS_FLOW_CNTL_ADDRS_LW_1 {low:#x}\n")
+            format!(
+                ".state VAP_PVS_FLOW_CNTL_OPC {opc:#x}\n.state VAP_PVS_FLOW_CNTL_ADDRS_LW_0 {low:#x}\n\
+                     .state VAP_PVS_FLOW_CNTL_ADDRS_LW_1 {low:#x}\n"
+            )
         };
         let cases = [
             ("vertex-reserved-bits", "VE_ADD o0 = i0, i0.0 {A|=4}\n".to_owned()),

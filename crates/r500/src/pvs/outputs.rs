@@ -41,7 +41,8 @@ impl Outputs {
     pub(crate) fn put(&mut self, group: &Group, first: usize) {
         let count = group.flow.lanes().count() as usize;
         for (output, written) in group.written.iter().enumerate() {
-            let channels = (0..4).filter(|channel| written[*channel].any()).fold(0, |mask, channel| mask | 1 << channel);
+            let channels =
+                (0..4).filter(|channel| written[*channel].any()).fold(0, |mask, channel| mask | 1 << channel);
             if channels == 0 {
                 continue;
             }

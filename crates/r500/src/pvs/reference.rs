@@ -3,7 +3,9 @@
 //! Where a program goes is in [`super::flow`], what one vertex computes in [`mod@super::lane`], and which of its functions
 //! an operation is in [`super::operations`].
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap};
+use reconverge_simt::{
+    Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap,
+};
 
 use super::cause::Cause;
 use super::group::{ALT_TEMPORARY, File, Group};
@@ -164,7 +166,8 @@ impl Group {
                 Ok(self.a0[component][lane.index()])
             }
             Mode::Loop => {
-                let in_loop = self.flow.frames().iter().any(|frame| matches!(frame, super::flow::Frame::Loop { .. }));
+                let in_loop =
+                    self.flow.frames().iter().any(|frame| matches!(frame, super::flow::Frame::Loop { .. }));
                 if self.strict() && !in_loop {
                     return Err(Cause::NoLoopIndex);
                 }
@@ -199,7 +202,10 @@ impl Group {
         result: &Result4,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        let channels = inst.dst.mask & !result.kept;
+        let replicated = inst.dst.file == DstType::OUT_REPL_X;
+        // What x keeps, its copies keep.
+        let kept = if replicated { 0u8.wrapping_sub(result.kept & 1) } else { result.kept };
+        let channels = inst.dst.mask & !kept;
         if channels == 0 {
             return Ok(());
         }
@@ -213,7 +219,7 @@ impl Group {
         };
         let Some(row) = file.row(register) else { return self.outside(file, register) };
         for channel in (0..4).filter(|channel| channels >> channel & 1 == 1) {
-            let from = if inst.dst.file == DstType::OUT_REPL_X { 0 } else { channel };
+            let from = if replicated { 0 } else { channel };
             self.write_row(row + channel, lane, result.value[from], observer);
         }
         if matches!(inst.dst.file, DstType::OUT | DstType::OUT_REPL_X) {

@@ -82,7 +82,8 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
         let none = Launch { vertices: 0, ..launch.clone() };
-        let group = Group::new(setup, none.constants_of(setup), none.lanes(0), options.mode, options.watchdog);
+        let group =
+            Group::new(setup, none.constants_of(setup), none.lanes(0), options.mode, options.watchdog);
         Worker { fast, launch, group }
     }
 

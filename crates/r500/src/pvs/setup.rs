@@ -296,8 +296,14 @@ mod tests {
     fn the_narrow_addresses_serve_where_no_wide_ones_are() {
         let narrow = ("VAP_PVS_FLOW_CNTL_ADDRS_1", 0x0403_0201);
         let known = setup(&[("VAP_PVS_FLOW_CNTL_OPC", 3 << 2), narrow]).unwrap();
-        let expected =
-            Descriptor { op: FlowOp::JSR, act: 1, count_or_target: 2, last: 3, back: 4, ..Descriptor::default() };
+        let expected = Descriptor {
+            op: FlowOp::JSR,
+            act: 1,
+            count_or_target: 2,
+            last: 3,
+            back: 4,
+            ..Descriptor::default()
+        };
         assert_eq!(known.control.descriptors()[1], expected);
         let known = setup(&[("VAP_PVS_FLOW_CNTL_ADDRS_LW_1", 7), narrow]).unwrap();
         assert_eq!(known.control.descriptors()[1].act, 7);

@@ -159,7 +159,10 @@ mod tests {
         check([1 << 28 | 4, 0, 0, 0], &[Violation::DualNeedsThirdOperand(VeOp::VE_MULTIPLY_ADD)]);
         check([1 << 28 | 3, 0, 0, 4 << 21], &[Violation::DualNeedsThirdScalar(MeOp::ME_LIGHT_COEFF_DX)]);
         check([1 << 28 | 3, 0, 0, 5 << 21 | 4], &[Violation::DualPredicate(MeOp::ME_PRED_SET_EQ)]);
-        check([1 << 20 | 3, 7 << 13, zeros, zeros], &[Violation::ReservedSelect { operand: 'A', select: Select::UNUSED }]);
+        check(
+            [1 << 20 | 3, 7 << 13, zeros, zeros],
+            &[Violation::ReservedSelect { operand: 'A', select: Select::UNUSED }],
+        );
         check([1 << 21 | 3, 7 << 13, zeros, zeros], &[]);
         check([1 << 20 | 1 << 8 | 3, zeros, zeros, zeros], &[Violation::AddressByOther("VE_ADD")]);
     }

@@ -426,7 +426,9 @@ mod tests {
         let (register, number) = state_register("VAP_PVS_FLOW_CNTL_ADDRS_UW_3").unwrap();
         assert_eq!((register.mmio + number * register.stride, number), (0x251c, 3));
         assert_eq!(state_register("VAP_PVS_FLOW_CNTL_ADDRS_15").unwrap().0.mmio, 0x2230);
-        for wrong in ["VAP_PVS_CODE_CNTL_2", "VAP_PVS_FLOW_CNTL_ADDRS_16", "VAP_PVS_FLOW_CNTL_ADDRS_LW_01", "VAP_CNTL"] {
+        for wrong in
+            ["VAP_PVS_CODE_CNTL_2", "VAP_PVS_FLOW_CNTL_ADDRS_16", "VAP_PVS_FLOW_CNTL_ADDRS_LW_01", "VAP_CNTL"]
+        {
             assert!(state_register(wrong).is_none(), "{wrong}");
         }
     }

@@ -120,7 +120,9 @@ pub(super) fn written(setup: &Setup) -> Vec<usize> {
         if let Some(file) = File::of_destination(inst.dst.file) {
             match inst.dst.mode {
                 Mode::Absolute => {
-                    rows.extend(file.row(i32::from(inst.dst.register)).into_iter().flat_map(|row| row..row + 4));
+                    rows.extend(
+                        file.row(i32::from(inst.dst.register)).into_iter().flat_map(|row| row..row + 4),
+                    );
                 }
                 Mode::A0(_) | Mode::Loop => rows.extend(file.start..file.start + file.size * 4),
             }

@@ -78,9 +78,9 @@ impl Fast {
         while group.statistics.instructions < end
             && let Some(issue) = group.issue()
         {
-            let executed = self.execute(group, observer).and_then(|()| {
-                Ok(group.flow.advance(&setup.control, group.mode, observer)?)
-            });
+            let executed = self
+                .execute(group, observer)
+                .and_then(|()| Ok(group.flow.advance(&setup.control, group.mode, observer)?));
             if let Err(cause) = executed {
                 if O::ENABLED {
                     observer.event(Event::Trap { mask: issue.mask });

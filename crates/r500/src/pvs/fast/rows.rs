@@ -105,14 +105,17 @@ fn load(group: &Group, place: Place, operand: &Operand, used: u8, vector: &mut V
                 continue;
             }
         };
-        let constant = |number: i32| group.setup.constant(number).map_or(0, |place| group.constants[place][from]);
+        let constant =
+            |number: i32| group.setup.constant(number).map_or(0, |place| group.constants[place][from]);
         match place {
             Place::Rows(start) => {
                 for (x, bits) in row.iter_mut().zip(&group.rows[start + from]) {
                     *x = lane::operand(*bits, operand.abs, negate);
                 }
             }
-            Place::Constant(place) => row.fill(lane::operand(group.constants[place][from], operand.abs, negate)),
+            Place::Constant(place) => {
+                row.fill(lane::operand(group.constants[place][from], operand.abs, negate))
+            }
             Place::LoopConstant(number) => {
                 row.fill(lane::operand(constant(number + group.flow.al()), operand.abs, negate));
             }
@@ -280,7 +283,7 @@ fn write(group: &mut Group, inst: &Inst, target: Target, results: &Results, lane
     for channel in (0..4).filter(|channel| channels >> channel & 1 == 1) {
         let from = if inst.dst.file == DstType::OUT_REPL_X { 0 } else { channel };
         let value = &results.value[from];
-        let kept = Mask(results.kept[channel]);
+        let kept = Mask(results.kept[from]);
         match target {
             Target::Rows(start) | Target::Output(start, _) => {
                 blend(&mut group.rows[start + channel], value, (lanes - kept).0);

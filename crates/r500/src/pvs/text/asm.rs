@@ -4,8 +4,8 @@ use reconverge_isa::Program;
 use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
 
 use super::syntax::{
-    CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, operation, operations, source as source_name,
-    with_ignored,
+    CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, operation, operations,
+    source as source_name, with_ignored,
 };
 use crate::chip::{CHIPS, Chip};
 use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
@@ -89,8 +89,11 @@ impl Assembler {
     /// The math half of the instruction before.
     fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
         let alone = || {
-            Diagnostic::error(cursor.since(at), "a math half without an operation of the vector engine before it")
-                .help("VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x is the form")
+            Diagnostic::error(
+                cursor.since(at),
+                "a math half without an operation of the vector engine before it",
+            )
+            .help("VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x is the form")
         };
         let vector = |record: &&mut Record| record.words[0] >> 6 & 3 == 0 && record.words[0] >> 28 & 1 == 0;
         let Some(record) = self.records.last_mut().filter(vector) else { return Err(alone()) };
@@ -106,7 +109,9 @@ impl Assembler {
         let here = cursor.here();
         let dst = read_destination(cursor)?;
         let channel = [1, 2, 4, 8].iter().position(|mask| *mask == dst.mask);
-        let (Some(channel), "at", Relative::Absolute, 0..=3) = (channel, dst.file, dst.relative, dst.register) else {
+        let (Some(channel), "at", Relative::Absolute, 0..=3) =
+            (channel, dst.file, dst.relative, dst.register)
+        else {
             return Err(Diagnostic::error(here, "a math half writes one channel of at0 to at3"));
         };
         equals(cursor)?;
@@ -136,8 +141,11 @@ impl Assembler {
                 let fits = if name == ".isa" { "r500" } else { "vertex" };
                 let found = cursor.token();
                 if found != fits {
-                    return Err(Diagnostic::error(at, format!("this is the assembler of r500's vertex unit, not {found}'s"))
-                        .help(format!("`{fits}` fits here")));
+                    return Err(Diagnostic::error(
+                        at,
+                        format!("this is the assembler of r500's vertex unit, not {found}'s"),
+                    )
+                    .help(format!("`{fits}` fits here")));
                 }
             }
             ".chip" => {
@@ -165,7 +173,13 @@ impl Assembler {
                 for word in &mut words {
                     *word = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
                 }
-                self.records.push(Record { words, at: start, given: [true; 3], unfinished: false, braces: None });
+                self.records.push(Record {
+                    words,
+                    at: start,
+                    given: [true; 3],
+                    unfinished: false,
+                    braces: None,
+                });
             }
             ".data" => self.data.push(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32),
             other => {
@@ -182,7 +196,9 @@ impl Assembler {
         let register = state_register(&name).map(|(register, _)| register);
         if register.is_none() && !name.starts_with("VAP_") {
             let names: Vec<&str> = STATE.iter().map(|register| register.word.name).collect();
-            return Err(Diagnostic::error(at, format!("unknown state register `{name}`")).help(suggest(&name, names)));
+            return Err(
+                Diagnostic::error(at, format!("unknown state register `{name}`")).help(suggest(&name, names))
+            );
         }
         let mut raw = 0;
         if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -193,7 +209,8 @@ impl Assembler {
                 let field = cursor.word();
                 let field = register.word.field(field).ok_or_else(|| {
                     let fields = register.word.fields.iter().map(|field| field.name).collect::<Vec<_>>();
-                    Diagnostic::error(at, format!("{name} has no field `{field}`")).help(suggest(field, fields))
+                    Diagnostic::error(at, format!("{name} has no field `{field}`"))
+                        .help(suggest(field, fields))
                 })?;
                 raw = assigned_field(cursor, field, raw)?;
             }
@@ -277,7 +294,8 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         let file = DstType::ALL.iter().find(|file| destination(**file) == dst.file);
         let Some(file) = file else {
             let names = DstType::ALL.iter().map(|file| destination(*file)).collect::<Vec<_>>();
-            return Err(Diagnostic::error(here, format!("`{}` cannot be written", dst.file)).help(suggest(dst.file, names)));
+            return Err(Diagnostic::error(here, format!("`{}` cannot be written", dst.file))
+                .help(suggest(dst.file, names)));
         };
         if dst.register > 127 {
             return Err(Diagnostic::error(here, "a destination register is 0 to 127"));
@@ -299,7 +317,11 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
                 unfinished = true;
                 break;
             }
-            return Err(expected(cursor, format!("{} needs another operand", op.name()), ", and an operand fit here"));
+            return Err(expected(
+                cursor,
+                format!("{} needs another operand", op.name()),
+                ", and an operand fit here",
+            ));
         }
         first = false;
         words[number + 1] = read_operand(cursor, 4)?.source_word();
@@ -386,7 +408,9 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
             let here = cursor.here();
             let component = cursor.word();
             let component = CHANNELS.iter().position(|letter| component == letter.to_string());
-            Relative::A0(component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?)
+            Relative::A0(
+                component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?,
+            )
         }
         _ => return Err(Diagnostic::error(here, "this cannot be added").help("a0.x or aL fits here")),
     };
@@ -446,7 +470,9 @@ impl Source {
     fn source_word(&self) -> u32 {
         let mut word = self.word(&SrcOperand::INFO);
         let mut set = |name: &str, value: u32| word = field(&SrcOperand::INFO, name).set(word, value);
-        for (name, select) in ["swizzle_x", "swizzle_y", "swizzle_z", "swizzle_w"].into_iter().zip(self.select) {
+        for (name, select) in
+            ["swizzle_x", "swizzle_y", "swizzle_z", "swizzle_w"].into_iter().zip(self.select)
+        {
             set(name, select as u32);
         }
         set("modifier", u32::from(self.negate));
@@ -531,7 +557,11 @@ fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<
         } else if word > 0 && cursor.eat("=") {
             words[word] = read_operand(&mut cursor, 4)?.source_word();
         } else {
-            return Err(expected(&cursor, "expected a field", "A.FIELD=VALUE, A=OPERAND or A|=BITS fits here"));
+            return Err(expected(
+                &cursor,
+                "expected a field",
+                "A.FIELD=VALUE, A=OPERAND or A|=BITS fits here",
+            ));
         }
     }
 }
@@ -563,7 +593,7 @@ mod tests {
     #[test]
     fn state_and_constants_are_directives() {
         let source = ".stage vertex\n.base 3\n.state VAP_PVS_CONST_CNTL PVS_CONST_BASE_OFFSET=1 PVS_MAX_CONST_ADDR=9\n\
-                      .state VAP_PVS_FLOW_CNTL_OPC 0x2\n.const 1 1.0 -2.5 0x00000001 0.0\nVECTOR_NO_OP\n";
+                      .state VAP_PVS_FLOW_CNTL_OPC 0x2\n.const 1 1.0 -2.5 0.1 0.0\nVECTOR_NO_OP\n";
         let program = assemble(source).unwrap().program;
         assert_eq!((program.base, program.state("VAP_PVS_CONST_CNTL")), (3, Some(0x0009_0001)));
         assert_eq!(super::super::disassemble(&program, super::super::Listing::default()), source);

@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use reconverge_isa::{Mark, Program};
 
-use super::syntax::{
-    CHANNELS, SATURATE, WORD_NAMES, destination, fields, ignored, letter, source, with_ignored,
-};
+use super::syntax::{CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, source, with_ignored};
 use crate::pvs::flow::Descriptor;
 use crate::pvs::inst::{Dst, Dual, Inst, Mode, Operand, WORDS, decode, operand};
 use crate::pvs::operations::Value;
@@ -90,9 +88,11 @@ fn directives(program: &Program, out: &mut String) {
         let known = state_register(name).filter(|(register, _)| value & !register.word.owned == 0);
         let fields: Vec<String> = known.map_or_else(Vec::new, |(register, _)| {
             let set = register.word.fields.iter().filter(|field| field.get(*value) != 0);
-            set.map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value))).collect()
+            set.map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value)))
+                .collect()
         });
-        let _ = match fields.is_empty() || known.is_some_and(|(register, _)| register.word.fields.len() == 1) {
+        let _ = match fields.is_empty() || known.is_some_and(|(register, _)| register.word.fields.len() == 1)
+        {
             true => writeln!(out, ".state {name} {value:#x}"),
             false => writeln!(out, ".state {name} {}", fields.join(" ")),
         };
@@ -122,8 +122,10 @@ pub(super) fn instruction(words: &[u32; WORDS]) -> Vec<String> {
     if prints_destination(&inst) {
         let _ = write!(line, " {}", destination_text(&inst.dst));
     }
-    let given: Vec<String> =
-        (0..3).filter(|number| in_text[*number]).map(|number| operand_text(&inst.operands[number], 4)).collect();
+    let given: Vec<String> = (0..3)
+        .filter(|number| in_text[*number])
+        .map(|number| operand_text(&inst.operands[number], 4))
+        .collect();
     if !given.is_empty() {
         let _ = write!(line, " = {}", given.join(", "));
     }
@@ -218,7 +220,8 @@ fn register(file: &str, register: u8, mode: Mode) -> String {
 }
 
 pub(super) fn destination_text(dst: &Dst) -> String {
-    let channels: String = (0..4).filter(|channel| dst.writes(*channel)).map(|channel| CHANNELS[channel]).collect();
+    let channels: String =
+        (0..4).filter(|channel| dst.writes(*channel)).map(|channel| CHANNELS[channel]).collect();
     let mask = match dst.mask {
         0 => "._".to_owned(),
         15 => String::new(),
@@ -259,20 +262,29 @@ fn dual_text(dual: &Dual) -> String {
     format!("  + {}{saturate} at{}.{channel} = {source}", dual.op.name(), dual.register)
 }
 
-/// The word of an ignored operand, for tests of what compilers write.
 #[cfg(test)]
 mod tests {
+    use super::super::syntax::ignored;
     use super::*;
 
     /// Words that a driver wrote; docs/r500-vertex.md 9.3 and 9.4.
     #[test]
     fn compiled_programs_need_no_braces() {
         let text = |words: [u32; 4]| instruction(&words).join("\n");
-        assert_eq!(text([0x0010_010d, 0x01ff_0282, 0x0124_8282, 0x0124_8282]), "VE_FLT2FIX_DX a0.x = c20.x___");
-        assert_eq!(text([0x00f0_0004, 0x00d1_0001, 0x00d1_0012, 0x00d1_0000]), "VE_MULTIPLY_ADD t0 = i0, c[0+a0.x], t0");
+        assert_eq!(
+            text([0x0010_010d, 0x01ff_0282, 0x0124_8282, 0x0124_8282]),
+            "VE_FLT2FIX_DX a0.x = c20.x___"
+        );
+        assert_eq!(
+            text([0x00f0_0004, 0x00d1_0001, 0x00d1_0012, 0x00d1_0000]),
+            "VE_MULTIPLY_ADD t0 = i0, c[0+a0.x], t0"
+        );
         assert_eq!(text([0x0010_2045, 8, 0x0124_8000, 0x0049_2000]), "ME_POWER_FUNC_FF t1.x = |t0|.x, t0.y");
         assert_eq!(text([0x00f0_2280, 0, 0x00d1_0020, 0x00d1_0040]), "MACRO_OP_2CLK_MADD o1 = t0.x, t1, t2");
-        assert_eq!(text([0x00f0_2004, 0x1e00_0040, 0x00d1_0080, 0x00d1_0080]), "VE_MULTIPLY_ADD t1 = -t2.x, t4, t4");
+        assert_eq!(
+            text([0x00f0_2004, 0x1e00_0040, 0x00d1_0080, 0x00d1_0080]),
+            "VE_MULTIPLY_ADD t1 = -t2.x, t4, t4"
+        );
         assert_eq!(text([0; 4]), "VECTOR_NO_OP");
         assert_eq!(
             text([0x0c10_4009, 0x01ff_0000, 0x01ff_0042, 0x0124_8042]),

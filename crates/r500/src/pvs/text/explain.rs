@@ -37,14 +37,13 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
         fields.extend(rows);
     }
     let (meaning, findings) = match decode(words) {
-        Ok(inst) => {
-            (meaning(&inst), violations(words, &inst).iter().map(ToString::to_string).collect())
-        }
+        Ok(inst) => (meaning(&inst), violations(words, &inst).iter().map(ToString::to_string).collect()),
         Err(error) => {
             let why = format!("No instruction: {error}. It traps when the program reaches it.");
             (vec![why], vec![error.to_string()])
         }
     };
-    let source = "AMD R5xx 3D register reference, PVS_OP_DST_OPERAND and PVS_SRC_OPERAND; docs/r500-vertex.md";
+    let source =
+        "AMD R5xx 3D register reference, PVS_OP_DST_OPERAND and PVS_SRC_OPERAND; docs/r500-vertex.md";
     Explanation { text: instruction(words).join("\n"), fields, meaning, flow: Vec::new(), findings, source }
 }

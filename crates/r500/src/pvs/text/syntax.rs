@@ -71,8 +71,8 @@ pub(super) fn operations() -> impl Iterator<Item = &'static str> + Clone {
 /// that; where there is no operand before it, 0. (docs/r500-vertex.md, 4.1)
 pub(super) const fn ignored(before: Option<u32>) -> u32 {
     match before {
-        // REG_TYPE, ADDR_MODE_0 and OFFSET stay.
-        Some(word) => word & 0x1ff3 | 0x0124_8000,
+        // REG_TYPE, OFFSET and the address mode with its component stay.
+        Some(word) => word & 0xe000_1ff3 | 0x0124_8000,
         None => 0,
     }
 }
