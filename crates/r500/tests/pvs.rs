@@ -65,7 +65,9 @@ fn any_words_survive_the_text() {
         let mut words: Vec<u32> = (0..4 + round % 3).map(|_| word(&mut random)).collect();
         // Most random words have no meaning: make the opcode and the address modes ones that do.
         if round % 4 != 0 {
-            words[0] = words[0] & 0x1fff_e01f & !(3 << 6) | [0, 1 << 6, 0, 1 << 7][round % 4] | (round as u32 % 6) << 8;
+            words[0] = words[0] & 0x1fff_e01f & !(3 << 6)
+                | [0, 1 << 6, 0, 1 << 7][round % 4]
+                | (round as u32 % 6) << 8;
             if words[0] >> 7 & 1 == 1 {
                 words[0] &= !0x1e;
             }
@@ -300,7 +302,10 @@ fn strict_mode_names_what_the_documents_forbid() {
     assert_eq!(trap("VE_ADD o0 = c[0+aL], i0.0\n"), Cause::NoLoopIndex);
     assert_eq!(trap("VE_ADD o40 = i0, i0.0\n"), Cause::OutsideFile { file: "o", register: 40, size: 32 });
     assert_eq!(trap("VE_ADD o0 = t200, i0.0\n"), Cause::OutsideFile { file: "t", register: 200, size: 128 });
-    assert_eq!(trap(".state VAP_PVS_CODE_CNTL_0 PVS_LAST_INST=9\nVE_ADD o0 = i0, i0.0\n"), Cause::EmptySlot(1));
+    assert_eq!(
+        trap(".state VAP_PVS_CODE_CNTL_0 PVS_LAST_INST=9\nVE_ADD o0 = i0, i0.0\n"),
+        Cause::EmptySlot(1)
+    );
     assert!(matches!(trap("VE_ADD o0 = c0, c1\n"), Cause::Forbidden(_)));
     assert!(matches!(trap(".word 0x3f 0 0 0\n"), Cause::NoMeaning(_)));
     let forever = ".state VAP_PVS_FLOW_CNTL_OPC 1\nVECTOR_NO_OP\nVECTOR_NO_OP\n";
@@ -419,12 +424,19 @@ fn a_vertex_alone_leaves_what_it_leaves_among_others() {
         let options = options(Engine::Fast, Mode::Lenient);
         let all = run(&setup, &launch, &options).unwrap();
         for vertex in [0, 63, 64, 4999] {
-            let inputs = launch.inputs.iter().map(|input| Input { values: [input.values[vertex]].into(), ..input.clone() });
+            let inputs = launch
+                .inputs
+                .iter()
+                .map(|input| Input { values: [input.values[vertex]].into(), ..input.clone() });
             let alone = Launch { vertices: 1, inputs: inputs.collect(), constants: launch.constants.clone() };
             let alone = run(&setup, &alone, &options).unwrap();
             for output in 0..32 {
                 let Some(expected) = alone.outputs.values(output) else { continue };
-                assert_eq!(all.outputs.values(output).unwrap()[vertex], expected[0], "o{output} of vertex {vertex}");
+                assert_eq!(
+                    all.outputs.values(output).unwrap()[vertex],
+                    expected[0],
+                    "o{output} of vertex {vertex}"
+                );
             }
         }
     }
@@ -468,7 +480,8 @@ impl Tree {
                 for (place, operand) in operands.iter().enumerate() {
                     operand.compile(into + place, out);
                 }
-                let sources: Vec<String> = (0..operands.len()).map(|place| format!("t{}", into + place)).collect();
+                let sources: Vec<String> =
+                    (0..operands.len()).map(|place| format!("t{}", into + place)).collect();
                 out.push_str(&format!("{name} t{into} = {}\n", sources.join(", ")));
             }
         }
@@ -516,7 +529,10 @@ fn generated_programs_equal_their_trees() {
         let launch = Launch {
             vertices: inputs.len(),
             inputs: (0..4)
-                .map(|n| Input { register: n, values: inputs.iter().map(|vertex| vector(vertex[usize::from(n)])).collect() })
+                .map(|n| Input {
+                    register: n,
+                    values: inputs.iter().map(|vertex| vector(vertex[usize::from(n)])).collect(),
+                })
                 .collect(),
             constants: (0..4).zip(constants.iter().copied().map(vector)).collect(),
         };

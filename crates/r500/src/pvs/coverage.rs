@@ -29,7 +29,8 @@ fn table<Op: FieldValue>(
     all: &[Op],
     operation: impl Fn(Op) -> Option<&'static Operation>,
 ) {
-    let _ = write!(text, "\n## {title}\n\n| code | name | does | chips | fidelity |\n|---|---|---|---|---|\n");
+    let _ =
+        write!(text, "\n## {title}\n\n| code | name | does | chips | fidelity |\n|---|---|---|---|---|\n");
     for (op, name) in all.iter().zip(Op::NAMES) {
         let does = name.doc.trim().trim_end_matches('.').replace('|', "\\|");
         let operation = operation(*op);
