@@ -12,13 +12,19 @@
 
 use std::f64::consts::PI;
 
-use reconverge_simt::float::flush;
-
 /// The NaN that arithmetic gives.
 pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 /// The range of A0. (docs/r500-vertex.md, Q12)
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
+
+/// A zero of the same sign for a denormal, anything else unchanged: `reconverge_simt::float::flush`, by bits. A classification
+/// of floats does not become vector code.
+#[inline(always)]
+fn flush(x: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+}
 
 /// A selected channel as an operation sees it: absolute value, then negation, both of the sign bit alone, then flushed.
 #[inline(always)]
@@ -60,7 +66,9 @@ pub fn multiply_x2_add(a: f32, b: f32, c: f32) -> f32 {
 /// ((a.x * b.x + a.y * b.y) + a.z * b.z) + a.w * b.w
 #[inline(always)]
 pub fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
-    let [x, y, z, w] = [0, 1, 2, 3].map(|channel| multiply(a[channel], b[channel]));
+    // Written out: `array::map` does not always vectorise.
+    let (x, y) = (multiply(a[0], b[0]), multiply(a[1], b[1]));
+    let (z, w) = (multiply(a[2], b[2]), multiply(a[3], b[3]));
     add(add(add(x, y), z), w)
 }
 
@@ -348,6 +356,15 @@ mod tests {
 
     fn bits(x: f32) -> u32 {
         x.to_bits()
+    }
+
+    #[test]
+    fn denormals_are_flushed_as_everywhere() {
+        for bits in [0, 1, 0x007f_ffff, 0x0080_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0001] {
+            for x in [f32::from_bits(bits), -f32::from_bits(bits)] {
+                assert_eq!(flush(x).to_bits(), reconverge_simt::float::flush(x).to_bits(), "{x:e}");
+            }
+        }
     }
 
     #[test]

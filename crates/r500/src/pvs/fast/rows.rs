@@ -139,6 +139,11 @@ fn each(a: &Row, b: &Row, c: &Row, out: &mut Row, function: impl Fn(f32, f32, f3
 }
 
 #[inline(always)]
+fn of_lane([x, y, z, w]: &Vector, lane: usize) -> [f32; 4] {
+    [x[lane], y[lane], z[lane], w[lane]]
+}
+
+#[inline(always)]
 fn holds(row: &Row, compare: impl Fn(f32) -> bool) -> u64 {
     let mut bits = 0;
     for (lane, x) in row.iter().enumerate() {
@@ -160,8 +165,7 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
         }
         Value::Dot => {
             for lane in 0..WIDTH {
-                let of = |vector: &Vector| [0, 1, 2, 3].map(|n| vector[n][lane]);
-                value[0][lane] = lane::dot(of(a), of(b));
+                value[0][lane] = lane::dot(of_lane(a, lane), of_lane(b, lane));
             }
             replicate(value);
         }
@@ -173,8 +177,7 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
         }
         Value::MultiplyClamp => {
             for lane in 0..WIDTH {
-                let of = |vector: &Vector| [0, 1, 2, 3].map(|n| vector[n][lane]);
-                value[0][lane] = lane::multiply_clamp(of(a), of(b), of(c));
+                value[0][lane] = lane::multiply_clamp(of_lane(a, lane), of_lane(b, lane), of_lane(c, lane));
             }
             replicate(value);
         }
