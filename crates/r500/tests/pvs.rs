@@ -15,7 +15,11 @@ use reconverge_simt::{Engine, Mode, Options};
 use reconverge_testkit::Random;
 
 fn word(random: &mut Random) -> u32 {
-    (random.next() << 12 ^ random.next()) as u32
+    random.next() << 12 ^ random.next()
+}
+
+fn one_in(count: u32, random: &mut Random) -> bool {
+    word(random).is_multiple_of(count)
 }
 
 fn setup(source: &str) -> Arc<Setup> {
@@ -333,18 +337,18 @@ fn random_program(random: &mut Random) -> Program {
         record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
             | (word(random) % 4) << 13
             | [0, 0, 0, 2, 4, 1, 3, 5][word(random) as usize % 8] << 8;
-        if word(random) % 4 != 0 {
+        if !one_in(4, random) {
             record[0] &= !(1 << 26);
         }
-        if word(random) % 4 != 0 {
+        if !one_in(4, random) {
             record[0] &= !(1 << 28);
         }
-        if word(random) % 16 == 0 {
+        if one_in(16, random) {
             record[0] |= 1 << 31;
         }
         for source in &mut record[1..] {
             *source = *source & !(0xff << 5 | 1 << 31) | (word(random) % 4) << 5;
-            if word(random) % 8 != 0 {
+            if !one_in(8, random) {
                 *source &= !(1 << 4);
             }
             // Few reserved selects.
@@ -462,9 +466,9 @@ fn tree(random: &mut Random, depth: u32) -> Tree {
         ("VE_DOT_PRODUCT", 2),
         ("MACRO_OP_2CLK_MADD", 3),
     ];
-    if depth == 0 || random.next() % 5 == 0 {
+    if depth == 0 || one_in(5, random) {
         let number = (random.next() % 4) as u8;
-        return if random.next() % 2 == 0 { Tree::Input(number) } else { Tree::Constant(number) };
+        return if one_in(2, random) { Tree::Input(number) } else { Tree::Constant(number) };
     }
     let (name, operands) = OPERATIONS[random.next() as usize % OPERATIONS.len()];
     Tree::Node(name, (0..operands).map(|_| tree(random, depth - 1)).collect())
