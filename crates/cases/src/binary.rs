@@ -66,10 +66,6 @@ pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> 
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
     let mut known = Known { isa, ..Known::default() };
     if let Some(item) = &item {
-        if item.isa == "r500" && item.stage.as_deref() == Some("vertex") {
-            let why = "an R500 vertex program: this project covers the fragment processor";
-            return Ok(vec![case(&item.file, CaseKind::Skip(why.to_owned()))]);
-        }
         // The index says r600 for the older family of the same machine.
         known.isa = isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),

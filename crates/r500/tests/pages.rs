@@ -2,25 +2,32 @@
 
 use std::fmt::Write;
 
-use reconverge_isa::lint::MALFORMED;
+use reconverge_isa::lint::{MALFORMED, Rule};
 use reconverge_r500::coverage::coverage;
 use reconverge_r500::lint::RULES;
+use reconverge_r500::pvs;
 use reconverge_testkit::page_is_current;
 
 #[test]
 fn the_coverage_page_is_current() {
     page_is_current("coverage/r500.md", None, &coverage());
+    page_is_current("coverage/r500-vertex.md", None, &pvs::coverage::coverage());
 }
 
 #[test]
-fn the_page_lists_every_lint() {
+fn the_pages_list_every_lint() {
+    page_is_current("r500.md", Some("lint"), &table(RULES.iter().chain([&MALFORMED])));
+    page_is_current("r500-vertex.md", Some("lint"), &table(pvs::lint::RULES.iter().chain([&MALFORMED])));
+}
+
+fn table<'a>(rules: impl Iterator<Item = &'a Rule>) -> String {
     let mut table = String::from("\n| rule | severity | demands | source | fix |\n|---|---|---|---|---|\n");
-    for rule in RULES.iter().chain([&MALFORMED]) {
+    for rule in rules {
         let _ = writeln!(
             table,
             "| {} | {} | {} | {} | {} |",
             rule.name, rule.severity, rule.demands, rule.source, rule.fix
         );
     }
-    page_is_current("r500.md", Some("lint"), &(table + "\n"));
+    table + "\n"
 }

@@ -1,12 +1,14 @@
 //! Launches of R500: the fields of a launch file, and the run that they describe.
 //!
 //! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries and outputs are the render targets. With `[ctm]`,
-//! the program runs over a domain of index pairs between typed buffers.
+//! the program runs over a domain of index pairs between typed buffers. Launches of vertex programs are in
+//! [`super::vertex`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
 use reconverge_r500::cause::Cause;
@@ -29,6 +31,7 @@ use reconverge_simt::observe::Dynamic;
 use reconverge_simt::{Event, FlowView, Lane, Options, Shares, Statistics};
 use serde::Deserialize;
 
+use super::vertex::AttributeValues;
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
@@ -54,6 +57,9 @@ pub struct Launch {
     /// Values in temporaries.
     #[serde(default)]
     pub input: Vec<InputValues>,
+    /// Values in input registers of a vertex program.
+    #[serde(default)]
+    pub attribute: Vec<AttributeValues>,
     /// Float constants.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
@@ -150,11 +156,16 @@ impl MachineLaunch for Launch {
             "group-width" => self.group_width = Some(number(option, text)?),
             "input" => {
                 let (name, values) = assignment(option, text)?;
-                let temp = name.strip_prefix("temp").and_then(|digits| digits.parse().ok());
-                let temp = temp.ok_or_else(|| {
-                    wrong(format!("`{name}` is not a register; temp0 to temp127 fits here"))
-                })?;
-                self.input.push(InputValues { temp, values: Values::Text(values.to_owned()) });
+                let number = |file: &str| name.strip_prefix(file).and_then(|digits| digits.parse().ok());
+                let values = Values::Text(values.to_owned());
+                match (number("temp"), number("i")) {
+                    (Some(temp), _) => self.input.push(InputValues { temp, values }),
+                    (None, Some(number)) => self.attribute.push(AttributeValues { number, values }),
+                    (None, None) => {
+                        let fits = "temp0 to temp127, or of a vertex program i0 to i31, fits here";
+                        return Err(wrong(format!("`{name}` is not a register; {fits}")));
+                    }
+                }
             }
             "const" => {
                 let (name, values) = assignment(option, text)?;
@@ -209,10 +220,21 @@ impl MachineLaunch for Launch {
     }
 
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
-        if request.common.stage.is_some() {
-            let help = "r500 runs fragment programs only: leave stage out".to_owned();
-            let found = request.common.stage.clone().unwrap_or_default();
-            return Err(Error::Name { place: "stage".to_owned(), found, help });
+        let stages = [("vertex", Stage::Vertex), ("fragment", Stage::Fragment), ("pixel", Stage::Pixel)];
+        let stated = request.common.stage.as_deref();
+        let stated = stated.map(|name| choose("stage", name, &stages)).transpose()?;
+        let vertex = stated.or(request.program.stage) == Some(Stage::Vertex);
+        let unfit = match vertex {
+            true => (!self.input.is_empty() || self.ctm.is_some())
+                .then_some("a vertex program has attributes, not inputs in temporaries or a domain"),
+            false => (!self.attribute.is_empty())
+                .then_some("attributes are of vertex programs: a fragment program has inputs in temporaries"),
+        };
+        if let Some(why) = unfit {
+            return Err(Error::Machine(why.to_owned()));
+        }
+        if vertex {
+            return super::vertex::prepare(request, &self.attribute, self.constants(request.files)?);
         }
         let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
         let setup = Arc::new(setup);

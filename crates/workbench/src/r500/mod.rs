@@ -1,7 +1,10 @@
 //! ATI R500 behind the workbench's interface: text here, launches in [`mod@launch`].
+//!
+//! Programs of the stage `vertex` are those of the vertex unit, all others of the fragment processor.
 
 pub mod launch;
 mod stats;
+pub mod vertex;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,13 +12,14 @@ use std::sync::Arc;
 use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
-use reconverge_isa::program::Image;
-use reconverge_isa::source::Diagnostic;
+use reconverge_isa::program::{Image, Stage};
+use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
 use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::mistaken::{Mistaken, mistaken};
+use reconverge_r500::pvs;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::uses::uses;
@@ -24,13 +28,14 @@ use reconverge_simt::uses::Uses;
 use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target, TargetError,
+    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target,
+    TargetError, line_at,
 };
 use crate::stats::Conventions;
 
 pub use launch::Launch;
 
-/// The R500 fragment processor.
+/// The R500 fragment processor and vertex unit.
 #[derive(Clone, Copy, Debug)]
 pub struct R500;
 
@@ -53,16 +58,23 @@ impl Machine for R500 {
         format!(".isa {}\n{chip}{name}", target.isa)
     }
 
-    fn disassemble(&self, _: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
+    fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
         let Style { hex, structure, idioms, .. } = style;
         let mut marks = Vec::new();
+        if is_vertex(target, program) {
+            let listing = pvs::text::Listing { hex, structure };
+            let text = pvs::text::disassemble_marked(program, listing, &mut marks);
+            return Ok(Listing { text, marks });
+        }
         let text = text::disassemble_marked(program, text::Listing { hex, structure, idioms }, &mut marks);
         Ok(Listing { text, marks })
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let assembled = text::assemble(source)?;
-        let target = Target::new(target.isa, assembled.chip.as_deref());
+        let vertex = stated(source).map_or(target.stage == Some(Stage::Vertex), |stage| stage == "vertex");
+        let assembled = if vertex { pvs::text::assemble(source)? } else { text::assemble(source)? };
+        let stage = assembled.program.stage;
+        let target = Target { stage, ..Target::new(target.isa, assembled.chip.as_deref()) };
         let lines = vec![assembled.lines];
         Ok(Assembled::of(target, vec![assembled.program], assembled.warnings).with_lines(lines))
     }
@@ -73,13 +85,21 @@ impl Machine for R500 {
 
     /// Words that are missing at the end are 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
-        if words.is_empty() || words.len() > 6 {
-            let wanted = "1 to 6 words (missing ones are 0)";
+        let vertex = target.stage == Some(Stage::Vertex);
+        let (most, wanted) = match vertex {
+            true => (4, "1 to 4 words (missing ones are 0)"),
+            false => (6, "1 to 6 words (missing ones are 0)"),
+        };
+        if words.is_empty() || words.len() > most {
             return Err(ExplainError::Count { isa: target.isa, wanted, found: words.len() });
         }
-        let mut record = [0; 6];
-        record[..words.len()].copy_from_slice(words);
-        let explained = text::explain(&record);
+        let mut record = words.to_vec();
+        record.resize(most, 0);
+        let explained = match (record.first_chunk(), record.first_chunk()) {
+            (Some(six), _) => text::explain(six),
+            (None, Some(four)) => pvs::text::explain(four),
+            (None, None) => unreachable!("there are {most} words"),
+        };
         let field = |field: FieldText| ExplainedField {
             word: field.word_name.to_owned(),
             index: field.word,
@@ -91,7 +111,7 @@ impl Machine for R500 {
             doc: field.doc.to_owned(),
         };
         Ok(Explanation {
-            words: record.to_vec(),
+            words: record,
             text: explained.text,
             fields: explained.fields.into_iter().map(field).collect(),
             meaning: explained.meaning,
@@ -101,36 +121,59 @@ impl Machine for R500 {
         })
     }
 
+    fn explain_at(
+        &self,
+        target: &Target,
+        program: &Program,
+        address: u32,
+    ) -> Result<Explanation, ExplainError> {
+        let target = &Target { stage: program.stage.or(target.stage), ..target.clone() };
+        let listing = self.disassemble(target, program, Style::default())?;
+        self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
+    }
+
     /// None: the text refuses no word, and codes without a meaning are reported when they are reached.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }
 
-    fn mistaken(&self, _: &Target, program: &Program) -> Option<String> {
+    fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
+        if is_vertex(target, program) {
+            return None;
+        }
         Some(match mistaken(&program.words)? {
             Mistaken::OtherOrder => OTHER_ORDER.to_owned(),
             Mistaken::Vertex => {
                 "these look like instructions of the vertex processor (four words each), not of the \
-                                 fragment processor (six)"
+                                 fragment processor (six): --stage vertex reads them as such"
                     .to_owned()
             }
         })
     }
 
-    fn lint(&self, _: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+    fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        if is_vertex(target, program) {
+            return Ok(pvs::lint::lint(&load_vertex(program)?));
+        }
         Ok(lint(&load(program)?))
     }
 
-    fn graph(&self, _: &Target, program: &Program) -> Result<Graph, TargetError> {
+    fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
+        if is_vertex(target, program) {
+            return Ok(pvs::graph::graph(&load_vertex(program)?));
+        }
         Ok(graph(&load(program)?))
     }
 
-    fn uses(&self, _: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+        if is_vertex(target, program) {
+            return Ok(pvs::uses::uses(&load_vertex(program)?));
+        }
         Ok(uses(&load(program)?))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        std::iter::once(&MALFORMED).chain(RULES).collect()
+        std::iter::once(&MALFORMED).chain(RULES).chain(pvs::lint::RULES).collect()
     }
 
     fn write(
@@ -143,7 +186,10 @@ impl Machine for R500 {
         Some(reconverge_container::ctm_elf::write(program))
     }
 
-    fn conventions(&self, _: &Target, program: &Program) -> Result<Conventions, TargetError> {
+    fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
+        if is_vertex(target, program) {
+            return stats::of_vertex(program);
+        }
         stats::conventions(program)
     }
 
@@ -158,4 +204,21 @@ impl Machine for R500 {
 
 fn load(program: &Program) -> Result<Setup, TargetError> {
     Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
+}
+
+fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
+    pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
+}
+
+/// Whether a program is one of the vertex unit: by its own stage, else by what is known of its file.
+fn is_vertex(target: &Target, program: &Program) -> bool {
+    program.stage.or(target.stage) == Some(Stage::Vertex)
+}
+
+/// The stage that a source states.
+fn stated(source: &str) -> Option<&str> {
+    lines(source).find_map(|(_, line)| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some(".stage")).then(|| words.next()).flatten()
+    })
 }

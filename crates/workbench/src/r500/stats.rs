@@ -1,6 +1,7 @@
 //! What counts say about R500 instructions: their type is in their first word (US_CMN_INST).
 
 use reconverge_isa::Program;
+use reconverge_r500::pvs::{self, words::DstType};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::words::InstType;
 
@@ -23,5 +24,26 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
         classes: classes.collect(),
         accesses: Default::default(),
         coalescing: Err("the documents of R500 define no coalescing of memory accesses"),
+    })
+}
+
+/// Of a vertex program: what writes outputs, and the rest.
+pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
+    let setup = pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
+    let classes = setup.slots().filter_map(|(slot, loaded)| {
+        let inst = loaded.inst.as_ref().ok()?;
+        let class = match inst.dst.file {
+            DstType::OUT | DstType::OUT_REPL_X if inst.dst.mask != 0 => Class::Output,
+            _ if inst.operation().operands == [false; 3] && !inst.operation().sets_predicate() => {
+                Class::Other
+            }
+            _ => Class::Alu,
+        };
+        Some((slot.into(), class))
+    });
+    Ok(Conventions {
+        classes: classes.collect(),
+        accesses: Default::default(),
+        coalescing: Err("the vertex unit of R500 has no memory accesses"),
     })
 }

@@ -1,0 +1,199 @@
+//! Launches of R500's vertex unit: lanes are vertices, inputs arrive in input registers, outputs are the output registers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_r500::pvs::cause::Cause;
+use reconverge_r500::pvs::group::{Group, WIDTH};
+use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, OUTPUTS, TEMPORARIES};
+use reconverge_r500::pvs::launch::{Input, Launch};
+use reconverge_r500::pvs::outputs;
+use reconverge_r500::pvs::run::{self, Run};
+use reconverge_r500::pvs::setup::Setup;
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::observe::Dynamic;
+use reconverge_simt::{Event, FlowView, Lane, Options, Statistics};
+use serde::Deserialize;
+
+use crate::array::{Array, Dtype};
+use crate::launch::Request;
+use crate::request::{Error, lanes, per_lane};
+use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, Steps};
+use crate::trace::{Recorded, Sink, observed};
+use crate::trapped;
+use crate::values::{Loaded, Values};
+
+/// Values that the stream unit wrote into an input register.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttributeValues {
+    /// The input register.
+    pub number: u8,
+    /// One to four numbers a vertex, or one to four for all vertices.
+    pub values: Values,
+}
+
+/// A launch of a vertex program, ready.
+pub(super) fn prepare(
+    request: &Request<'_>,
+    attributes: &[AttributeValues],
+    constants: Vec<(u8, [u32; 4])>,
+) -> Result<Session, Error> {
+    let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
+    let load = |attribute: &AttributeValues| {
+        let place = format!("attribute i{}", attribute.number);
+        let values = attribute.values.load_float(&place, false, request.files)?;
+        Ok((attribute.number, place, values))
+    };
+    let loaded = attributes.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+    let vertices = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
+    let input = |(register, place, values): (u8, String, Loaded)| {
+        Ok(Input { register, values: per_lane(&place, &values, vertices)?.into() })
+    };
+    let inputs = loaded.into_iter().map(input).collect::<Result<_, Error>>()?;
+    let launch = Launch { vertices, inputs, constants };
+    Ok(Session::new(Vertices { setup: Arc::new(setup), launch }))
+}
+
+impl trapped::Cause for Cause {}
+
+/// Lanes that are vertices.
+#[derive(Clone, Debug)]
+struct Vertices {
+    setup: Arc<Setup>,
+    launch: Launch,
+}
+
+impl Ready for Vertices {
+    fn copy(&self) -> Box<dyn Ready> {
+        Box::new(self.clone())
+    }
+
+    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
+        Ok(Box::new(VerticesOutcome(run::run(&self.setup, &self.launch, options)?)))
+    }
+
+    fn run_traced(
+        self: Box<Self>,
+        options: &Options,
+        recorded: Recorded,
+        sink: &mut dyn Sink,
+    ) -> Result<Box<dyn Outcome>, Error> {
+        let outcome = observed!(recorded, sink, |observer| {
+            run::run_observed(&self.setup, &self.launch, options, observer)
+        })?;
+        Ok(Box::new(VerticesOutcome(outcome)))
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        let run = Run::new(&self.setup, self.launch.clone(), options);
+        Ok(Box::new(VertexSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))
+    }
+}
+
+/// What vertices leave.
+struct VerticesOutcome(outputs::Outcome);
+
+impl Outcome for VerticesOutcome {
+    fn statistics(&self) -> Statistics {
+        self.0.statistics
+    }
+
+    fn report(&self) -> &Report {
+        &self.0.report
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        let outputs = &self.0.outputs;
+        let array = |output: usize| {
+            let words = outputs.values(output)?.iter().copied().flatten();
+            Some((format!("o{output}"), Array::from_words(Dtype::F32, vec![outputs.vertices(), 4], words)))
+        };
+        (0..OUTPUTS).filter_map(array).collect()
+    }
+}
+
+/// Vertices while they are stepped.
+#[derive(Clone)]
+struct VertexSteps(Run);
+
+impl VertexSteps {
+    fn group(&self, group: usize) -> Option<&Group> {
+        (self.current() == Some(group)).then(|| self.0.group())
+    }
+}
+
+/// The place of a register's channel in a group.
+fn place(Register { class, number, channel }: Register) -> Option<usize> {
+    let number = u8::try_from(number).ok()?;
+    Group::register(class, number, channel).filter(|_| channel < 4)
+}
+
+impl Steps for VertexSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn groups(&self) -> usize {
+        self.0.launch().vertices.div_ceil(WIDTH)
+    }
+
+    fn current(&self) -> Option<usize> {
+        self.0.first().map(|first| first / WIDTH)
+    }
+
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.group(group).map(|group| group as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let first = group * WIDTH;
+        first..self.0.launch().vertices.min(first + WIDTH)
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let step = self.0.step(&mut Dynamic(observer));
+        step.map(drop).map_err(|trap| self.0.locate(trap).into())
+    }
+
+    fn registers(&self) -> Vec<RegisterClass> {
+        let class = |name, count| RegisterClass { name, count, channels: "xyzw" };
+        vec![class("t", TEMPORARIES), class("at", ALT_TEMPORARIES), class("i", INPUTS), class("o", OUTPUTS)]
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        let (state, place) = (self.group(group)?, place(register)?);
+        (0..self.lanes(group).len() as u8).map(|lane| state.value(place, Lane(lane))).collect()
+    }
+
+    /// None: a vertex reads inputs and constants only.
+    fn spaces(&self) -> Vec<Space> {
+        Vec::new()
+    }
+
+    fn memory(&self, _: &str, _: usize, _: Lane, _: u32, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let fits = self.current() == Some(group) && lane.index() < self.lanes(group).len();
+        let place = place(register).filter(|_| fits && register.class != "o");
+        place.is_some_and(|place| self.0.group_mut().set_value(place, lane, value))
+    }
+
+    fn store(&mut self, _: &str, _: usize, _: Lane, _: u32, _: &[u8]) -> bool {
+        false
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(VerticesOutcome(self.0.outcome().clone()))
+    }
+}
