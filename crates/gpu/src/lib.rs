@@ -4,7 +4,9 @@
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
 pub mod device;
+pub mod r300;
 pub mod r600;
+mod unknown;
 
 use std::ops::Range;
 

@@ -246,6 +246,15 @@ pub struct Counts {
 /// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
 const BATCH: usize = 1 << 14;
 
+/// How a chip takes the positions of vertices on their way to the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coordinates {
+    /// Positions are x, y and z in the window, before scale and offset of the viewport, and 1/w.
+    pub in_window: bool,
+    /// Window coordinates are rounded to the nearest of so many steps a pixel first.
+    pub steps: Option<u16>,
+}
+
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
@@ -256,7 +265,22 @@ pub fn draw<P: FragmentProgram>(
     memory: &mut [u8],
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    let mut pipeline = Pipeline { draw, memory, program, batch: Batch::new(draw), counts: Counts::default() };
+    draw_with(draw, Coordinates::default(), runs, memory, program)
+}
+
+/// [`draw()`], with positions as a chip takes them.
+///
+/// # Errors
+/// The fragment program's; what was merged before stays.
+pub fn draw_with<P: FragmentProgram>(
+    draw: &Draw,
+    coordinates: Coordinates,
+    runs: &[Vec<Vertex>],
+    memory: &mut [u8],
+    program: &mut P,
+) -> Result<Counts, P::Error> {
+    let (batch, counts) = (Batch::new(draw), Counts::default());
+    let mut pipeline = Pipeline { draw, coordinates, memory, program, batch, counts };
     for vertices in runs {
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
             pipeline.counts.primitives += 1;
@@ -281,6 +305,7 @@ impl Batch {
 
 struct Pipeline<'a, P> {
     draw: &'a Draw,
+    coordinates: Coordinates,
     memory: &'a mut [u8],
     program: &'a mut P,
     batch: Batch,
@@ -321,13 +346,23 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     fn window(&self, vertex: &Vertex) -> Window {
         let Viewport { scale, offset, divides, .. } = self.draw.viewport;
         let [x, y, z, w] = vertex.position.map(f64::from);
-        let reciprocal = if divides { 1. / w } else { 1. };
+        let Coordinates { in_window, steps } = self.coordinates;
+        let reciprocal = match divides {
+            _ if in_window => w,
+            true => 1. / w,
+            false => 1.,
+        };
+        let factor = if in_window { 1. } else { reciprocal };
         let place = |value: f64, axis: usize| {
             // In singles, as the chips compute it.
-            let divided = (value * reciprocal) as f32;
+            let divided = (value * factor) as f32;
             f64::from(divided * scale[axis] + offset[axis])
         };
-        Window { corner: [snap(place(x, 0)), snap(place(y, 1))], z: place(z, 2), reciprocal }
+        let corner = |value: f64, axis: usize| match steps.map(f64::from) {
+            Some(steps) => snap(libm::rint(place(value, axis) * steps) / steps),
+            None => snap(place(value, axis)),
+        };
+        Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
@@ -346,7 +381,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if area([a, b, c]) == 0 {
             return Ok(());
         }
-        self.fill(&shape, &[a, b, fourth, c], 0.)
+        self.fill(&shape, &[a, b, fourth, c], [0.; 2])
     }
 
     fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
@@ -374,7 +409,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
                 let vertices = corners.iter().map(|at| &polygon[*at]).collect();
                 let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, 0.)
+                self.fill(&shape, &all, [0.; 2])
             }),
         }
     }
@@ -406,7 +441,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             front,
             offset,
         };
-        self.fill(&shape, &corners, 0.)
+        self.fill(&shape, &corners, [0.; 2])
     }
 
     fn point(&mut self, vertex: &Vertex, front: bool, offset: f64) -> Result<(), P::Error> {
@@ -427,10 +462,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let vertices = vec![vertex];
         let shape =
             Shape { kind: Kind::Point, vertices, windows: vec![window], provoking: vertex, front, offset };
-        self.fill(&shape, &corners, size[0].into())
+        self.fill(&shape, &corners, size.map(f64::from))
     }
 
-    fn fill(&mut self, shape: &Shape<'_>, corners: &[Corner], size: f64) -> Result<(), P::Error> {
+    fn fill(&mut self, shape: &Shape<'_>, corners: &[Corner], size: [f64; 2]) -> Result<(), P::Error> {
         let mut quads = Vec::new();
         fill(corners, self.draw.scissor, |quad| quads.push(quad));
         for quad in quads {
@@ -442,7 +477,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         Ok(())
     }
 
-    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: f64) {
+    fn quad(&mut self, shape: &Shape<'_>, quad: &Quad, size: [f64; 2]) {
         let Batch { fragments, pixels } = &mut self.batch;
         for lane in 0..4 {
             let (x, y) = quad.pixel(lane);
