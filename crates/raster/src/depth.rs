@@ -122,10 +122,7 @@ impl DepthFormat {
 
     /// Whether it has stencil.
     pub const fn has_stencil(self) -> bool {
-        matches!(
-            self,
-            DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil
-        )
+        matches!(self, DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil)
     }
 
     /// A depth as it is stored; in the order of depths, as integers, for a fraction, and as a single for a float.
@@ -178,7 +175,7 @@ impl DepthFormat {
         match self {
             DepthFormat::Unorm16 | DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 => {
                 compare.passes(depth, stored)
-            },
+            }
             DepthFormat::Float32 | DepthFormat::Float32Stencil => {
                 compare.passes(f32::from_bits(depth), f32::from_bits(stored))
             }
@@ -244,6 +241,16 @@ mod tests {
         assert!(!tests.run(DepthFormat::Unorm24, &mut element, 0.75, true, None));
         assert!(tests.run(DepthFormat::Unorm24, &mut element, 0.25, true, None));
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x40_0000, 7));
+    }
+
+    /// R500: ZB_FORMAT 2.
+    #[test]
+    fn stencil_lies_below_or_above_depth() {
+        let mut element = [0; 4];
+        DepthFormat::StencilUnorm24.write(&mut element, 0x12_3456, 0x78);
+        assert_eq!(u32::from_le_bytes(element), 0x1234_5678);
+        assert_eq!(DepthFormat::StencilUnorm24.read(&element), (0x12_3456, 0x78));
+        assert_eq!(DepthFormat::Unorm24.read(&element), (0x34_5678, 0x12));
     }
 
     /// OpenGL 3.0, 4.1.5: each outcome has its operation, and the mask guards what is written.

@@ -80,7 +80,11 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     };
     let viewport = Viewport {
         scale: [scale(vte.x_scale_ena, 0, 1.), scale(vte.y_scale_ena, 2, 1.), scale(vte.z_scale_ena, 4, 1.)],
-        offset: [scale(vte.x_offset_ena, 1, 0.), scale(vte.y_offset_ena, 3, 0.), scale(vte.z_offset_ena, 5, 0.)],
+        offset: [
+            scale(vte.x_offset_ena, 1, 0.),
+            scale(vte.y_offset_ena, 3, 0.),
+            scale(vte.z_offset_ena, 5, 0.),
+        ],
         depth: Some((0., 1.)),
         divides: vte.vtx_w0_fmt,
     };
@@ -338,7 +342,10 @@ fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        let out = state.nth(reg::US_OUT_FMT_0, number);
+        // Where output 0 goes to several targets, the formats of the others say that they are not used.
+        let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
+        let output = if shared { 0 } else { number };
+        let out = state.nth(reg::US_OUT_FMT_0, output);
         let shift = if control.independent_color_channel_mask_enable { 4 * number } else { 0 };
         let mask = (masks >> shift & 0xf) as u8;
         // UNUSED.
@@ -354,11 +361,6 @@ fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
             continue;
         };
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
-        let output = if control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites) {
-            0
-        } else {
-            number
-        };
         outputs.targets[number] = Some((output, select));
         let range = blend_range(color.format.numbers[0]);
         found.push(Target {
@@ -620,5 +622,50 @@ impl FragmentProgram for PixelProgram<'_> {
         colors.push(self.outputs.clear.map(|value| vec![[value, 0, 0, 0]; fragments.lanes]));
         let depth = self.outputs.depth.then(|| left.depth()).flatten().map(<[u32]>::to_vec);
         Ok(Shaded { colors, depth, stencil: None, killed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured: colours, back colours that are not used, facing, a varying and the position.
+    #[test]
+    fn captured_instructions_of_the_rasteriser_go_to_their_temporaries() {
+        let mut state = State::default();
+        let registers = [
+            (reg::VAP_OUTPUT_VTX_FMT_0, &[0x1_0007, 0x924][..]),
+            (reg::RS_IP_0, &[0x000c_2040, 0x011c_6144, 0x022c_a248, 0x003c_e34c]),
+            (reg::RS_INST_COUNT, &[3]),
+            (reg::RS_INST_0, &[0x0001_0000, 0x1001, 0x0007_2052, 0x73]),
+            (reg::GA_COLOR_CONTROL, &[0x3_5555]),
+        ];
+        for (address, words) in registers {
+            words.iter().zip((address..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+        }
+        let layout = Layout::new(&mut state);
+        let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
+        let (routes, inputs) = Routes::new(&mut state, &layout, &shading);
+        let all = |input| Source::Coordinates([0, 1, 2, 3].map(|channel| Component::Input(input, channel)));
+        let color = Source::Color { front: 0, back: 0, format: 0 };
+        assert_eq!(routes.0, [(0, color), (2, all(1)), (1, Source::Side), (3, all(2))]);
+        let set = |set| Input::Attribute { index: COLORS + set, how: How::Perspective };
+        assert_eq!(inputs, [Input::Attribute { index: 0, how: How::Flat }, set(2), set(3)]);
+        assert!(state.unknown.list().is_empty());
+    }
+
+    #[test]
+    fn components_beyond_those_of_the_vertices_are_zero_and_one() {
+        let mut state = State::default();
+        state.set(reg::GB_ENABLE, 0x0001_0001);
+        state.set(reg::RS_IP_0, 0x00ff_e040);
+        state.set(reg::RS_INST_0, 0x10);
+        let layout = Layout::new(&mut state);
+        let shading = fields!(state, ColorControl, 0);
+        let (routes, inputs) = Routes::new(&mut state, &layout, &shading);
+        let stuffed = |channel| Component::Input(0, channel);
+        let ends = [Component::Bits(0), Component::Bits(1f32.to_bits())];
+        assert_eq!(routes.0, [(0, Source::Coordinates([stuffed(0), stuffed(1), ends[0], ends[1]]))]);
+        assert!(matches!(inputs[..], [Input::Stretched { .. }]));
     }
 }

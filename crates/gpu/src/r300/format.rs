@@ -24,7 +24,8 @@ const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 /// many there are.
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
-    let made = |bits: [u8; 4], number: Number, places| Some(Color { format: Format::new(bits, number), places });
+    let made =
+        |bits: [u8; 4], number: Number, places| Some(Color { format: Format::new(bits, number), places });
     match out_fmt {
         3 => return made([16, 0, 0, 0], number, FIRST),
         4 => return made([16, 16, 0, 0], number, FIRST_TWO),

@@ -37,6 +37,7 @@ use packet::{Kind, Packet, op};
 use registers::{self as reg, VfCntl};
 use shader::Shader;
 use state::{State, fields};
+use texture::Images;
 use vertex::{Layout, Stream, Vectors};
 
 /// Instructions that a group may issue before it counts as hung.
@@ -63,6 +64,7 @@ pub struct R300 {
     chip: Chip,
     options: Options,
     state: State,
+    images: Images,
     arrays: Vec<Array>,
     /// A draw whose indices the next INDX_BUFFER names.
     waiting: Option<u32>,
@@ -76,8 +78,8 @@ impl R300 {
     pub fn new(chip: Chip) -> R300 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
-        let (state, arrays) = (State::default(), Vec::new());
-        R300 { chip, options, state, arrays, waiting: None, passed: 0, draws: 0 }
+        let (state, images) = (State::default(), Images::default());
+        R300 { chip, options, state, images, arrays: Vec::new(), waiting: None, passed: 0, draws: 0 }
     }
 
     /// How many draws were executed.
@@ -112,7 +114,8 @@ impl R300 {
             op::INDX_BUFFER => {
                 let place = address(packet, 0, packet.payload.get(1).copied().unwrap_or(0))?;
                 let count = packet.payload.get(2).copied().unwrap_or(0) as usize;
-                let bytes = &memory[place.start..place.end.min(place.start.saturating_add(count.saturating_mul(4)))];
+                let bytes =
+                    &memory[place.start..place.end.min(place.start.saturating_add(count.saturating_mul(4)))];
                 let words: Vec<u32> =
                     bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
                 if let Some(word) = self.waiting.take() {
@@ -133,7 +136,9 @@ impl R300 {
             let (pair, second) = (1 + number / 2 * 3, number % 2);
             let (Some(sizes), Some(offset)) = (payload.get(pair), payload.get(pair + 1 + second)) else {
                 let at = packet.at;
-                return Err(Fault::Malformed(format!("word {at}: 3D_LOAD_VBPNTR ends before array {number}")));
+                return Err(Fault::Malformed(format!(
+                    "word {at}: 3D_LOAD_VBPNTR ends before array {number}"
+                )));
             };
             let sizes = sizes >> (16 * second);
             let (size, stride) = ((sizes & 0x7f) as usize, (sizes >> 8 & 0x7f) as usize);
@@ -174,7 +179,8 @@ impl R300 {
     fn draw_indexed(&mut self, memory: &mut [u8], word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::INDICES);
         let count = self.count(&control) as usize;
-        let (low, high) = (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
+        let (low, high) =
+            (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
         // 25 bits, the last the sign.
         let bias = (self.state.word(reg::VAP_INDEX_OFFSET) << 7) as i32 >> 7;
@@ -198,7 +204,8 @@ impl R300 {
             let place = *known.entry(*index).or_insert_with(|| {
                 words.clear();
                 for array in &self.arrays {
-                    let first = array.place.start.saturating_add((*index as usize).saturating_mul(array.stride));
+                    let first =
+                        array.place.start.saturating_add((*index as usize).saturating_mul(array.stride));
                     for number in 0..array.size {
                         words.push(load(memory, first.saturating_add(4 * number), array.place.end));
                     }
@@ -244,7 +251,7 @@ impl R300 {
         let shaded = layout.vertices(state, &vectors);
         let run: Vec<Vertex> = places.iter().map(|place| shaded[*place].clone()).collect();
         let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout);
-        let shader = Shader::new(self.chip, state, memory, self.options)?;
+        let shader = Shader::new(self.chip, state, &mut self.images, memory, self.options)?;
         let mut program = PixelProgram { shader: &shader, routes: &routes, outputs: &outputs };
         self.passed += draw_with(&draw, coordinates, &[run], memory, &mut program)?.passed;
         Ok(())
@@ -252,7 +259,13 @@ impl R300 {
 }
 
 /// ZB_ZPASS_ADDR: the counter of the pipe that is selected goes to memory. The first pipe counts everything.
-fn store_count(state: &mut State, memory: &mut [u8], passed: u64, offset: u32, buffer: Option<&Range<usize>>) {
+fn store_count(
+    state: &mut State,
+    memory: &mut [u8],
+    passed: u64,
+    offset: u32,
+    buffer: Option<&Range<usize>>,
+) {
     let Some(buffer) = buffer else {
         state.unknown.note("ZB_ZPASS_ADDR without a relocation");
         return;
@@ -276,7 +289,9 @@ fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usiz
     let start = buffer.start.saturating_add(offset as usize);
     if start > buffer.end {
         let size = buffer.len();
-        return Err(Fault::Malformed(format!("word {at}: address {offset:#x} in a buffer of {size:#x} bytes")));
+        return Err(Fault::Malformed(format!(
+            "word {at}: address {offset:#x} in a buffer of {size:#x} bytes"
+        )));
     }
     Ok(start..buffer.end)
 }

@@ -106,8 +106,18 @@ mod tests {
     #[test]
     fn a_relocation_completes_the_packet_before_it() {
         let buffers = [0..16, 64..128];
-        let commands =
-            [0x0000_138a, 0, 0xc000_1000, 4, 0x0000_138e, 0x00c3_0100, 0xc000_1000, 0, 0xc000_3500, 0x0004_0036];
+        let commands = [
+            0x0000_138a,
+            0,
+            0xc000_1000,
+            4,
+            0x0000_138e,
+            0x00c3_0100,
+            0xc000_1000,
+            0,
+            0xc000_3500,
+            0x0004_0036,
+        ];
         let packets = of(&commands, &buffers).unwrap();
         let [offset, pitch, draw] = &packets[..] else { panic!("{packets:?}") };
         assert_eq!(offset.kind, Kind::Registers { first: 0x4e28, one: false });

@@ -49,7 +49,6 @@ macro_rules! addresses {
 
 addresses! {
     SE_VPORT_XSCALE = 0x1d98 * 6;
-    VAP_VF_CNTL = 0x2084 * 1;
     VAP_ALT_NUM_VERTICES = 0x2088 * 1;
     VAP_INDEX_OFFSET = 0x208c * 1;
     VAP_OUTPUT_VTX_FMT_0 = 0x2090 * 1;
@@ -66,12 +65,6 @@ addresses! {
     VAP_PVS_VECTOR_INDX_REG = 0x2200 * 1;
     VAP_PVS_UPLOAD_DATA = 0x2208 * 1;
     VAP_CLIP_CNTL = 0x221c * 1;
-    VAP_PVS_FLOW_CNTL_LOOP_INDEX_0 = 0x2290 * 16;
-    VAP_PVS_CODE_CNTL_0 = 0x22d0 * 1;
-    VAP_PVS_CONST_CNTL = 0x22d4 * 1;
-    VAP_PVS_CODE_CNTL_1 = 0x22d8 * 1;
-    VAP_PVS_FLOW_CNTL_OPC = 0x22dc * 1;
-    VAP_PVS_FLOW_CNTL_ADDRS_LW_0 = 0x2500 * 32;
     GB_ENABLE = 0x4008 * 1;
     GB_AA_CONFIG = 0x4020 * 1;
     RS_IP_0 = 0x4074 * 16;
@@ -84,12 +77,10 @@ addresses! {
     GA_US_VECTOR_DATA = 0x4254 * 1;
     GA_COLOR_CONTROL = 0x4278 * 1;
     GA_POLY_MODE = 0x4288 * 1;
-    GA_ROUND_MODE = 0x428c * 1;
     SU_POLY_OFFSET_FRONT_SCALE = 0x42a4 * 4;
     SU_POLY_OFFSET_ENABLE = 0x42b4 * 1;
     SU_CULL_MODE = 0x42b8 * 1;
     SU_REG_DEST = 0x42c8 * 1;
-    RS_COUNT = 0x4300 * 1;
     RS_INST_COUNT = 0x4304 * 1;
     RS_INST_0 = 0x4320 * 16;
     SC_CLIPRECT_TL_0 = 0x43b0 * 8;
@@ -143,6 +134,7 @@ const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
 const SAMPLES: &str = "multisampling, which is named where a draw uses it";
 const REDUNDANT: &str = "another register says the same";
+const VERTEX: &str = "vertex programs, which are named where a draw uses them";
 const STIPPLE: &str = "line stipple, which is named where a draw uses it";
 
 /// The registers that change no result.
@@ -150,6 +142,9 @@ const IGNORED: &[Register] = &[
     ignored("WAIT_UNTIL", 0x1720, 1, "everything before is done"),
     ignored("VAP_PVS_STATE_FLUSH_REG", 0x2284, 1, SPEED),
     ignored("VAP_PVS_VTX_TIMEOUT_REG", 0x2288, 1, SPEED),
+    ignored("VAP_PVS_FLOW_CNTL_LOOP_INDEX_0", 0x2290, 16, VERTEX),
+    ignored("VAP_PVS_CODE_CNTL_0", 0x22d0, 4, VERTEX),
+    ignored("VAP_PVS_FLOW_CNTL_ADDRS_LW_0", 0x2500, 32, VERTEX),
     ignored("VAP_VTX_STATE_CNTL", 0x2180, 1, FIXED),
     ignored("VAP_VSM_VTX_ASSM", 0x2184, 1, REDUNDANT),
     ignored("VAP_TEX_TO_COLOR_CNTL", 0x2218, 1, FIXED),
@@ -164,6 +159,8 @@ const IGNORED: &[Register] = &[
     ignored("GA_LINE_STIPPLE_VALUE", 0x4260, 1, STIPPLE),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
     ignored("GA_ENHANCE", 0x4274, 1, SPEED),
+    ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to the nearest, colours are not clamped"),
+    ignored("RS_COUNT", 0x4300, 1, REDUNDANT),
     ignored("GA_OFFSET", 0x4290, 1, FIXED),
     ignored("SU_TEX_WRAP", 0x42a0, 1, FIXED),
     ignored("SU_DEPTH_SCALE", 0x42c0, 2, "depth runs from 0 to the largest number of 24 bits"),
@@ -292,13 +289,6 @@ word! {
         cull_back: bool [1:1],
         /// The front runs clockwise.
         face: bool [2:2],
-    }
-    /// What the rasteriser interpolates.
-    pub(super) struct RsCount(u32) = "RS_COUNT" {
-        it_count: u8 [6:0],
-        ic_count: u8 [10:7],
-        w_addr: u8 [17:12],
-        hires_en: bool [18:18],
     }
     /// How many instructions the rasteriser has.
     pub(super) struct RsInstCount(u32) = "RS_INST_COUNT" {

@@ -12,7 +12,7 @@ use reconverge_simt::Options;
 
 use super::registers as reg;
 use super::state::State;
-use super::texture;
+use super::texture::{self, Images};
 use crate::Fault;
 
 /// State registers of the fragment unit that its programs run by, with their names in the machine.
@@ -40,6 +40,7 @@ impl Shader {
     pub(super) fn new(
         chip: Chip,
         state: &mut State,
+        images: &mut Images,
         memory: &[u8],
         options: Options,
     ) -> Result<Shader, Fault> {
@@ -47,8 +48,11 @@ impl Shader {
         let (first, size) = ((range & 0x1ff) as usize, (range >> 16 & 0x1ff) as usize + 1);
         let mut program = Program::from_words(state.us_code(first..(first + size).min(512)).to_vec());
         program.base = first as u32;
-        program.state.extend(REGISTERS.iter().map(|(address, name)| ((*name).to_owned(), state.word(*address))));
-        let loops = (0..32).map(|at| (format!("US_FC_INT_CONST_{at}"), state.nth(reg::US_FC_INT_CONST_0, at)));
+        program
+            .state
+            .extend(REGISTERS.iter().map(|(address, name)| ((*name).to_owned(), state.word(*address))));
+        let loops =
+            (0..32).map(|at| (format!("US_FC_INT_CONST_{at}"), state.nth(reg::US_FC_INT_CONST_0, at)));
         program.state.extend(loops);
         program.state.push(("US_FC_BOOL_CONST".to_owned(), state.word(reg::US_FC_BOOL_CONST)));
         program.state.push(("FG_DEPTH_SRC".to_owned(), state.word(reg::FG_DEPTH_SRC)));
@@ -59,7 +63,7 @@ impl Shader {
         let mut textures = Vec::new();
         let enabled = state.word(reg::TX_ENABLE);
         for unit in (0..16u8).filter(|unit| enabled >> unit & 1 != 0) {
-            match texture::texture(state, usize::from(unit), memory) {
+            match texture::texture(state, images, usize::from(unit), memory) {
                 Ok(found) => textures.push((unit, found)),
                 Err(what) => state.unknown.note(what),
             }

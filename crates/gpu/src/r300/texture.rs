@@ -3,6 +3,7 @@
 //! Levels lie in memory as the driver lays them out; within a level, elements lie row by row, since the driver never maps a
 //! tiled one. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and `r300_state.c` for the registers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_r500::texture::Texture;
@@ -12,6 +13,48 @@ use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, 
 use super::format::{self, Texel};
 use super::registers::{self as reg, *};
 use super::state::{State, fields};
+
+/// Bytes by which the padding of a texture may lie behind the end of its buffer.
+const SLACK: usize = 1 << 20;
+
+/// How many images are kept.
+const KEPT: usize = 32;
+
+/// Images of the last textures, so that draws that read the same do not read memory texel by texel again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Images(Vec<Kept>);
+
+/// An image, with all that it was made of.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// The registers of the unit.
+    words: [u32; 5],
+    place: Range<usize>,
+    bytes: Vec<u8>,
+    image: Arc<Image>,
+}
+
+impl Images {
+    /// The image of these registers and bytes, or a new one.
+    fn get(
+        &mut self,
+        (words, place, bytes): ([u32; 5], Range<usize>, &[u8]),
+        make: impl FnOnce() -> Result<Image, String>,
+    ) -> Result<Arc<Image>, String> {
+        let same = |kept: &Kept| kept.words == words && kept.place == place && kept.bytes == bytes;
+        let kept = match self.0.iter().position(same) {
+            Some(at) => self.0.remove(at),
+            None => Kept { words, place, bytes: bytes.to_vec(), image: Arc::new(make()?) },
+        };
+        let image = kept.image.clone();
+        // The last is the newest.
+        self.0.push(kept);
+        if self.0.len() > KEPT {
+            self.0.remove(0);
+        }
+        Ok(image)
+    }
+}
 
 /// How elements lie in tiles: what sizes are rounded up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +131,72 @@ impl Layout {
         };
         Place { width, height, depth, stride, layer: stride * rows }
     }
+
+    /// Bytes of all levels.
+    fn bytes(&self) -> usize {
+        (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
+    }
+
+    /// The image in these bytes, with the components of its texels selected.
+    fn image(&self, bytes: &[u8], selected: impl Fn([u32; 4]) -> [u32; 4]) -> Result<Image, String> {
+        let size = self.texel.bytes();
+        let mut levels = Vec::new();
+        let mut start = 0;
+        for level in 0..self.levels {
+            let Place { width, height, depth, stride, layer } = self.level(level);
+            let element = |at: usize| bytes.get(at..(at + size).min(bytes.len())).unwrap_or(&[]);
+            let mut texels = vec![[0; 4]; width * height * depth];
+            for z in 0..depth {
+                let first = start + z * layer;
+                match self.texel {
+                    Texel::Block(block) => {
+                        for (y, x) in (0..height)
+                            .step_by(SIDE)
+                            .flat_map(|y| (0..width).step_by(SIDE).map(move |x| (y, x)))
+                        {
+                            let at = first + y / SIDE * stride + x / SIDE * size;
+                            let found = block.texels(element(at), self.srgb);
+                            for row in 0..SIDE.min(height - y) {
+                                for column in 0..SIDE.min(width - x) {
+                                    texels[(z * height + y + row) * width + x + column] =
+                                        selected(found[row * SIDE + column]);
+                                }
+                            }
+                        }
+                    }
+                    Texel::Plain(format) => {
+                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+                            let at = first + y * stride + x * size;
+                            texels[(z * height + y) * width + x] = selected(format.read(element(at)));
+                        }
+                    }
+                    Texel::Depth => {
+                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+                            let bytes = element(first + y * stride + x * 4).try_into().unwrap_or_default();
+                            let depth = f64::from(u32::from_le_bytes(bytes) >> 8) / 16_777_215.;
+                            texels[(z * height + y) * width + x] =
+                                selected([(depth as f32).to_bits(), 0, 0, 0]);
+                        }
+                    }
+                }
+            }
+            start += layer * depth;
+            levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
+        }
+        Image::new(self.shape, levels).map_err(|error| format!("a texture: {error}"))
+    }
 }
 
 /// The texture of a unit.
 ///
 /// # Errors
 /// What is not known of it, by name.
-pub(super) fn texture(state: &mut State, unit: usize, memory: &[u8]) -> Result<Texture, String> {
+pub(super) fn texture(
+    state: &mut State,
+    images: &mut Images,
+    unit: usize,
+    memory: &[u8],
+) -> Result<Texture, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
     let format0 = fields!(state, TxFormat0, state.nth(reg::TX_FORMAT0_0, unit));
@@ -136,52 +238,24 @@ pub(super) fn texture(state: &mut State, unit: usize, memory: &[u8]) -> Result<T
             _ => 0,
         })
     };
-    let mut levels = Vec::new();
-    let mut start = place.start;
-    for level in 0..layout.levels {
-        let Place { width, height, depth, stride, layer } = layout.level(level);
-        let element = |at: usize| memory.get(at..(at + texel.bytes()).min(place.end)).unwrap_or(&[]);
-        let mut texels = vec![[0; 4]; width * height * depth];
-        for z in 0..depth {
-            let first = start + z * layer;
-            match texel {
-                Texel::Block(block) => {
-                    for (y, x) in (0..height)
-                        .step_by(SIDE)
-                        .flat_map(|y| (0..width).step_by(SIDE).map(move |x| (y, x)))
-                    {
-                        let at = first + y / SIDE * stride + x / SIDE * block.bytes();
-                        let found = block.texels(element(at), layout.srgb);
-                        for row in 0..SIDE.min(height - y) {
-                            for column in 0..SIDE.min(width - x) {
-                                texels[(z * height + y + row) * width + x + column] =
-                                    selected(found[row * SIDE + column]);
-                            }
-                        }
-                    }
-                }
-                Texel::Plain(format) => {
-                    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                        let at = first + y * stride + x * texel.bytes();
-                        texels[(z * height + y) * width + x] = selected(format.read(element(at)));
-                    }
-                }
-                Texel::Depth => {
-                    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                        let bytes = element(first + y * stride + x * 4).try_into().unwrap_or_default();
-                        let depth = f64::from(u32::from_le_bytes(bytes) >> 8) / 16_777_215.;
-                        texels[(z * height + y) * width + x] = selected([(depth as f32).to_bits(), 0, 0, 0]);
-                    }
-                }
-            }
-        }
-        start += layer * depth;
-        levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
+    let words = [
+        reg::TX_FORMAT0_0,
+        reg::TX_FORMAT1_0,
+        reg::TX_FORMAT2_0,
+        reg::TX_OFFSET_0,
+        // Of the filters, the exchange alone changes texels.
+        reg::TX_FILTER1_0,
+    ]
+    .map(|address| state.nth(address, unit));
+    if layout.bytes() > place.len() + SLACK {
+        return Err("a texture larger than its buffer".to_owned());
     }
-    let image = Image::new(shape, levels).map_err(|error| format!("a texture: {error}"))?;
+    let end = place.end.min(place.start + layout.bytes());
+    let bytes = memory.get(place.start..end).unwrap_or(&[]);
+    let image = images.get((words, place.clone(), bytes), || layout.image(bytes, selected))?;
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
     let sampler = sampler(&filter0, &filter1, selected(border));
-    Ok(Texture { image: Arc::new(image), sampler })
+    Ok(Texture { image, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.
@@ -190,7 +264,8 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
     let packed = |bits: [u8; 4]| Format::new(bits, Number::Unorm).read(&word.to_le_bytes());
     match texel {
         Texel::Plain(format) => {
-            let numbers = format.numbers.map(|number| if number == Number::Srgb { Number::Unorm } else { number });
+            let numbers =
+                format.numbers.map(|number| if number == Number::Srgb { Number::Unorm } else { number });
             match format.bits {
                 // As many bits as there are.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {

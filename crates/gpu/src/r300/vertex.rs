@@ -219,7 +219,8 @@ impl Layout {
         let planes: Vec<[f32; 4]> =
             (0..6).map(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits)).collect();
         let vertex = |vectors: &Vectors| {
-            let vector = |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
+            let vector =
+                |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
             let position = vectors[0].map(f32::from_bits);
             let distance = |plane: usize| match planes.get(plane) {
                 Some(values) if self.clip.ucp_ena >> plane & 1 != 0 => {
