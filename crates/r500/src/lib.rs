@@ -1,4 +1,5 @@
-//! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP) and the CTM model over it.
+//! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP), the CTM model over it, and the
+//! vertex unit ([`pvs`]).
 //!
 //! Modules in the order of their imports, which is also one to read them in (`tests/imports.rs` holds it):
 //!
@@ -18,6 +19,7 @@
 //! | [`mod@reference`], [`fast`] | the clear interpreter, and the same results for whole rows of lanes at a time |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
 //! | [`text`], [`coverage`] | disassembler and assembler, the list of every operation |
+//! | [`pvs`] | the vertex unit, with modules of its own |
 //!
 //! Documents, as cited in comments:
 //!
@@ -45,6 +47,7 @@ pub mod memory;
 pub mod mistaken;
 pub mod operations;
 pub mod outputs;
+pub mod pvs;
 pub mod questions;
 pub mod reference;
 pub mod run;

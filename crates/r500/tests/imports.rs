@@ -32,6 +32,7 @@ fn no_module_imports_one_that_comes_later() {
         "run",
         "ctm",
         "text",
+        "pvs",
         "coverage",
     ];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

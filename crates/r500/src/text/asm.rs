@@ -373,7 +373,7 @@ pub(super) fn addr_field(name: &str) -> &'static Field {
 }
 
 /// Constants that follow each other make one block.
-fn constant_blocks(constants: &[(u8, [u32; 4])]) -> Vec<ConstantBlock> {
+pub(crate) fn constant_blocks(constants: &[(u8, [u32; 4])]) -> Vec<ConstantBlock> {
     let mut blocks: Vec<ConstantBlock> = Vec::new();
     for (number, value) in constants {
         let offset = u32::from(*number) * 16;

@@ -171,6 +171,11 @@ fn directives(program: &Program, out: &mut String) {
             _ => writeln!(out, ".state {name} {value:#x}"),
         };
     }
+    constants(program, out);
+}
+
+/// The float constants of a program, a directive each.
+pub(crate) fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
             let _ = writeln!(
@@ -215,7 +220,7 @@ fn number_text(bits: u32) -> String {
     if same { text } else { format!("{bits:#010x}") }
 }
 
-fn value_text(field: &reconverge_isa::Field, raw: u32) -> String {
+pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> String {
     let value = field.get(raw);
     match (field.kind, field.name_of(value)) {
         (Kind::Names, Some(name)) => name.to_owned(),

@@ -13,15 +13,15 @@
 //! assert_eq!(disassemble(&program, Listing::default()), source);
 //! ```
 
-mod asm;
+pub(crate) mod asm;
 mod asm_alu;
 mod asm_fc;
 pub mod construct;
-mod dis;
+pub(crate) mod dis;
 mod explain;
 pub mod idioms;
 mod meaning;
-mod reading;
+pub(crate) mod reading;
 mod structure;
 mod syntax;
 

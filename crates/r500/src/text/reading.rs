@@ -9,9 +9,9 @@ use crate::inst::WORDS;
 use crate::words::*;
 
 /// Something read, or what is wrong.
-pub(super) type Parsed<T> = Result<T, Diagnostic>;
+pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-pub(super) fn expected(
+pub(crate) fn expected(
     cursor: &Cursor<'_>,
     message: impl Into<String>,
     fits: impl Into<String>,
@@ -21,7 +21,7 @@ pub(super) fn expected(
     Diagnostic::error(found, message).label(label).help(fits)
 }
 
-pub(super) fn end(cursor: &Cursor<'_>) -> Parsed<()> {
+pub(crate) fn end(cursor: &Cursor<'_>) -> Parsed<()> {
     if cursor.at_end() {
         return Ok(());
     }
@@ -30,7 +30,7 @@ pub(super) fn end(cursor: &Cursor<'_>) -> Parsed<()> {
     Err(Diagnostic::error(span, format!("`{found}` is not understood here")).help("the line should end here"))
 }
 
-pub(super) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u64> {
+pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u64> {
     let at = cursor.here();
     match cursor.number() {
         Some(value) if value <= max => Ok(value),
@@ -56,7 +56,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
 }
 
 /// A float, or its bits as `0x…`.
-pub(super) fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+pub(crate) fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
     let bits = match text.strip_prefix("0x") {
@@ -69,7 +69,7 @@ pub(super) fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     })
 }
 
-pub(super) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw: u32) -> Parsed<u32> {
+pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw: u32) -> Parsed<u32> {
     if cursor.eat("=") {
         return Ok(field.set(raw, field_value(cursor, field)?));
     }

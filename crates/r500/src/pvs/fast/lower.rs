@@ -1,0 +1,135 @@
+//! Where the operands and results of an instruction are.
+
+use reconverge_simt::Mask;
+
+use crate::pvs::flow::Frame;
+use crate::pvs::group::{ALT_TEMPORARY, File, Group};
+use crate::pvs::inst::{Dst, Inst, Mode, Operand};
+use crate::pvs::setup::Setup;
+use crate::pvs::words::DstType;
+
+/// Where an operand's vector is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Nowhere: only literals are selected.
+    Literal,
+    /// Rows from here on.
+    Rows(usize),
+    /// A place in the constant file.
+    Constant(usize),
+    /// Zeros: a constant beyond the highest one.
+    Zero,
+    /// A constant, plus aL.
+    LoopConstant(i32),
+    /// A constant, plus a component of A0.
+    A0Constant(i32, usize),
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// Rows from here on.
+    Rows(usize),
+    /// Rows from here on, which are those of this output.
+    Output(usize, usize),
+    /// A0.
+    A0,
+    /// Nowhere.
+    Nothing,
+}
+
+/// What is known of an instruction beforehand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    pub(super) places: [Place; 3],
+    /// Channels of the operands that count, bit 0 x.
+    pub(super) reads: [u8; 3],
+    pub(super) target: Target,
+    /// The source of a dual instruction's math half, and the row that it writes.
+    pub(super) dual: Option<(Place, usize)>,
+}
+
+impl Plain {
+    /// `None`: the reference interpreter executes it.
+    pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
+        let reads = inst.reads();
+        let mut places = [Place::Literal; 3];
+        for ((place, operand), used) in places.iter_mut().zip(&inst.operands).zip(reads) {
+            *place = Place::new(operand, used, setup)?;
+        }
+        let dual = match &inst.dual {
+            None => None,
+            Some(dual) => {
+                let row = ALT_TEMPORARY.start + usize::from(dual.register) * 4 + dual.channel as usize;
+                Some((Place::new(&dual.source, dual.scalars(), setup)?, row))
+            }
+        };
+        Some(Plain { places, reads, target: target(&inst.dst)?, dual })
+    }
+
+    /// Whether nothing traps that depends on the state.
+    pub(super) fn fits(&self, group: &Group, lanes: Mask) -> bool {
+        if !group.strict() {
+            return true;
+        }
+        let all = self.places.iter().chain(self.dual.iter().map(|(place, _)| place));
+        let in_loop = || group.flow.frames().iter().any(|frame| matches!(frame, Frame::Loop { .. }));
+        all.into_iter().all(|place| match place {
+            Place::LoopConstant(_) => in_loop(),
+            Place::A0Constant(_, component) => (lanes - group.a0_written[*component]).is_empty(),
+            Place::Literal | Place::Rows(_) | Place::Constant(_) | Place::Zero => true,
+        })
+    }
+}
+
+impl Place {
+    fn new(operand: &Operand, used: u8, setup: &Setup) -> Option<Place> {
+        if !operand.needs_register(used) {
+            return Some(Place::Literal);
+        }
+        let register = i32::from(operand.register);
+        match (File::of_source(operand.file), operand.mode) {
+            (Some(file), Mode::Absolute) => file.row(register).map(Place::Rows),
+            (Some(_), _) => None,
+            (None, Mode::Absolute) => Some(setup.constant(register).map_or(Place::Zero, Place::Constant)),
+            (None, Mode::Loop) => Some(Place::LoopConstant(register)),
+            (None, Mode::A0(component)) => Some(Place::A0Constant(register, component as usize)),
+        }
+    }
+}
+
+fn target(dst: &Dst) -> Option<Target> {
+    if dst.mask == 0 {
+        return Some(Target::Nothing);
+    }
+    if dst.mode != Mode::Absolute {
+        return None;
+    }
+    let Some(file) = File::of_destination(dst.file) else { return Some(Target::A0) };
+    let row = file.row(i32::from(dst.register))?;
+    Some(match dst.file {
+        DstType::OUT | DstType::OUT_REPL_X => Target::Output(row, usize::from(dst.register)),
+        _ => Target::Rows(row),
+    })
+}
+
+/// Rows that a program may write.
+pub(super) fn written(setup: &Setup) -> Vec<usize> {
+    let mut rows = Vec::new();
+    for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {
+        if let Some(file) = File::of_destination(inst.dst.file) {
+            match inst.dst.mode {
+                Mode::Absolute => {
+                    rows.extend(file.row(i32::from(inst.dst.register)).into_iter().flat_map(|row| row..row + 4));
+                }
+                Mode::A0(_) | Mode::Loop => rows.extend(file.start..file.start + file.size * 4),
+            }
+        }
+        if inst.dual.is_some() {
+            rows.extend(ALT_TEMPORARY.start..ALT_TEMPORARY.start + 16);
+        }
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}

@@ -1,0 +1,300 @@
+//! The operations on rows: an operation's channels one after another, each for all vertices of the group.
+//!
+//! Loops over lanes have no branches in them, so that the compiler turns them into vector code at each level. Lanes for which
+//! the instruction has no effect are computed as well, and not kept.
+
+use reconverge_simt::Mask;
+use reconverge_simt::level::Task;
+use reconverge_simt::wide::Wide;
+
+use super::lower::{Place, Plain, Target};
+use crate::pvs::group::{Group, WIDTH};
+use crate::pvs::inst::{Inst, Op, Operand};
+use crate::pvs::lane;
+use crate::pvs::operations::{Operation, Value};
+use crate::pvs::outputs::mark;
+use crate::pvs::words::{DstType, Select, VeOp};
+
+type Row = [f32; WIDTH];
+type Vector = [Row; 4];
+
+/// An instruction for the vertices `lanes` of a group.
+pub(super) struct Execute<'a> {
+    pub(super) group: &'a mut Group,
+    pub(super) plain: &'a Plain,
+    pub(super) inst: &'a Inst,
+    pub(super) lanes: Mask,
+}
+
+/// What an operation gives.
+struct Results {
+    value: Vector,
+    /// Lanes that keep what they have, by channel.
+    kept: [u64; 4],
+    predicate: Option<u64>,
+}
+
+impl Task for Execute<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) {
+        let Execute { group, plain, inst, lanes } = self;
+        let mut operands = [[[0.0; WIDTH]; 4]; 3];
+        for (number, vector) in operands.iter_mut().enumerate() {
+            load(group, plain.places[number], &inst.operands[number], plain.reads[number], vector);
+        }
+        let mut dual = [[0.0; WIDTH]; 2];
+        if let (Some(half), Some((place, _))) = (&inst.dual, plain.dual) {
+            let mut vector = [[0.0; WIDTH]; 4];
+            load(group, place, &half.source, half.scalars(), &mut vector);
+            dual = [vector[0], vector[1]];
+        }
+
+        let wanted = inst.dst.wanted();
+        let mut results = compute(inst.op, inst.operation(), &operands, wanted);
+        if inst.saturate {
+            results.value.iter_mut().for_each(saturate);
+        }
+        if !matches!(inst.operation().value, Value::Nothing) {
+            write(group, inst, plain.target, &results, lanes);
+        }
+        let mut predicate = results.predicate;
+        if let (Some(half), Some((_, row))) = (&inst.dual, plain.dual) {
+            let [first, second] = dual;
+            let operation = half.op.operation();
+            let mut math = compute_scalars(operation, &first, &second, &second);
+            if half.saturate {
+                math.value.iter_mut().for_each(saturate);
+            }
+            if !matches!(operation.value, Value::Nothing) {
+                blend(&mut group.rows[row], &math.value[half.channel as usize], lanes.0);
+            }
+            predicate = predicate.or(math.predicate);
+        }
+        if let Some(bits) = predicate {
+            group.predicate = (group.predicate - lanes) | (Mask(bits) & lanes);
+        }
+    }
+}
+
+#[inline(always)]
+fn saturate(row: &mut Row) {
+    for x in row {
+        *x = lane::saturate(*x);
+    }
+}
+
+// ---- Operands
+
+#[inline(always)]
+fn load(group: &Group, place: Place, operand: &Operand, used: u8, vector: &mut Vector) {
+    for (channel, row) in vector.iter_mut().enumerate().filter(|(channel, _)| used >> channel & 1 == 1) {
+        let negate = operand.negate >> channel & 1 == 1;
+        let from = match operand.select[channel] {
+            Select::X => 0,
+            Select::Y => 1,
+            Select::Z => 2,
+            Select::W => 3,
+            Select::ZERO | Select::RESERVED | Select::UNUSED => {
+                row.fill(lane::operand(0, operand.abs, negate));
+                continue;
+            }
+            Select::ONE => {
+                row.fill(lane::operand(1f32.to_bits(), operand.abs, negate));
+                continue;
+            }
+        };
+        let constant = |number: i32| group.setup.constant(number).map_or(0, |place| group.constants[place][from]);
+        match place {
+            Place::Rows(start) => {
+                for (x, bits) in row.iter_mut().zip(&group.rows[start + from]) {
+                    *x = lane::operand(*bits, operand.abs, negate);
+                }
+            }
+            Place::Constant(place) => row.fill(lane::operand(group.constants[place][from], operand.abs, negate)),
+            Place::LoopConstant(number) => {
+                row.fill(lane::operand(constant(number + group.flow.al()), operand.abs, negate));
+            }
+            Place::A0Constant(number, component) => {
+                for (x, address) in row.iter_mut().zip(&group.a0[component]) {
+                    *x = lane::operand(constant(number + address), operand.abs, negate);
+                }
+            }
+            Place::Zero | Place::Literal => row.fill(lane::operand(0, operand.abs, negate)),
+        }
+    }
+}
+
+// ---- Results
+
+#[inline(always)]
+fn each(a: &Row, b: &Row, c: &Row, out: &mut Row, function: impl Fn(f32, f32, f32) -> f32) {
+    for lane in 0..WIDTH {
+        out[lane] = function(a[lane], b[lane], c[lane]);
+    }
+}
+
+#[inline(always)]
+fn holds(row: &Row, compare: impl Fn(f32) -> bool) -> u64 {
+    let mut bits = 0;
+    for (lane, x) in row.iter().enumerate() {
+        bits |= u64::from(compare(*x)) << lane;
+    }
+    bits
+}
+
+#[inline(always)]
+fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -> Results {
+    let mut results = Results { value: [[0.0; WIDTH]; 4], kept: [0; 4], predicate: None };
+    let value = &mut results.value;
+    match operation.value {
+        Value::Nothing => {}
+        Value::Channel(function) => {
+            for n in (0..4).filter(|n| wanted >> n & 1 == 1) {
+                channel(op, function, &a[n], &b[n], &c[n], &mut value[n]);
+            }
+        }
+        Value::Dot => {
+            for lane in 0..WIDTH {
+                let of = |vector: &Vector| [0, 1, 2, 3].map(|n| vector[n][lane]);
+                value[0][lane] = lane::dot(of(a), of(b));
+            }
+            replicate(value);
+        }
+        Value::Distance => {
+            value[0].fill(1.0);
+            each(&a[1], &b[1], &c[1], &mut value[1], |a, b, _| lane::multiply(a, b));
+            value[2] = a[2];
+            value[3] = b[3];
+        }
+        Value::MultiplyClamp => {
+            for lane in 0..WIDTH {
+                let of = |vector: &Vector| [0, 1, 2, 3].map(|n| vector[n][lane]);
+                value[0][lane] = lane::multiply_clamp(of(a), of(b), of(c));
+            }
+            replicate(value);
+        }
+        Value::Address(function) => {
+            for n in (0..4).filter(|n| wanted >> n & 1 == 1) {
+                value[n] = a[n].map(function);
+            }
+        }
+        Value::Push(compare) => {
+            for lane in 0..WIDTH {
+                value[0][lane] = lane::push(compare, a[3][lane], b[3][lane]).1;
+            }
+            results.predicate = Some(holds(&a[3], |x| x == 0.0) & holds(&b[3], |x| compare.holds(x)));
+            replicate(value);
+        }
+        Value::Write(compare) => {
+            *value = *b;
+            results.kept = [0, 1, 2, 3].map(|n| !holds(&a[n], |x| compare.holds(x)));
+        }
+        Value::Scalar(_) | Value::Vector(_) | Value::Predicate(_) => {
+            return compute_scalars(operation, &a[3], &b[3], &c[3]);
+        }
+    }
+    results
+}
+
+/// An operation of the math engine.
+#[inline(always)]
+fn compute_scalars(operation: &Operation, a: &Row, b: &Row, c: &Row) -> Results {
+    let mut results = Results { value: [[0.0; WIDTH]; 4], kept: [0; 4], predicate: None };
+    let value = &mut results.value;
+    match operation.value {
+        Value::Scalar(function) => {
+            each(a, b, c, &mut value[0], function);
+            replicate(value);
+        }
+        Value::Vector(function) => {
+            for lane in 0..WIDTH {
+                let vector = function(a[lane], b[lane], c[lane]);
+                (0..4).for_each(|n| value[n][lane] = vector[n]);
+            }
+        }
+        Value::Predicate(function) => {
+            value[0] = a.map(|a| function(a).1);
+            results.predicate = Some(holds(a, |a| function(a).0));
+            replicate(value);
+        }
+        Value::Nothing
+        | Value::Channel(_)
+        | Value::Dot
+        | Value::Distance
+        | Value::MultiplyClamp
+        | Value::Address(_)
+        | Value::Push(_)
+        | Value::Write(_) => {}
+    }
+    results
+}
+
+#[inline(always)]
+fn replicate(value: &mut Vector) {
+    let [x, rest @ ..] = value;
+    rest.fill(*x);
+}
+
+/// A channel of an operation that works by channels. Written out where it is frequent: calls of `function` are not vector
+/// code.
+#[inline(always)]
+fn channel(op: Op, function: fn(f32, f32, f32) -> f32, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+    let Op::Vector(op) = op else { return each(a, b, c, out, function_of_macro(op)) };
+    match op {
+        VeOp::VE_MULTIPLY => each(a, b, c, out, |a, b, _| lane::multiply(a, b)),
+        VeOp::VE_ADD => each(a, b, c, out, |a, b, _| lane::add(a, b)),
+        VeOp::VE_MULTIPLY_ADD => each(a, b, c, out, lane::multiply_add),
+        VeOp::VE_FRACTION => each(a, b, c, out, |a, _, _| lane::fraction(a)),
+        VeOp::VE_MAXIMUM => each(a, b, c, out, |a, b, _| lane::maximum(a, b)),
+        VeOp::VE_MINIMUM => each(a, b, c, out, |a, b, _| lane::minimum(a, b)),
+        VeOp::VE_SET_GREATER_THAN_EQUAL => each(a, b, c, out, |a, b, _| lane::set(a >= b)),
+        VeOp::VE_SET_LESS_THAN => each(a, b, c, out, |a, b, _| lane::set(a < b)),
+        _ => each(a, b, c, out, function),
+    }
+}
+
+#[inline(always)]
+fn function_of_macro(op: Op) -> fn(f32, f32, f32) -> f32 {
+    match op {
+        Op::Macro(crate::pvs::words::MacroOp::MACRO_OP_2CLK_M2X_ADD) => lane::multiply_x2_add,
+        Op::Macro(_) | Op::Vector(_) | Op::Math(_) => lane::multiply_add,
+    }
+}
+
+// ---- Writes
+
+/// Writes the lanes whose bit is set.
+#[inline(always)]
+fn blend(row: &mut [u32; WIDTH], value: &Row, lanes: u64) {
+    for lane in 0..WIDTH {
+        let keep = ((lanes >> lane & 1) as u32).wrapping_sub(1);
+        row[lane] = row[lane] & keep | value[lane].to_bits() & !keep;
+    }
+}
+
+#[inline(always)]
+fn write(group: &mut Group, inst: &Inst, target: Target, results: &Results, lanes: Mask) {
+    let channels = inst.dst.mask;
+    for channel in (0..4).filter(|channel| channels >> channel & 1 == 1) {
+        let from = if inst.dst.file == DstType::OUT_REPL_X { 0 } else { channel };
+        let value = &results.value[from];
+        let kept = Mask(results.kept[channel]);
+        match target {
+            Target::Rows(start) | Target::Output(start, _) => {
+                blend(&mut group.rows[start + channel], value, (lanes - kept).0);
+            }
+            Target::A0 => {
+                for lane in (lanes - kept).lanes() {
+                    group.a0[channel][lane.index()] = lane::address(value[lane.index()]);
+                }
+                group.a0_written[channel] |= lanes - kept;
+            }
+            Target::Nothing => {}
+        }
+        if let Target::Output(_, output) = target {
+            mark(&mut group.written[output], 1 << channel, lanes - kept);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The control flow of a program as a graph of its slots: the way that flow control takes, which nothing else decides.
+//!
+//! A loop's end has an edge back and one on, a subroutine's end one to behind each of its calls. Left out: edges to slots
+//! that hold no instruction, where the program traps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+
+use super::flow::Descriptor;
+use super::setup::Setup;
+use super::words::FlowOp;
+
+/// The slots that a program may reach, and where it goes from each.
+pub fn graph(setup: &Setup) -> Graph {
+    let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
+    let mut entries = BTreeSet::from([setup.first]);
+    let mut pending = vec![setup.first];
+    while let Some(pc) = pending.pop() {
+        if setup.slot(pc).is_none() || nodes.contains_key(&pc) {
+            continue;
+        }
+        let next: Vec<Edge> = edges(setup, pc);
+        for edge in &next {
+            if edge.kind == EdgeKind::Call {
+                entries.insert(edge.to as u16);
+            }
+            pending.push(edge.to as u16);
+        }
+        nodes.insert(pc, Node { pc: u32::from(pc), next, diverges: false, reconverges: None });
+    }
+    Graph { entries: entries.into_iter().map(u32::from).collect(), nodes: nodes.into_values().collect() }
+}
+
+fn edges(setup: &Setup, pc: u16) -> Vec<Edge> {
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut add = |to: u16, kind| {
+        if setup.slot(to).is_some() && !edges.iter().any(|edge| edge.to == u32::from(to)) {
+            edges.push(Edge { to: u32::from(to), kind });
+        }
+    };
+    let acting = setup.control.acting(pc).map(|(_, descriptor)| descriptor);
+    let ends = |op: FlowOp| {
+        setup.control.descriptors().iter().filter(move |known| known.op == op && known.last == pc)
+    };
+    let mut goes_on = true;
+    for Descriptor { back, .. } in ends(FlowOp::LOOP) {
+        add(*back, EdgeKind::Loop);
+    }
+    for Descriptor { back, .. } in ends(FlowOp::JSR) {
+        add(*back, EdgeKind::Return);
+        goes_on = false;
+    }
+    if let Some(Descriptor { op, count_or_target, back, .. }) = acting {
+        match op {
+            FlowOp::NO_OP => {}
+            FlowOp::JUMP => add(*count_or_target, EdgeKind::Jump),
+            FlowOp::LOOP => add(*back, if *back == pc + 1 { EdgeKind::Next } else { EdgeKind::Jump }),
+            FlowOp::JSR => add(*count_or_target, EdgeKind::Call),
+        }
+        goes_on &= *op == FlowOp::NO_OP;
+    }
+    if goes_on && pc != setup.control.last() {
+        add(pc + 1, EdgeKind::Next);
+    }
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconverge_isa::Program;
+
+    #[test]
+    fn a_loop_goes_back_and_on() {
+        let state = [
+            ("VAP_PVS_FLOW_CNTL_OPC", 2),
+            ("VAP_PVS_FLOW_CNTL_ADDRS_LW_0", 0x00ff_0000),
+            ("VAP_PVS_FLOW_CNTL_ADDRS_UW_0", 0x0001_0002),
+        ];
+        let state = state.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let program = Program { words: vec![0; 4 * 4], state, ..Program::default() };
+        let graph = graph(&Setup::new(&program).unwrap());
+        let next: Vec<Vec<u32>> =
+            graph.nodes.iter().map(|node| node.next.iter().map(|edge| edge.to).collect()).collect();
+        assert_eq!(next, [vec![1], vec![2], vec![1, 3], vec![]]);
+    }
+}

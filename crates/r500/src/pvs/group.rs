@@ -1,0 +1,210 @@
+//! One group: vertices that are run together, with all their registers. A copy of it is a snapshot.
+
+use std::sync::Arc;
+
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::registers::Registers;
+use reconverge_simt::{Depth, FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+
+use super::flow::Flow;
+use super::inst::{ALT_TEMPORARIES, CONSTANTS, INPUTS, OUTPUTS, SLOTS, TEMPORARIES};
+use super::setup::Setup;
+use super::words::{DstType, SrcType};
+
+/// Vertices of a group. Hardware has no groups of vertices; since flow does not depend on their data, any number may run
+/// together.
+pub const WIDTH: usize = 64;
+
+/// A register file that has rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    /// As the text writes it.
+    pub(crate) name: &'static str,
+    /// Row of the first register's x.
+    pub(crate) start: usize,
+    /// Registers.
+    pub(crate) size: usize,
+}
+
+pub(crate) const TEMPORARY: File = File { name: "t", start: 0, size: TEMPORARIES };
+pub(crate) const ALT_TEMPORARY: File = TEMPORARY.behind("at", ALT_TEMPORARIES);
+pub(crate) const INPUT: File = ALT_TEMPORARY.behind("i", INPUTS);
+pub(crate) const OUTPUT: File = INPUT.behind("o", OUTPUTS);
+/// All rows.
+pub(crate) const ROWS: usize = OUTPUT.start + OUTPUT.size * 4;
+/// The files in the order of their rows.
+pub(crate) const FILES: [File; 4] = [TEMPORARY, ALT_TEMPORARY, INPUT, OUTPUT];
+
+impl File {
+    const fn behind(self, name: &'static str, size: usize) -> File {
+        File { name, start: self.start + self.size * 4, size }
+    }
+
+    /// The row of a register's x; `None` outside the file.
+    pub(crate) fn row(self, register: i32) -> Option<usize> {
+        let register = usize::try_from(register).ok().filter(|register| *register < self.size)?;
+        Some(self.start + register * 4)
+    }
+
+    /// The file of an operand; `None` for constants.
+    pub(crate) const fn of_source(file: SrcType) -> Option<File> {
+        match file {
+            SrcType::TEMPORARY => Some(TEMPORARY),
+            SrcType::INPUT => Some(INPUT),
+            SrcType::CONSTANT => None,
+            SrcType::ALT_TEMPORARY => Some(ALT_TEMPORARY),
+        }
+    }
+
+    /// The file of a destination; `None` for A0.
+    pub(crate) const fn of_destination(file: DstType) -> Option<File> {
+        match file {
+            DstType::TEMPORARY => Some(TEMPORARY),
+            DstType::A0 => None,
+            DstType::OUT | DstType::OUT_REPL_X => Some(OUTPUT),
+            DstType::ALT_TEMPORARY => Some(ALT_TEMPORARY),
+            DstType::INPUT => Some(INPUT),
+        }
+    }
+}
+
+/// The name of a row: `t3.x`.
+pub(crate) fn row_name(row: usize) -> String {
+    let file = FILES.into_iter().rev().find(|file| file.start <= row).unwrap_or(TEMPORARY);
+    let (register, channel) = ((row - file.start) / 4, (row - file.start) % 4);
+    format!("{}{register}.{}", file.name, ['x', 'y', 'z', 'w'][channel])
+}
+
+/// One group: its vertices, their registers, its flow state.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) mode: Mode,
+    /// Instructions that may be issued before the watchdog stops the group.
+    pub(crate) watchdog: u64,
+    pub(crate) flow: Flow,
+    /// Registers of all files, a row a channel.
+    pub(crate) rows: Registers<WIDTH>,
+    /// A0, a row a component.
+    pub(crate) a0: [[i32; WIDTH]; 4],
+    /// Vertices that have written a component of A0.
+    pub(crate) a0_written: [Mask; 4],
+    /// The predicate bits.
+    pub(crate) predicate: Mask,
+    /// The constant file.
+    pub(crate) constants: Arc<[[u32; 4]; CONSTANTS]>,
+    /// Vertices that have written a channel of an output.
+    pub(crate) written: [[Mask; 4]; OUTPUTS],
+    pub(crate) statistics: Statistics,
+    /// How often each slot was issued.
+    pub(crate) issued: Vec<u64>,
+}
+
+impl Group {
+    /// A group at the start of a program, with registers of zero. (docs/r500-vertex.md, 1.2)
+    pub(crate) fn new(
+        setup: &Arc<Setup>,
+        constants: Arc<[[u32; 4]; CONSTANTS]>,
+        lanes: Mask,
+        mode: Mode,
+        watchdog: u64,
+    ) -> Group {
+        Group {
+            setup: setup.clone(),
+            mode,
+            watchdog,
+            flow: Flow::new(setup.first, lanes),
+            rows: Registers::zero(ROWS),
+            a0: [[0; WIDTH]; 4],
+            a0_written: [Mask::NONE; 4],
+            predicate: Mask::NONE,
+            constants,
+            written: [[Mask::NONE; 4]; OUTPUTS],
+            statistics: Statistics::default(),
+            issued: vec![0; SLOTS],
+        }
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// What was executed so far, and how exact it was.
+    pub fn report(&self) -> Report {
+        let mut report = Report::default();
+        for (pc, slot) in self.setup.slots() {
+            let times = self.issued[usize::from(pc)];
+            if let Ok(inst) = &slot.inst {
+                report.count(inst.op.name(), inst.operation().fidelity, times);
+                if let Some(dual) = &inst.dual {
+                    report.count(dual.op.name(), dual.op.operation().fidelity, times);
+                }
+            }
+        }
+        report
+    }
+
+    /// The place of a register by its file's name (`t`, `at`, `i`, `o`) and channel (0 x to 3 w): what [`Group::value`]
+    /// and events call it.
+    pub fn register(file: &str, register: u8, channel: usize) -> Option<usize> {
+        let file = FILES.into_iter().find(|known| known.name == file)?;
+        Some(file.row(i32::from(register))? + channel.min(3))
+    }
+
+    /// Bits of a register's channel, by its place.
+    pub fn value(&self, place: usize, lane: Lane) -> Option<u32> {
+        self.rows.row(place)?.0.get(lane.index()).copied()
+    }
+
+    /// Changes bits of a register's channel; `false` where there is no such place.
+    pub fn set_value(&mut self, place: usize, lane: Lane, bits: u32) -> bool {
+        let place = self.rows.row_mut(place).and_then(|row| row.0.get_mut(lane.index()));
+        place.map(|place| *place = bits).is_some()
+    }
+
+    /// A component of A0 (0 x to 3 w).
+    pub fn address(&self, component: usize, lane: Lane) -> i32 {
+        self.a0[component & 3][lane.index() % WIDTH]
+    }
+
+    /// The predicate bits.
+    pub fn predicate(&self) -> Mask {
+        self.predicate
+    }
+
+    /// The flow state.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+}
+
+impl FlowView for Group {
+    fn issue(&self) -> Option<Issue> {
+        self.flow.issue()
+    }
+
+    fn why(&self, lane: Lane) -> Why {
+        self.flow.why(lane)
+    }
+
+    fn stack(&self) -> Vec<StackRow> {
+        self.flow.stack()
+    }
+
+    fn depths(&self) -> Vec<Depth> {
+        self.flow.depths()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_names() {
+        assert_eq!([0, 5, 512, 592, 720, ROWS - 1].map(row_name), ["t0.x", "t1.y", "at0.x", "i0.x", "o0.x", "o31.w"]);
+        assert_eq!(Group::register("o", 1, 2), Some(OUTPUT.start + 6));
+        assert_eq!(Group::register("at", 20, 0), None);
+    }
+}

@@ -1,0 +1,449 @@
+//! What one vertex computes: pure functions, one for each meaning.
+//!
+//! No document describes the arithmetic of the vertex unit beyond "IEEE single". These functions follow one deterministic
+//! profile (docs/r500-vertex.md, Q16):
+//!
+//! * operands are flushed when they are read, results when they are made: denormals are zeros of the same sign;
+//! * each addition and each multiplication rounds to nearest even, those of a multiply-add and of a dot product too;
+//! * transcendentals are rounded once;
+//! * every NaN that arithmetic makes is [`NAN`].
+//!
+//! Operands of the functions here are flushed already ([`operand`]).
+
+use std::f64::consts::PI;
+
+use reconverge_simt::float::flush;
+
+/// The NaN that arithmetic gives.
+pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
+
+/// The range of A0. (docs/r500-vertex.md, Q12)
+pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
+
+/// A selected channel as an operation sees it: absolute value, then negation, both of the sign bit alone, then flushed.
+#[inline(always)]
+pub fn operand(bits: u32, abs: bool, negate: bool) -> f32 {
+    let kept = if abs { bits & 0x7fff_ffff } else { bits };
+    flush(f32::from_bits(kept ^ u32::from(negate) << 31))
+}
+
+/// A result of arithmetic: the one NaN, and no denormals.
+#[inline(always)]
+pub fn result(x: f32) -> f32 {
+    if x.is_nan() { NAN } else { flush(x) }
+}
+
+/// a + b
+#[inline(always)]
+pub fn add(a: f32, b: f32) -> f32 {
+    result(a + b)
+}
+
+/// a * b; zero times infinity is a NaN. (docs/r500-vertex.md, Q16)
+#[inline(always)]
+pub fn multiply(a: f32, b: f32) -> f32 {
+    result(a * b)
+}
+
+/// a * b + c, rounded twice.
+#[inline(always)]
+pub fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+    add(multiply(a, b), c)
+}
+
+/// 2 * (a * b) + c
+#[inline(always)]
+pub fn multiply_x2_add(a: f32, b: f32, c: f32) -> f32 {
+    add(multiply(2.0, multiply(a, b)), c)
+}
+
+/// ((a.x * b.x + a.y * b.y) + a.z * b.z) + a.w * b.w
+#[inline(always)]
+pub fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
+    let [x, y, z, w] = [0, 1, 2, 3].map(|channel| multiply(a[channel], b[channel]));
+    add(add(add(x, y), z), w)
+}
+
+/// a - floor(a); of an infinity a NaN.
+#[inline(always)]
+pub fn fraction(a: f32) -> f32 {
+    result(a - floor(a))
+}
+
+#[inline(always)]
+fn floor(a: f32) -> f32 {
+    // Every number from 2^23 on is whole.
+    let truncated = a as i32 as f32;
+    let below = if truncated > a { truncated - 1.0 } else { truncated };
+    if a.abs() < 8_388_608.0 { below.copysign(a) } else { a }
+}
+
+/// a > b ? a : b. (docs/r500-vertex.md, Q6)
+#[inline(always)]
+pub fn maximum(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// a < b ? a : b. (docs/r500-vertex.md, Q6)
+#[inline(always)]
+pub fn minimum(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+/// 1.0 where a comparison holds.
+#[inline(always)]
+pub fn set(holds: bool) -> f32 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+/// c.w < a.w * b.w ? c.w : c.x >= a.x * b.x ? c.x : a.x * b.x
+#[inline(always)]
+pub fn multiply_clamp(a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> f32 {
+    let (x, w) = (multiply(a[0], b[0]), multiply(a[3], b[3]));
+    if c[3] < w {
+        c[3]
+    } else if c[0] >= x {
+        c[0]
+    } else {
+        x
+    }
+}
+
+/// floor(a), for A0 and other destinations.
+#[inline(always)]
+pub fn to_fixed(a: f32) -> f32 {
+    result(floor(a))
+}
+
+/// floor(a + 0.5)
+#[inline(always)]
+pub fn to_fixed_rounded(a: f32) -> f32 {
+    result(floor(a + 0.5))
+}
+
+/// What A0 holds of a value: its floor within [`A0_RANGE`]; of a NaN 0.
+#[inline(always)]
+pub fn address(x: f32) -> i32 {
+    (floor(x) as i32).clamp(*A0_RANGE.start(), *A0_RANGE.end())
+}
+
+/// Clamps to 0..1; NaN gives 0.
+#[inline(always)]
+pub fn saturate(x: f32) -> f32 {
+    if x > 0.0 { minimum(x, 1.0) } else { 0.0 }
+}
+
+/// A comparison with zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Equal.
+    Eq,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Not equal; holds for a NaN.
+    Ne,
+}
+
+impl Compare {
+    /// Whether it holds.
+    #[inline(always)]
+    pub fn holds(self, x: f32) -> bool {
+        match self {
+            Compare::Eq => x == 0.0,
+            Compare::Gt => x > 0.0,
+            Compare::Ge => x >= 0.0,
+            Compare::Ne => x != 0.0,
+        }
+    }
+}
+
+// ---- Math engine. The operands are a, b, c: the w channels of A, B, C.
+
+/// A double as a result.
+fn rounded(x: f64) -> f32 {
+    result(x as f32)
+}
+
+/// The DX form of a result: the largest finite number instead of an infinity. (docs/r500-vertex.md, Q8)
+fn finite(x: f32) -> f32 {
+    if x.is_infinite() { f32::MAX.copysign(x) } else { x }
+}
+
+/// 2^floor(a), a - floor(a), 2^a, 1. The fraction is 0 above 128.
+pub fn exp_base2(a: f32) -> [f32; 4] {
+    let fraction = if a > 128.0 { 0.0 } else { fraction(a) };
+    [exp_base2_full(floor(a)), fraction, exp_base2_full(a), 1.0]
+}
+
+/// 2^a
+pub fn exp_base2_full(a: f32) -> f32 {
+    finite(rounded(libm::exp2(f64::from(a))))
+}
+
+/// e^a
+pub fn exp_base_e(a: f32) -> f32 {
+    rounded(libm::exp(f64::from(a)))
+}
+
+/// Exponent, mantissa from 1 up to 2, and logarithm of |a|, and 1.
+pub fn log_base2(a: f32) -> [f32; 4] {
+    let a = a.abs();
+    if a == 0.0 {
+        return [-f32::MAX, 1.0, -f32::MAX, 1.0];
+    }
+    if !a.is_finite() {
+        let value = if a.is_nan() { NAN } else { f32::MAX };
+        return [value, if a.is_nan() { NAN } else { 1.0 }, value, 1.0];
+    }
+    let exponent = (a.to_bits() >> 23) as i32 - 127;
+    let mantissa = f32::from_bits(a.to_bits() & 0x007f_ffff | 0x3f80_0000);
+    [exponent as f32, mantissa, log_base2_full(a), 1.0]
+}
+
+/// log2(|a|)
+pub fn log_base2_full(a: f32) -> f32 {
+    finite(log_base2_ieee(a))
+}
+
+/// log2(|a|), -infinity at zeros. The absolute value is a recommended reading. (docs/r500-vertex.md, Q9)
+pub fn log_base2_ieee(a: f32) -> f32 {
+    rounded(libm::log2(f64::from(a.abs())))
+}
+
+/// 1 / a, 0 at zeros.
+pub fn recip_ff(a: f32) -> f32 {
+    if a == 0.0 { 0.0 } else { recip_ieee(a) }
+}
+
+/// 1 / a, the largest finite number at zeros of either sign. (docs/r500-vertex.md, Q8)
+pub fn recip_dx(a: f32) -> f32 {
+    if a == 0.0 { f32::MAX } else { finite(recip_ieee(a)) }
+}
+
+/// 1 / a
+pub fn recip_ieee(a: f32) -> f32 {
+    rounded(1.0 / f64::from(a))
+}
+
+/// 1 / sqrt(|a|), 0 at zeros.
+pub fn recip_sqrt_ff(a: f32) -> f32 {
+    if a == 0.0 { 0.0 } else { recip_sqrt_ieee(a) }
+}
+
+/// 1 / sqrt(|a|), the largest finite number at zeros.
+pub fn recip_sqrt_dx(a: f32) -> f32 {
+    finite(recip_sqrt_ieee(a))
+}
+
+/// 1 / sqrt(|a|). The absolute value is a recommended reading. (docs/r500-vertex.md, Q9)
+pub fn recip_sqrt_ieee(a: f32) -> f32 {
+    rounded(1.0 / libm::sqrt(f64::from(a.abs())))
+}
+
+/// base^exponent. The tests come in this order: a base of 0 gives 0, or infinity for a negative exponent; an exponent of 0
+/// gives 1; a negative base gives minus the power of its absolute value.
+pub fn power(base: f32, exponent: f32) -> f32 {
+    if base == 0.0 {
+        return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
+    }
+    if exponent == 0.0 {
+        return 1.0;
+    }
+    let power = rounded(libm::pow(f64::from(base.abs()), f64::from(exponent)));
+    if base < 0.0 && !power.is_nan() { -power } else { power }
+}
+
+/// a < b ? 0 : a^c
+pub fn power_clamp_b(a: f32, b: f32, c: f32) -> f32 {
+    if a < b { 0.0 } else { power(a, c) }
+}
+
+/// a < b ? 0 : a > 1 ? 1 : a^c
+pub fn power_clamp_b1(a: f32, b: f32, c: f32) -> f32 {
+    if a > 1.0 && a >= b { 1.0 } else { power_clamp_b(a, b, c) }
+}
+
+/// a <= 0 ? 0 : a > 1 ? 1 : a^c
+pub fn power_clamp_01(a: f32, c: f32) -> f32 {
+    if a <= 0.0 {
+        0.0
+    } else if a > 1.0 {
+        1.0
+    } else {
+        power(a, c)
+    }
+}
+
+/// 1, max(b, 0), b > 0 ? max(a, 0)^c : 0, 1: the lighting coefficients of n·h = a, n·l = b and the power c, which is clamped
+/// to -128..128.
+pub fn light(a: f32, b: f32, c: f32) -> [f32; 4] {
+    let specular = if b > 0.0 { power(maximum(a, 0.0), minimum(maximum(c, -128.0), 128.0)) } else { 0.0 };
+    [1.0, maximum(b, 0.0), specular, 1.0]
+}
+
+/// sin(a) between -pi and pi, 0 from there on.
+pub fn sine(a: f32) -> f32 {
+    if f64::from(a.abs()) >= PI { 0.0 } else { rounded(libm::sin(f64::from(a))) }
+}
+
+/// cos(a) between -pi and pi, -1 from there on.
+pub fn cosine(a: f32) -> f32 {
+    if f64::from(a.abs()) >= PI { -1.0 } else { rounded(libm::cos(f64::from(a))) }
+}
+
+// ---- Predicates. Each gives the predicate and the value, a counter: 0 active, k inactive for k levels. (docs/r500-vertex.md,
+// Q10)
+
+/// ME_PRED_SET_EQ to _NEQ.
+#[inline(always)]
+pub fn predicate(compare: Compare, a: f32) -> (bool, f32) {
+    let holds = compare.holds(a);
+    (holds, set(!holds))
+}
+
+/// VE_PRED_SET_EQ_PUSH to _NEQ_PUSH of the counter a and the condition b.
+#[inline(always)]
+pub fn push(compare: Compare, a: f32, b: f32) -> (bool, f32) {
+    let holds = a == 0.0 && compare.holds(b);
+    (holds, if holds { 0.0 } else { add(a, 1.0) })
+}
+
+/// ME_PRED_SET_CLR.
+pub fn clear(_: f32) -> (bool, f32) {
+    (false, f32::MAX)
+}
+
+/// ME_PRED_SET_INV: counters above 1 stay.
+pub fn invert(a: f32) -> (bool, f32) {
+    let holds = a == 1.0;
+    let value = if holds {
+        0.0
+    } else if a == 0.0 {
+        1.0
+    } else {
+        a
+    };
+    (holds, value)
+}
+
+/// ME_PRED_SET_POP: one level less.
+pub fn pop(a: f32) -> (bool, f32) {
+    let holds = a <= 1.0;
+    (holds, if holds { 0.0 } else { add(a, -1.0) })
+}
+
+/// ME_PRED_SET_RESTORE.
+pub fn restore(a: f32) -> (bool, f32) {
+    (a == 0.0, if a == 0.0 { 0.0 } else { a })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INF: f32 = f32::INFINITY;
+    const MAX: f32 = f32::MAX;
+
+    fn bits(x: f32) -> u32 {
+        x.to_bits()
+    }
+
+    #[test]
+    fn operands_take_absolute_value_then_sign_then_flush() {
+        assert_eq!(operand(bits(-2.0), true, true), -2.0);
+        assert_eq!(operand(bits(-2.0), false, true), 2.0);
+        assert_eq!(bits(operand(1, false, true)), 0x8000_0000);
+        assert_eq!(bits(operand(0x7fc0_0001, false, true)), 0xffc0_0001);
+    }
+
+    #[test]
+    fn multiply_add_rounds_twice() {
+        let a = 1.0 + f32::EPSILON;
+        assert_eq!(multiply_add(a, a, -1.0 - 2.0 * f32::EPSILON), 0.0);
+        assert_eq!(multiply_x2_add(2.0, 3.0, 1.0), 13.0);
+        assert_eq!(bits(multiply(0.0, INF)), bits(NAN));
+        assert_eq!(bits(multiply(1e-30, -1e-30)), 0x8000_0000);
+    }
+
+    #[test]
+    fn floor_and_fraction() {
+        assert_eq!([-1.5, 1.5, -0.25, 3.0].map(fraction), [0.5, 0.5, 0.75, 0.0]);
+        assert_eq!([-1.5, 1.5, -3.0, 1e10, -1e10].map(to_fixed), [-2.0, 1.0, -3.0, 1e10, -1e10]);
+        assert_eq!(bits(to_fixed(-0.0)), bits(-0.0));
+        for nan in [fraction(INF), fraction(f32::NAN), to_fixed(f32::NAN)] {
+            assert_eq!(bits(nan), bits(NAN));
+        }
+        assert_eq!([0.5, -0.5, -0.6, 2.49].map(to_fixed_rounded), [1.0, 0.0, -1.0, 2.0]);
+    }
+
+    /// docs/r500-vertex.md, Q12.
+    #[test]
+    fn a0_holds_nine_bits() {
+        assert_eq!([-1.5, 254.9, 1e9, -1e9, f32::NAN].map(address), [-2, 254, 255, -256, 0]);
+    }
+
+    /// docs/r500-vertex.md, Q6.
+    #[test]
+    fn maximum_and_minimum_give_the_second_operand_for_nan_and_equals() {
+        assert_eq!(bits(maximum(0.0, -0.0)), bits(-0.0));
+        assert_eq!((maximum(f32::NAN, 2.0), minimum(f32::NAN, 2.0)), (2.0, 2.0));
+        assert!(maximum(2.0, f32::NAN).is_nan());
+        assert_eq!([f32::NAN, -1.0, 0.25, 7.0].map(saturate), [0.0, 0.0, 0.25, 1.0]);
+    }
+
+    /// The DX forms are finite, the FF forms are 0 at the poles, the IEEE forms infinite.
+    #[test]
+    fn reciprocals_at_the_poles() {
+        assert_eq!((recip_dx(0.0), recip_dx(-0.0), recip_ff(0.0), recip_ieee(-0.0)), (MAX, MAX, 0.0, -INF));
+        assert_eq!((recip_sqrt_dx(0.0), recip_sqrt_ff(0.0), recip_sqrt_ieee(0.0)), (MAX, 0.0, INF));
+        assert_eq!((recip_sqrt_dx(-4.0), recip_dx(-4.0), recip_dx(INF)), (0.5, -0.25, 0.0));
+        assert_eq!((log_base2_full(0.0), log_base2_ieee(0.0), log_base2_full(-8.0)), (-MAX, -INF, 3.0));
+        assert_eq!((exp_base2_full(200.0), exp_base2_full(3.0), exp_base_e(200.0)), (MAX, 8.0, INF));
+        // The square root of 0 by two reciprocals is 0 again.
+        assert_eq!(recip_dx(recip_sqrt_dx(0.0)), 0.0);
+    }
+
+    #[test]
+    fn exponential_and_logarithm_in_parts() {
+        assert_eq!(exp_base2(2.5), [4.0, 0.5, exp_base2_full(2.5), 1.0]);
+        assert_eq!(exp_base2(129.5)[1], 0.0);
+        assert_eq!(log_base2(-12.0), [3.0, 1.5, log_base2_full(12.0), 1.0]);
+        assert_eq!(log_base2(0.0), [-MAX, 1.0, -MAX, 1.0]);
+    }
+
+    #[test]
+    fn powers_test_the_base_first() {
+        assert_eq!((power(0.0, 0.0), power(0.0, -1.0), power(5.0, 0.0)), (0.0, INF, 1.0));
+        assert_eq!((power(-2.0, 2.0), power(2.0, 10.0)), (-4.0, 1024.0));
+        assert_eq!((power_clamp_b(0.5, 0.6, 2.0), power_clamp_b(3.0, 0.6, 2.0)), (0.0, 9.0));
+        assert_eq!((power_clamp_b1(3.0, 0.6, 2.0), power_clamp_b1(3.0, 4.0, 2.0)), (1.0, 0.0));
+        assert_eq!((power_clamp_01(-1.0, 2.0), power_clamp_01(0.5, 2.0), power_clamp_01(2.0, 2.0)), (0.0, 0.25, 1.0));
+    }
+
+    #[test]
+    fn lighting_coefficients() {
+        assert_eq!(light(0.5, 0.25, 2.0), [1.0, 0.25, 0.25, 1.0]);
+        assert_eq!(light(0.5, -0.25, 2.0), [1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(light(-0.5, 1.0, 0.0), [1.0, 1.0, 0.0, 1.0]);
+        assert_eq!(light(2.0, 1.0, 1e9)[2], power(2.0, 128.0));
+    }
+
+    #[test]
+    fn sine_and_cosine_clamp_their_argument() {
+        assert_eq!((sine(0.0), cosine(0.0), sine(100.0), cosine(-100.0)), (0.0, 1.0, 0.0, -1.0));
+        assert!((sine(1.0) - 0.841_471).abs() < 1e-6 && sine(f32::NAN).is_nan());
+    }
+
+    /// A counter of 0 is active; the formulas are those that Mesa's lowering needs.
+    #[test]
+    fn predicate_counters() {
+        assert_eq!((predicate(Compare::Eq, 0.0), predicate(Compare::Gt, 0.0)), ((true, 0.0), (false, 1.0)));
+        assert_eq!((push(Compare::Ne, 0.0, 1.0), push(Compare::Ne, 0.0, 0.0)), ((true, 0.0), (false, 1.0)));
+        assert_eq!((push(Compare::Ne, 1.0, 1.0), push(Compare::Ne, MAX, 1.0)), ((false, 2.0), (false, MAX)));
+        assert_eq!((pop(1.0), pop(2.0), pop(MAX), pop(0.0)), ((true, 0.0), (false, 1.0), (false, MAX), (true, 0.0)));
+        assert_eq!((invert(1.0), invert(0.0), invert(3.0)), ((true, 0.0), (false, 1.0), (false, 3.0)));
+        assert_eq!((clear(0.0), restore(0.0), restore(MAX)), ((false, MAX), (true, 0.0), (false, MAX)));
+    }
+}

@@ -1,0 +1,111 @@
+//! What is true before the first instruction: the vertices' inputs and the constants. Data only.
+
+use std::sync::Arc;
+
+use reconverge_simt::registers::to_rows;
+use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
+use thiserror::Error;
+
+use super::cause::Cause;
+use super::group::{Group, INPUT, WIDTH};
+use super::inst::{CONSTANTS, INPUTS};
+use super::setup::Setup;
+
+/// An input vector of all vertices, as the stream unit has written it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// The input register, 0 to 31. (DST_VEC_LOC)
+    pub register: u8,
+    /// Bits of x, y, z, w for each vertex. Shared, so that a launch is cheap to copy.
+    pub values: Arc<[[u32; 4]]>,
+}
+
+/// What differs from run to run.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// How many vertices there are.
+    pub vertices: usize,
+    /// Their inputs; a register that none is for holds zeros.
+    pub inputs: Vec<Input>,
+    /// Constants: number in the file (PVS_CONST_BASE_OFFSET included) and bits of x, y, z, w. They replace those of the
+    /// program.
+    pub constants: Vec<(u8, [u32; 4])>,
+}
+
+/// A launch that does not fit the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// An input's register is outside the file.
+    #[error("input register {0} does not exist: there are {INPUTS}")]
+    InputRegister(u8),
+    /// An input does not have one value a vertex.
+    #[error("input i{register} has {found} values for {vertices} vertices")]
+    InputLength {
+        /// The register.
+        register: u8,
+        /// Values it has.
+        found: usize,
+        /// Vertices of the launch.
+        vertices: usize,
+    },
+}
+
+impl Launch {
+    /// Checks that everything fits.
+    ///
+    /// # Errors
+    /// The first thing that does not.
+    pub fn check(&self) -> Result<(), LaunchError> {
+        for input in &self.inputs {
+            let (register, found, vertices) = (input.register, input.values.len(), self.vertices);
+            if usize::from(register) >= INPUTS {
+                return Err(LaunchError::InputRegister(register));
+            }
+            if found != vertices {
+                return Err(LaunchError::InputLength { register, found, vertices });
+            }
+        }
+        Ok(())
+    }
+
+    /// The constant file of a run of a program: its own constants, replaced by those of the launch.
+    pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
+        let mut constants = [[0; 4]; CONSTANTS];
+        for (number, value) in setup.constants.iter().chain(&self.constants) {
+            constants[usize::from(*number)] = *value;
+        }
+        Arc::new(constants)
+    }
+
+    /// The vertices of the group that begins with vertex `first`.
+    pub(crate) fn lanes(&self, first: usize) -> Mask {
+        Mask::first(WIDTH.min(self.vertices.saturating_sub(first)))
+    }
+
+    /// The group whose lane n is vertex `first` + n of the launch, at its start. The launch has passed
+    /// [`Launch::check`].
+    pub fn group(&self, setup: &Arc<Setup>, options: &Options, first: usize) -> Group {
+        let constants = self.constants_of(setup);
+        let mut group = Group::new(setup, constants, self.lanes(first), options.mode, options.watchdog);
+        self.load(&mut group, first);
+        group
+    }
+
+    /// Writes the inputs of the vertices from `first` on.
+    pub(crate) fn load(&self, group: &mut Group, first: usize) {
+        let count = group.flow.lanes().count() as usize;
+        for input in &self.inputs {
+            let start = INPUT.start + usize::from(input.register) * 4;
+            let rows = group.rows.rows_mut()[start..].first_chunk_mut().expect("four channels a register");
+            to_rows(&input.values[first..first + count], rows);
+        }
+    }
+}
+
+/// Why a run gives no outcome.
+pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
+
+/// A trap of the group that begins with a vertex.
+pub(crate) fn trapped(first: usize, trap: Trap<Cause>) -> RunError {
+    RunError::Trap(GroupTrap { group: GroupId::Lanes { first }, words: None, trap })
+}

@@ -1,0 +1,222 @@
+//! Runs a launch: group after group, on the host's threads, in lockstep, or observed.
+
+use std::sync::Arc;
+
+use reconverge_simt::workers::try_hand_out;
+use reconverge_simt::{Engine, Machine, Observer, Options, Silent, Statistics, Step, Trap};
+
+use super::cause::Cause;
+use super::fast::{Fast, lockstep};
+use super::group::{Group, WIDTH};
+use super::launch::{Launch, LaunchError, RunError, trapped};
+use super::outputs::Outcome;
+use super::setup::Setup;
+
+/// Groups that a thread runs in one go.
+const BATCH: usize = 32;
+
+/// Runs every vertex of a launch, by the engine and in the mode of `options`.
+///
+/// # Errors
+/// A launch that does not fit, the first trap in the order of the vertices, or a difference of the engines.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use reconverge_isa::Program;
+/// use reconverge_r500::pvs::launch::{Input, Launch};
+/// use reconverge_r500::pvs::run::run;
+/// use reconverge_r500::pvs::setup::Setup;
+/// use reconverge_simt::Options;
+///
+/// // o0 = i0 * c0
+/// let words = vec![0x00f0_0202, 0x00d1_0001, 0x00d1_0002, 0x0124_8001];
+/// let setup = Arc::new(Setup::new(&Program::from_words(words)).unwrap());
+/// let vector = |x: f32| [x.to_bits(), 0, 0, 1f32.to_bits()];
+/// let launch = Launch {
+///     vertices: 100,
+///     inputs: vec![Input { register: 0, values: (0..100).map(|n| vector(n as f32)).collect() }],
+///     constants: vec![(0, vector(2.0))],
+/// };
+/// let outcome = run(&setup, &launch, &Options::default()).unwrap();
+/// let position = outcome.outputs.values(0).unwrap();
+/// assert_eq!(position[7], vector(14.0));
+/// assert_eq!((outcome.outputs.written(0), outcome.outputs.values(1)), (0b1111, None));
+/// ```
+pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
+    match options.engine.not_compiled() {
+        Engine::Fast => {}
+        _ => return run_observed(setup, launch, options, &mut Silent),
+    }
+    let fast = Fast::new(setup, options);
+    let batch = BATCH * WIDTH;
+    let batches = (0..launch.vertices).step_by(batch);
+    if options.workers() == 1 || launch.vertices <= batch {
+        let mut outcome = Outcome::new(launch.vertices);
+        let mut worker = Worker::new(&fast, setup, launch, options);
+        worker.run(0, launch.vertices, &mut outcome, 0)?;
+        worker.finish(&mut outcome);
+        return Ok(outcome);
+    }
+    let worker = || Worker::new(&fast, setup, launch, options);
+    let done = try_hand_out(options.workers(), batches, worker, |worker, first| {
+        let count = batch.min(launch.vertices - first);
+        let mut part = Outcome::new(count);
+        worker.run(first, first + count, &mut part, first)?;
+        Ok::<_, RunError>((first, part))
+    })?;
+    let mut outcome = Outcome::new(launch.vertices);
+    done.results.iter().for_each(|(first, part)| outcome.put_all(part, *first));
+    done.workers.into_iter().for_each(|worker| worker.finish(&mut outcome));
+    Ok(outcome)
+}
+
+/// A group that the fast engine uses again and again.
+struct Worker<'a> {
+    fast: &'a Fast,
+    launch: &'a Launch,
+    group: Group,
+}
+
+impl<'a> Worker<'a> {
+    fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
+        let none = Launch { vertices: 0, ..launch.clone() };
+        let group = Group::new(setup, none.constants_of(setup), none.lanes(0), options.mode, options.watchdog);
+        Worker { fast, launch, group }
+    }
+
+    /// Runs the vertices from `start` to `end`; the outcome's first is vertex `base`.
+    fn run(&mut self, start: usize, end: usize, outcome: &mut Outcome, base: usize) -> Result<(), RunError> {
+        for first in (start..end).step_by(WIDTH) {
+            self.fast.restart(&mut self.group, self.launch.lanes(first));
+            self.launch.load(&mut self.group, first);
+            self.fast.run(&mut self.group, u64::MAX, &mut Silent).map_err(|trap| trapped(first, trap))?;
+            outcome.outputs.put(&self.group, first - base);
+            outcome.statistics.add(&self.group.statistics());
+        }
+        Ok(())
+    }
+
+    /// Adds what was executed in all groups.
+    fn finish(self, outcome: &mut Outcome) {
+        outcome.report.add(&self.group.report());
+    }
+}
+
+/// Runs a launch group after group, announcing every event. The reference interpreter's, or of a lockstep run none.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_observed<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    launch.check().map_err(RunError::Launch)?;
+    let mut outcome = Outcome::new(launch.vertices);
+    let fast = options.engine.is_lockstep().then(|| Fast::new(setup, options));
+    for first in (0..launch.vertices).step_by(WIDTH) {
+        let start = || launch.group(setup, options, first);
+        let group = match &fast {
+            Some(fast) => lockstep::run(fast, setup, first, start)?,
+            None => {
+                let mut group = start();
+                if O::ENABLED {
+                    observer.group(first / WIDTH);
+                }
+                group.run(observer).map_err(|trap| trapped(first, trap))?;
+                group
+            }
+        };
+        outcome.put(&group, first);
+    }
+    Ok(outcome)
+}
+
+/// A launch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
+/// interpreter's.
+#[derive(Clone)]
+pub struct Run {
+    setup: Arc<Setup>,
+    launch: Arc<Launch>,
+    options: Options,
+    /// The group that runs, and its first vertex; the last one at the end.
+    group: Group,
+    first: usize,
+    done: bool,
+    outcome: Arc<Outcome>,
+}
+
+impl Run {
+    /// The launch before its first instruction.
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
+        launch.check()?;
+        let group = launch.group(setup, options, 0);
+        let (done, outcome) = (launch.vertices == 0, Arc::new(Outcome::new(launch.vertices)));
+        let launch = Arc::new(launch);
+        Ok(Run { setup: setup.clone(), launch, options: *options, group, first: 0, done, outcome })
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// The group that runs; after the end, the last.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The group that runs, for changing: a debugger's hand on registers.
+    pub fn group_mut(&mut self) -> &mut Group {
+        &mut self.group
+    }
+
+    /// The first vertex of the group that runs; `None` after the end.
+    pub fn first(&self) -> Option<usize> {
+        (!self.done).then_some(self.first)
+    }
+
+    /// The trap with its place in the launch.
+    pub fn locate(&self, trap: Trap<Cause>) -> RunError {
+        trapped(self.first, trap)
+    }
+
+    /// Counts so far.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.outcome.statistics;
+        if !self.done {
+            statistics.add(&self.group.statistics());
+        }
+        statistics
+    }
+
+    /// What is left; complete once a step has returned [`Step::Done`].
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// Executes one instruction.
+    ///
+    /// # Errors
+    /// The program trapped; the group stays at the instruction that did.
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done || self.group.step(observer)? == Step::Running {
+            return Ok(if self.done { Step::Done } else { Step::Running });
+        }
+        Arc::make_mut(&mut self.outcome).put(&self.group, self.first);
+        let next = self.first + WIDTH;
+        if next >= self.launch.vertices {
+            self.done = true;
+            return Ok(Step::Done);
+        }
+        self.first = next;
+        self.group = self.launch.group(&self.setup, &self.options, next);
+        Ok(Step::Running)
+    }
+}

@@ -1,0 +1,571 @@
+//! Text to words.
+
+use reconverge_isa::Program;
+use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
+
+use super::syntax::{
+    CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, operation, operations, source as source_name,
+    with_ignored,
+};
+use crate::chip::{CHIPS, Chip};
+use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
+use crate::pvs::words::*;
+use crate::text::Assembled;
+use crate::text::asm::constant_blocks;
+use crate::text::reading::{Parsed, assigned_field, end, expected, float, number};
+
+/// Errors after which the rest of a file is not looked at.
+const MOST_ERRORS: usize = 20;
+
+/// The program of a source text.
+///
+/// # Errors
+/// Everything that is wrong with it, up to twenty messages, in the order of the text.
+pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+    let mut assembler = Assembler::default();
+    let mut errors = Vec::new();
+    for (offset, line) in source::lines(source) {
+        if let Err(error) = assembler.line(Cursor::new(line, offset)) {
+            errors.push(error);
+            if errors.len() >= MOST_ERRORS {
+                break;
+            }
+        }
+    }
+    assembler.finish(errors)
+}
+
+/// An instruction and its place in the text.
+struct Record {
+    words: [u32; WORDS],
+    at: usize,
+    /// Which operands the text gives.
+    given: [bool; 3],
+    /// The operation lacks its third operand: a math half must follow.
+    unfinished: bool,
+    /// The first line's braces, which are read when the second line is known.
+    braces: Option<Braces>,
+}
+
+/// The byte behind an opening brace, and the text from there on.
+struct Braces {
+    text: String,
+    at: usize,
+}
+
+#[derive(Default)]
+struct Assembler {
+    records: Vec<Record>,
+    data: Vec<u32>,
+    base: u32,
+    state: Vec<(String, u32)>,
+    constants: Vec<(u8, [u32; 4])>,
+    chip: Option<String>,
+}
+
+const DIRECTIVES: [&str; 8] = [".isa", ".stage", ".chip", ".base", ".const", ".state", ".word", ".data"];
+
+impl Assembler {
+    fn line(&mut self, mut cursor: Cursor<'_>) -> Parsed<()> {
+        if cursor.at_end() {
+            return Ok(());
+        }
+        let at = cursor.offset();
+        if cursor.peek() == Some('.') {
+            return self.directive(&mut cursor, at);
+        }
+        if cursor.eat("+") {
+            return self.math_half(&mut cursor, at);
+        }
+        if !self.data.is_empty() {
+            return Err(Diagnostic::error(cursor.here(), "an instruction behind .data")
+                .help(".data holds words that are no whole instruction: it comes last"));
+        }
+        let record = instruction(&mut cursor, at)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// The math half of the instruction before.
+    fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
+        let alone = || {
+            Diagnostic::error(cursor.since(at), "a math half without an operation of the vector engine before it")
+                .help("VE_ADD t0 = i0, i0 and then + ME_SIN at0.x = t1.x is the form")
+        };
+        let vector = |record: &&mut Record| record.words[0] >> 6 & 3 == 0 && record.words[0] >> 28 & 1 == 0;
+        let Some(record) = self.records.last_mut().filter(vector) else { return Err(alone()) };
+        if record.given == [true; 3] {
+            return Err(Diagnostic::error(cursor.here(), "the operation before has three operands")
+                .help("a dual instruction has two operands in its vector half"));
+        }
+        let here = cursor.here();
+        let (op, saturate) = mnemonic(cursor)?;
+        let Op::Math(op) = op else {
+            return Err(Diagnostic::error(here, "the second operation must be one of the math engine"));
+        };
+        let here = cursor.here();
+        let dst = read_destination(cursor)?;
+        let channel = [1, 2, 4, 8].iter().position(|mask| *mask == dst.mask);
+        let (Some(channel), "at", Relative::Absolute, 0..=3) = (channel, dst.file, dst.relative, dst.register) else {
+            return Err(Diagnostic::error(here, "a math half writes one channel of at0 to at3"));
+        };
+        equals(cursor)?;
+        let operand = read_operand(cursor, 2)?;
+        end(cursor)?;
+        let mut word = operand.word(&DualMath::INFO);
+        let mut set = |name: &str, value: u32| word = field(&DualMath::INFO, name).set(word, value);
+        set("opcode", op as u32 & 15);
+        set("opcode_msb", op as u32 >> 4);
+        set("dst_offset", u32::from(dst.register));
+        set("we_sel", channel as u32);
+        set("swizzle_x", operand.select[0] as u32);
+        set("swizzle_y", operand.select[1] as u32);
+        set("modifier", u32::from(operand.negate));
+        record.words[3] = word;
+        record.words[0] |= 1 << 28 | u32::from(saturate) << 25;
+        Ok(())
+    }
+
+    fn directive(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Parsed<()> {
+        cursor.eat(".");
+        let name = format!(".{}", cursor.word());
+        let span = cursor.since(start);
+        match name.as_str() {
+            ".isa" | ".stage" => {
+                let at = cursor.here();
+                let fits = if name == ".isa" { "r500" } else { "vertex" };
+                let found = cursor.token();
+                if found != fits {
+                    return Err(Diagnostic::error(at, format!("this is the assembler of r500's vertex unit, not {found}'s"))
+                        .help(format!("`{fits}` fits here")));
+                }
+            }
+            ".chip" => {
+                let at = cursor.here();
+                let chip = cursor.token().to_owned();
+                if Chip::named(&chip).is_none() {
+                    let names = CHIPS.iter().flat_map(|chip| chip.aliases.iter().copied().chain([chip.name]));
+                    return Err(Diagnostic::error(at, format!("`{chip}` is not an R500 chip"))
+                        .help(suggest(&chip, names)));
+                }
+                self.chip = Some(chip);
+            }
+            ".base" => self.base = number(cursor, "a slot", SLOTS as u64 - 1)? as u32,
+            ".const" => {
+                let n = number(cursor, "a constant", CONSTANTS as u64 - 1)? as u8;
+                let mut value = [0; 4];
+                for channel in &mut value {
+                    *channel = float(cursor)?;
+                }
+                self.constants.push((n, value));
+            }
+            ".state" => self.state(cursor)?,
+            ".word" => {
+                let mut words = [0; WORDS];
+                for word in &mut words {
+                    *word = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
+                }
+                self.records.push(Record { words, at: start, given: [true; 3], unfinished: false, braces: None });
+            }
+            ".data" => self.data.push(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32),
+            other => {
+                return Err(Diagnostic::error(span, format!("unknown directive `{other}`"))
+                    .help(suggest(other, DIRECTIVES)));
+            }
+        }
+        end(cursor)
+    }
+
+    fn state(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
+        let at = cursor.here();
+        let name = cursor.word().to_owned();
+        let register = state_register(&name).map(|(register, _)| register);
+        if register.is_none() && !name.starts_with("VAP_") {
+            let names: Vec<&str> = STATE.iter().map(|register| register.word.name).collect();
+            return Err(Diagnostic::error(at, format!("unknown state register `{name}`")).help(suggest(&name, names)));
+        }
+        let mut raw = 0;
+        if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+            raw = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
+        } else if let Some(register) = register {
+            while !cursor.at_end() {
+                let at = cursor.here();
+                let field = cursor.word();
+                let field = register.word.field(field).ok_or_else(|| {
+                    let fields = register.word.fields.iter().map(|field| field.name).collect::<Vec<_>>();
+                    Diagnostic::error(at, format!("{name} has no field `{field}`")).help(suggest(field, fields))
+                })?;
+                raw = assigned_field(cursor, field, raw)?;
+            }
+        }
+        match self.state.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, old)) => *old = raw,
+            None => self.state.push((name, raw)),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, mut errors: Vec<Diagnostic>) -> Result<Assembled, Vec<Diagnostic>> {
+        for record in &mut self.records {
+            let dual = is_dual(record.words[0]);
+            if record.unfinished && !dual {
+                let error = Diagnostic::error(source_span(record.at), "the operation needs a third operand");
+                errors.push(error.help(", and an operand fit here"));
+            }
+            record.words = with_ignored(record.words, record.given, dual);
+            if let Some(braces) = record.braces.take()
+                && let Err(error) = read_braces(&braces, dual, &mut record.words)
+            {
+                errors.push(error);
+            }
+        }
+        if self.records.len() + self.base as usize > SLOTS {
+            let at = self.records.get(SLOTS.saturating_sub(self.base as usize)).map_or(0, |record| record.at);
+            let message = format!("{} instructions do not fit: there are {SLOTS} slots", self.records.len());
+            errors.push(Diagnostic::error(source_span(at), message));
+        }
+        if !errors.is_empty() {
+            errors.sort_by_key(|error| error.span.start);
+            return Err(errors);
+        }
+        let lines = (self.base..).zip(&self.records).map(|(slot, record)| (slot, record.at)).collect();
+        let words = self.records.iter().flat_map(|record| record.words).chain(self.data).collect();
+        let program = Program {
+            words,
+            stage: Some(reconverge_isa::program::Stage::Vertex),
+            base: self.base,
+            state: self.state,
+            constants: constant_blocks(&self.constants),
+            ..Program::default()
+        };
+        Ok(Assembled { program, chip: self.chip, warnings: Vec::new(), lines })
+    }
+}
+
+fn source_span(at: usize) -> reconverge_isa::Span {
+    reconverge_isa::Span::new(at, at)
+}
+
+// ---- Instructions
+
+fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
+    let mut head = 0;
+    let mut set = |name: &str, value: u32| head = field(&DstOperand::INFO, name).set(head, value);
+    if cursor.eat("(") {
+        let sense = !cursor.eat("!");
+        if !cursor.eat_word("p") || !cursor.eat(")") {
+            return Err(expected(cursor, "expected a predicate", "(p) or (!p) fits here"));
+        }
+        set("pred_enable", 1);
+        set("pred_sense", u32::from(sense));
+    }
+    let (op, saturate) = mnemonic(cursor)?;
+    let operands = op.operation().operands;
+    let (code, math) = match op {
+        Op::Vector(op) => (op as u32, false),
+        Op::Math(op) => (op as u32, true),
+        Op::Macro(op) => (op as u32, false),
+    };
+    set("opcode", code);
+    set("math_inst", u32::from(math));
+    set("macro_inst", u32::from(matches!(op, Op::Macro(_))));
+    set(if math { "me_sat" } else { "ve_sat" }, u32::from(saturate));
+    let nothing = op.operation().operands == [false; 3] && !op.operation().sets_predicate();
+    if !(nothing && (cursor.at_end() || cursor.peek() == Some('{'))) {
+        let here = cursor.here();
+        let dst = read_destination(cursor)?;
+        let file = DstType::ALL.iter().find(|file| destination(**file) == dst.file);
+        let Some(file) = file else {
+            let names = DstType::ALL.iter().map(|file| destination(*file)).collect::<Vec<_>>();
+            return Err(Diagnostic::error(here, format!("`{}` cannot be written", dst.file)).help(suggest(dst.file, names)));
+        };
+        if dst.register > 127 {
+            return Err(Diagnostic::error(here, "a destination register is 0 to 127"));
+        }
+        set("reg_type", *file as u32);
+        set("offset", u32::from(dst.register));
+        set("we", u32::from(dst.mask));
+        dst.relative.put(&DstOperand::INFO, &mut head);
+    }
+    let mut words = [head, 0, 0, 0];
+    let (mut given, mut unfinished) = ([false; 3], false);
+    let mut first = true;
+    for number in (0..3).filter(|number| operands[*number]) {
+        if first {
+            equals(cursor)?;
+        } else if !cursor.eat(",") {
+            // The third operand gives way to a math half.
+            if number == 2 && matches!(op, Op::Vector(_)) {
+                unfinished = true;
+                break;
+            }
+            return Err(expected(cursor, format!("{} needs another operand", op.name()), ", and an operand fit here"));
+        }
+        first = false;
+        words[number + 1] = read_operand(cursor, 4)?.source_word();
+        given[number] = true;
+    }
+    let braces = match cursor.eat("{") {
+        true => {
+            let (text, at) = (cursor.rest().to_owned(), cursor.offset());
+            let skipped = cursor.rest().len() - cursor.rest().trim_start().len();
+            Some(Braces { text: text[skipped..].to_owned(), at })
+        }
+        false => {
+            end(cursor)?;
+            None
+        }
+    };
+    Ok(Record { words, at, given, unfinished, braces })
+}
+
+fn mnemonic(cursor: &mut Cursor<'_>) -> Parsed<(Op, bool)> {
+    let start = cursor.offset();
+    let name = cursor.word();
+    if let Some(op) = operation(name) {
+        return Ok((op, false));
+    }
+    let bare = name.strip_suffix(SATURATE).and_then(operation);
+    bare.map(|op| (op, true)).ok_or_else(|| {
+        Diagnostic::error(cursor.since(start), format!("unknown operation `{name}`"))
+            .help(suggest(name, operations()))
+    })
+}
+
+fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    if cursor.eat("=") { Ok(()) } else { Err(expected(cursor, "expected `=`", "= fits here")) }
+}
+
+/// What is added to a register's number.
+#[derive(Clone, Copy, PartialEq)]
+enum Relative {
+    Absolute,
+    A0(usize),
+    Loop,
+}
+
+impl Relative {
+    fn put(self, info: &reconverge_isa::word::WordInfo, word: &mut u32) {
+        let mut set = |name: &str, value: u32| *word = field(info, name).set(*word, value);
+        match self {
+            Relative::Absolute => {}
+            Relative::A0(component) => {
+                set("addr_mode_0", 1);
+                set("addr_sel", component as u32);
+            }
+            Relative::Loop => set("addr_mode_1", 1),
+        }
+    }
+}
+
+/// A register: file, number, what is added.
+fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)> {
+    let here = cursor.here();
+    let word = cursor.word();
+    let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
+    let (file, rest) = word.split_at(digits);
+    let wrong = || {
+        Diagnostic::error(here, format!("`{word}` is not a register"))
+            .help("a register is t0, at0, i0, c0, o0 or a0, or relative: c[3+a0.x], c[3+aL]")
+    };
+    if !rest.is_empty() {
+        let register = rest.parse().map_err(|_| wrong())?;
+        return Ok((file, register, Relative::Absolute));
+    }
+    if file.is_empty() || !cursor.eat("[") {
+        return Err(wrong());
+    }
+    let register = number(cursor, "a register", 255)? as u8;
+    if !cursor.eat("+") {
+        return Err(expected(cursor, "expected what is added", "+a0.x or +aL fits here"));
+    }
+    let here = cursor.here();
+    let relative = match cursor.word() {
+        "aL" => Relative::Loop,
+        "a0" if cursor.eat(".") => {
+            let here = cursor.here();
+            let component = cursor.word();
+            let component = CHANNELS.iter().position(|letter| component == letter.to_string());
+            Relative::A0(component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?)
+        }
+        _ => return Err(Diagnostic::error(here, "this cannot be added").help("a0.x or aL fits here")),
+    };
+    if !cursor.eat("]") {
+        return Err(expected(cursor, "expected `]`", "] fits here"));
+    }
+    Ok((file, register, relative))
+}
+
+struct Destination<'a> {
+    file: &'a str,
+    register: u8,
+    relative: Relative,
+    mask: u8,
+}
+
+fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
+    let (file, register, relative) = read_register(cursor)?;
+    let mut mask = 15;
+    if cursor.eat(".") {
+        let here = cursor.here();
+        let letters = cursor.word();
+        mask = 0;
+        for letter in letters.chars().filter(|_| letters != "_") {
+            let channel = CHANNELS.iter().position(|known| *known == letter);
+            let channel = channel.filter(|channel| mask >> channel == 0).ok_or_else(|| {
+                Diagnostic::error(here, format!("`{letters}` is not a write mask"))
+                    .help("letters of xyzw in order, or _ for none, fit here")
+            })?;
+            mask |= 1 << channel;
+        }
+    }
+    Ok(Destination { file, register, relative, mask })
+}
+
+struct Source {
+    file: SrcType,
+    register: u8,
+    relative: Relative,
+    select: [Select; 4],
+    abs: bool,
+    negate: u8,
+}
+
+impl Source {
+    /// The fields that sources of both kinds have.
+    fn word(&self, info: &reconverge_isa::word::WordInfo) -> u32 {
+        let mut word = 0;
+        let mut set = |name: &str, value: u32| word = field(info, name).set(word, value);
+        set("reg_type", self.file as u32);
+        set("offset", u32::from(self.register));
+        set("abs_xyzw", u32::from(self.abs));
+        self.relative.put(info, &mut word);
+        word
+    }
+
+    fn source_word(&self) -> u32 {
+        let mut word = self.word(&SrcOperand::INFO);
+        let mut set = |name: &str, value: u32| word = field(&SrcOperand::INFO, name).set(word, value);
+        for (name, select) in ["swizzle_x", "swizzle_y", "swizzle_z", "swizzle_w"].into_iter().zip(self.select) {
+            set(name, select as u32);
+        }
+        set("modifier", u32::from(self.negate));
+        word
+    }
+}
+
+/// An operand of so many channels.
+fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Source> {
+    let all = (1u8 << count) - 1;
+    let mut negate = if cursor.eat("-") { all } else { 0 };
+    let abs = cursor.eat("|");
+    let here = cursor.here();
+    let (name, register, relative) = read_register(cursor)?;
+    let file = SrcType::ALL.iter().copied().find(|file| source_name(*file) == name).ok_or_else(|| {
+        let names = SrcType::ALL.iter().map(|file| source_name(*file)).collect::<Vec<_>>();
+        Diagnostic::error(here, format!("`{name}` cannot be read")).help(suggest(name, names))
+    })?;
+    if abs && !cursor.eat("|") {
+        return Err(expected(cursor, "expected `|`", "| fits here"));
+    }
+    let mut select = [Select::X, Select::Y, Select::Z, Select::W];
+    if cursor.eat(".") {
+        let here = cursor.here();
+        let wrong = || {
+            Diagnostic::error(here, "this is not a choice of channels")
+                .help(format!("1 or {count} of x, y, z, w, 0, 1, _ and r fit here, each with its - or none"))
+        };
+        let mut read = Vec::new();
+        loop {
+            let minus = cursor.eat("-");
+            for (place, letter) in cursor.word().chars().enumerate() {
+                let select = Select::ALL.iter().copied().find(|select| self::letter(*select) == letter);
+                read.push((select.ok_or_else(wrong)?, minus && place == 0));
+            }
+            if cursor.peek() != Some('-') {
+                break;
+            }
+        }
+        match read[..] {
+            [(one, minus)] => {
+                select[..count].fill(one);
+                negate ^= if minus { all } else { 0 };
+            }
+            _ if read.len() == count => {
+                for (number, (one, minus)) in read.into_iter().enumerate() {
+                    select[number] = one;
+                    negate ^= u8::from(minus) << number;
+                }
+            }
+            _ => return Err(wrong()),
+        }
+    } else if count < 4 {
+        return Err(expected(cursor, "expected the channels of two scalars", ".x or .xy fits here"));
+    }
+    Ok(Source { file, register, relative, select, abs, negate })
+}
+
+/// `{WORD=operand WORD.FIELD=value WORD|=bits}`: what the syntax does not say.
+fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
+    let mut cursor = Cursor::new(&braces.text, braces.at);
+    loop {
+        if cursor.eat("}") {
+            return end(&cursor);
+        }
+        let here = cursor.here();
+        let name = cursor.word();
+        let Some(word) = WORD_NAMES.iter().position(|known| *known == name) else {
+            return Err(Diagnostic::error(here, "expected a word or `}`").help(suggest(name, WORD_NAMES)));
+        };
+        if cursor.eat("|=") {
+            words[word] |= number(&mut cursor, "the bits to set", u64::from(u32::MAX))? as u32;
+        } else if cursor.eat(".") {
+            let here = cursor.here();
+            let name = cursor.word();
+            let known = fields(word, dual).iter().find(|field| field.name.eq_ignore_ascii_case(name));
+            let known = known.ok_or_else(|| {
+                let names = fields(word, dual).iter().map(|field| field.name).collect::<Vec<_>>();
+                Diagnostic::error(here, format!("there is no field `{name}`")).help(suggest(name, names))
+            })?;
+            words[word] = assigned_field(&mut cursor, known, words[word])?;
+        } else if word > 0 && cursor.eat("=") {
+            words[word] = read_operand(&mut cursor, 4)?.source_word();
+        } else {
+            return Err(expected(&cursor, "expected a field", "A.FIELD=VALUE, A=OPERAND or A|=BITS fits here"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_error(source: &str) -> String {
+        assemble(source).unwrap_err()[0].to_string()
+    }
+
+    #[test]
+    fn messages_say_what_fits() {
+        assert!(first_error("VE_AD t0 = i0, i0").contains("did you mean `VE_ADD`?"));
+        assert!(first_error("VE_ADD c0 = i0, i0").contains("`c` cannot be written"));
+        assert!(first_error("VE_ADD t0 = o0, i0").contains("`o` cannot be read"));
+        assert!(first_error("VE_ADD t0.yx = i0, i0").contains("not a write mask"));
+        assert!(first_error("VE_ADD t0 = i0.xyq, i0").contains("not a choice of channels"));
+        assert!(first_error("VE_ADD t0 = i0").contains("needs another operand"));
+        assert!(first_error("VE_MULTIPLY_ADD t0 = i0, i0").contains("needs a third operand"));
+        assert!(first_error("+ ME_SIN at0.x = t0.x").contains("without an operation"));
+        assert!(first_error("VE_ADD t0 = i0, i0\n + ME_SIN at4.x = t0.x").contains("at0 to at3"));
+        assert!(first_error(".stage fragment").contains("`vertex` fits here"));
+        assert!(first_error(".state VAP_PVS_CONST_CNTL PVS_MAX=3").contains("has no field"));
+        assert!(first_error("VE_ADD t0 = i0, i0 {X=1}").contains("expected a word"));
+    }
+
+    #[test]
+    fn state_and_constants_are_directives() {
+        let source = ".stage vertex\n.base 3\n.state VAP_PVS_CONST_CNTL PVS_CONST_BASE_OFFSET=1 PVS_MAX_CONST_ADDR=9\n\
+                      .state VAP_PVS_FLOW_CNTL_OPC 0x2\n.const 1 1.0 -2.5 0x00000001 0.0\nVECTOR_NO_OP\n";
+        let program = assemble(source).unwrap().program;
+        assert_eq!((program.base, program.state("VAP_PVS_CONST_CNTL")), (3, Some(0x0009_0001)));
+        assert_eq!(super::super::disassemble(&program, super::super::Listing::default()), source);
+    }
+}

@@ -1,0 +1,63 @@
+//! What an instruction computes, in sentences.
+
+use reconverge_isa::word::FieldValue;
+
+use super::dis::{destination_text, operand_text};
+use crate::pvs::inst::{Inst, Op};
+use crate::pvs::operations::Value;
+use crate::pvs::words::*;
+
+/// What an instruction computes, in sentences.
+pub(super) fn meaning(inst: &Inst) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(sense) = inst.predicate {
+        lines.push(format!("Only vertices whose predicate is {sense} are concerned."));
+    }
+    let operands = inst.operation().operands;
+    let names = ["A", "B", "C"].into_iter().zip(&inst.operands).zip(operands).filter(|(_, used)| *used);
+    let named: Vec<String> =
+        names.map(|((name, operand), _)| format!("{name} = {}", operand_text(operand, 4))).collect();
+    let does = does(inst.op);
+    if matches!(inst.operation().value, Value::Nothing) {
+        lines.push("Nothing is written.".to_owned());
+    } else {
+        let engine = match inst.op {
+            Op::Math(_) => " Small letters are w channels.",
+            Op::Vector(_) | Op::Macro(_) => "",
+        };
+        let given = if named.is_empty() { String::new() } else { format!(" with {}", named.join(", ")) };
+        let target = destination_text(&inst.dst);
+        lines.push(match inst.operation().sets_predicate() {
+            true => format!("{does}; the value goes to {target}{given}.{engine}"),
+            false => format!("{target} = {does}{given}.{engine}"),
+        });
+        if inst.dst.file == DstType::OUT_REPL_X {
+            lines.push("The x result goes to all channels of the mask.".to_owned());
+        }
+    }
+    if inst.saturate {
+        lines.push("The result is clamped to 0..1.".to_owned());
+    }
+    if let Some(dual) = &inst.dual {
+        let channel = ["x", "y", "z", "w"][dual.channel as usize];
+        lines.push(format!(
+            "At the same time at{}.{channel} = {}, with the two scalars {}: a is the first, b and c the second.{}",
+            dual.register,
+            self::does(Op::Math(dual.op)),
+            operand_text(&dual.source, 2),
+            if dual.saturate { " It is clamped to 0..1." } else { "" }
+        ));
+    }
+    lines
+}
+
+/// What the tables say an operation does, without its full stop.
+fn does(op: Op) -> &'static str {
+    let (names, code) = match op {
+        Op::Vector(op) => (VeOp::NAMES, op as u32),
+        Op::Math(op) => (MeOp::NAMES, op as u32),
+        Op::Macro(op) => (MacroOp::NAMES, op as u32),
+    };
+    let known = names.iter().find(|name| name.value == code);
+    known.map_or("", |name| name.doc.trim().trim_end_matches('.'))
+}

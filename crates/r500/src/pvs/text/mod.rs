@@ -1,0 +1,23 @@
+//! Text of vertex programs: a disassembler and an assembler that are exact inverses.
+//!
+//! [`disassemble`] prints any words; [`assemble`] gives the same words back. What an instruction does not say in its
+//! ordinary syntax (operands that it ignores, unless they are what compilers write; reserved bits) follows in braces, so
+//! nothing is dropped. docs/r500-vertex.md describes the text.
+//!
+//! ```
+//! use reconverge_r500::pvs::text::{Listing, assemble, disassemble};
+//! let source = ".stage vertex\nVE_DOT_PRODUCT o0.x = i0, c0\n(p) ME_RECIP_DX t1.w = -|t0|.x\n";
+//! let program = assemble(source).unwrap().program;
+//! assert_eq!(program.words[..4], [0x00100201, 0x00d10001, 0x00d10002, 0x01248002]);
+//! assert_eq!(disassemble(&program, Listing::default()), source);
+//! ```
+
+mod asm;
+mod dis;
+mod explain;
+mod meaning;
+mod syntax;
+
+pub use asm::assemble;
+pub use dis::{Listing, disassemble, disassemble_marked};
+pub use explain::explain;

@@ -1,0 +1,190 @@
+//! What the documents forbid in encodings that can still be executed.
+//!
+//! Source: docs/r500-vertex.md, sections 4.2 and 8.
+
+use thiserror::Error;
+
+use super::inst::{Inst, Mode, Op, Operand, WORDS};
+use super::operations::Value;
+use super::words::*;
+
+/// Something the documents forbid in an encoding that can still be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// Reserved bits are set. Lenient: ignored.
+    #[error("reserved bits {bits:#010x} of word {word} are set")]
+    ReservedBits {
+        /// Word 0 to 3.
+        word: u8,
+        /// The bits.
+        bits: u32,
+    },
+    /// DUAL_MATH_OP on an operation that is none of the vector engine. Lenient: ignored.
+    #[error("DUAL_MATH_OP needs an operation of the vector engine")]
+    DualWithoutVector,
+    /// A dual instruction has no operand C. Lenient: 0.0.
+    #[error("{0} has three operands: a dual instruction has two")]
+    DualNeedsThirdOperand(VeOp),
+    /// A math operation of a dual instruction with three scalars. Lenient: B and C are the second.
+    #[error("{0} needs three scalars: a dual instruction gives two")]
+    DualNeedsThirdScalar(MeOp),
+    /// A predicate operation in the math half. Lenient: it writes the predicate.
+    #[error("{0} in the math half of a dual instruction: no document describes it")]
+    DualPredicate(MeOp),
+    /// A channel that counts selects a reserved code. Lenient: 0.0.
+    #[error("operand {operand} selects {select} for a channel that is used")]
+    ReservedSelect {
+        /// A, B or C.
+        operand: char,
+        /// The code.
+        select: Select,
+    },
+    /// More registers of a file than can be read at once. Lenient: all are read.
+    #[error("{count} different registers of the {file} file are read, more than {most}")]
+    TooManyReads {
+        /// The file.
+        file: SrcType,
+        /// Registers.
+        count: usize,
+        /// How many can be read.
+        most: usize,
+    },
+    /// A0 written by another operation than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND. Lenient: floor, clamped.
+    #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should")]
+    AddressByOther(&'static str),
+}
+
+/// What the documents forbid about these words, in the order of the words.
+pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let operation = inst.operation();
+    if words[0] >> 28 & 1 == 1 && inst.dual.is_none() {
+        found.push(Violation::DualWithoutVector);
+    }
+    for (word, (info, raw)) in layout(inst.dual.is_some()).iter().zip(words).enumerate() {
+        let bits = raw & !info.owned;
+        if bits != 0 {
+            found.push(Violation::ReservedBits { word: word as u8, bits });
+        }
+    }
+    if inst.dst.file == DstType::A0 && inst.dst.mask != 0 && !matches!(operation.value, Value::Address(_)) {
+        found.push(Violation::AddressByOther(inst.op.name()));
+    }
+    if let Some(dual) = &inst.dual {
+        if let Op::Vector(op) = inst.op
+            && operation.operands[2]
+        {
+            found.push(Violation::DualNeedsThirdOperand(op));
+        }
+        let math = dual.op.operation();
+        if math.operands == [true; 3] {
+            found.push(Violation::DualNeedsThirdScalar(dual.op));
+        }
+        if math.sets_predicate() {
+            found.push(Violation::DualPredicate(dual.op));
+        }
+    }
+    found.extend(reserved_selects(inst));
+    found.extend(reads(inst));
+    found
+}
+
+fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
+    let mut found = Vec::new();
+    let mut check = |name, operand: &Operand, used: u8| {
+        for (channel, select) in operand.select.into_iter().enumerate() {
+            if used >> channel & 1 == 1 && matches!(select, Select::RESERVED | Select::UNUSED) {
+                found.push(Violation::ReservedSelect { operand: name, select });
+                return;
+            }
+        }
+    };
+    for ((name, operand), used) in ['A', 'B', 'C'].into_iter().zip(&inst.operands).zip(inst.reads()) {
+        check(name, operand, used);
+    }
+    if let Some(dual) = &inst.dual {
+        check('A', &dual.source, dual.scalars());
+    }
+    found.into_iter()
+}
+
+/// Different addresses that the operands have in each file. Those that the operation ignores are read as well; a relative
+/// address differs from any other. (Mesa, t_src_conflict)
+fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
+    let count = if inst.dual.is_some() { 2 } else { 3 };
+    let operands: Vec<Operand> =
+        inst.operands[..count].iter().copied().chain(inst.dual.iter().map(|dual| dual.source)).collect();
+    let three = matches!(inst.op, Op::Macro(_));
+    let no_op = matches!(inst.operation().value, Value::Nothing) && inst.dual.is_none();
+    SrcType::ALL.iter().filter_map(move |file| {
+        let mut seen: Vec<(u8, Mode)> = Vec::new();
+        for operand in operands.iter().filter(|operand| operand.file == *file && !no_op) {
+            let address = (operand.register, operand.mode);
+            if !seen.contains(&address) {
+                seen.push(address);
+            }
+        }
+        let most = match file {
+            SrcType::TEMPORARY if three => 3,
+            SrcType::TEMPORARY => 2,
+            SrcType::INPUT | SrcType::CONSTANT | SrcType::ALT_TEMPORARY => 1,
+        };
+        (seen.len() > most).then_some(Violation::TooManyReads { file: *file, count: seen.len(), most })
+    })
+}
+
+impl super::inst::Dual {
+    /// Which of the two scalars the operation reads, bit 0 the first.
+    pub(crate) const fn scalars(&self) -> u8 {
+        let [a, b, c] = self.op.operation().operands;
+        a as u8 | ((b || c) as u8) << 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pvs::inst::decode;
+
+    #[test]
+    fn forbidden_combinations_are_named() {
+        let check = |words: [u32; 4], expected: &[Violation]| {
+            assert_eq!(violations(&words, &decode(&words).unwrap()), expected, "{words:08x?}");
+        };
+        let zeros = 0x0124_8000;
+        check([0, 0, 0, 0], &[]);
+        check([0x00f0_0203, 0x00d1_0001, 0x0124_8001, 0x0124_8001], &[]);
+        check([3, 4, 0, 0], &[Violation::ReservedBits { word: 1, bits: 4 }]);
+        check([1 << 28 | 1 << 6, 0, 0, 0], &[Violation::DualWithoutVector]);
+        check([1 << 28 | 4, 0, 0, 0], &[Violation::DualNeedsThirdOperand(VeOp::VE_MULTIPLY_ADD)]);
+        check([1 << 28 | 3, 0, 0, 4 << 21], &[Violation::DualNeedsThirdScalar(MeOp::ME_LIGHT_COEFF_DX)]);
+        check([1 << 28 | 3, 0, 0, 5 << 21 | 4], &[Violation::DualPredicate(MeOp::ME_PRED_SET_EQ)]);
+        check([1 << 20 | 3, 7 << 13, zeros, zeros], &[Violation::ReservedSelect { operand: 'A', select: Select::UNUSED }]);
+        check([1 << 21 | 3, 7 << 13, zeros, zeros], &[]);
+        check([1 << 20 | 1 << 8 | 3, zeros, zeros, zeros], &[Violation::AddressByOther("VE_ADD")]);
+    }
+
+    /// Mesa, t_src_conflict and its macro; docs/r500-vertex.md 4.2.
+    #[test]
+    fn files_are_read_at_few_addresses() {
+        let source = |file: u32, register: u32| 0x0124_8000 | file | register << 5;
+        let count = |op: u32, sources: [u32; 3]| {
+            let words = [op, sources[0], sources[1], sources[2]];
+            violations(&words, &decode(&words).unwrap())
+        };
+        let mad = 4;
+        assert_eq!(count(mad, [source(0, 0), source(0, 1), source(0, 0)]), []);
+        assert_eq!(
+            count(mad, [source(0, 0), source(0, 1), source(0, 2)]),
+            [Violation::TooManyReads { file: SrcType::TEMPORARY, count: 3, most: 2 }]
+        );
+        assert_eq!(count(0x80, [source(0, 0), source(0, 1), source(0, 2)]), []);
+        assert_eq!(count(mad, [source(2, 5), source(2, 5), source(1, 5)]), []);
+        assert_eq!(
+            count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
+            [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
+        );
+        // The same number, once relative.
+        assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
+    }
+}
