@@ -1,4 +1,4 @@
-//! Streams as Mesa's r300 driver sends them, without the vertex unit: every pixel is where it is.
+//! Streams as Mesa's r300 driver sends them, past the vertex unit and through it: every pixel is where it is.
 
 use std::ops::Range;
 
@@ -253,6 +253,65 @@ fn depth_and_stencil_are_tested_and_counted() {
     // A quarter of 2^24 - 1, rounded.
     assert_eq!((word(DEPTH.start), word(DEPTH.start + 4 * (4 * PITCH))), (0x4000_0008, 0x8000_0007));
     assert_eq!((pixel(&memory, 0, 3)[3], pixel(&memory, 0, 4)[3]), (255, 0));
+}
+
+/// Captured: `gl_Position = gl_Vertex; c = gl_Vertex * 0.5 + 0.5`, the whole viewport.
+fn with_a_vertex_program(stream: &mut Stream, code: &[u32]) {
+    stream.set(0x2140, &[0]);
+    stream.set(0x221c, &[0xc000]);
+    stream.set(0x20b0, &[0x43f]);
+    stream.set(0x1d98, &[125f32, 125., 125., 125., 0.5, 0.5].map(f32::to_bits));
+    stream.set(0x2150, &[0x2003]);
+    stream.set(0x21e0, &[0xf688]);
+    stream.set(0x20b4, &[4]);
+    stream.set(0x22d0, &[0x0010_0400]);
+    stream.set(0x22d8, &[1]);
+    stream.set(0x2200, &[0]);
+    stream.port(0x2208, code);
+    stream.set(0x22d4, &[0]);
+    stream.set(0x2200, &[1024]);
+    stream.port(0x2208, &[0.5f32.to_bits(), 0, 0, 0]);
+    let corners = [[-1f32, -1., 0., 1.], [1., -1., 0., 1.], [-1., 1., 0., 1.], [1., 1., 0., 1.]];
+    let corners: Vec<u32> = corners.as_flattened().iter().map(|x| x.to_bits()).collect();
+    stream.packet(0x35, &[&[4 << 16 | 3 << 4 | STRIP][..], &corners].concat());
+}
+
+/// o1 = i0 * c0.x + c0.x; o0 = i0.
+#[rustfmt::skip]
+const VERTEX: [u32; 8] = [
+    0x00f0_2204, 0x00d1_0001, 0x0000_0002, 0x0000_0002, 0x00f0_0203, 0x00d1_0001, 0x0124_8001, 0x0124_8001,
+];
+
+#[test]
+fn a_captured_draw_with_a_vertex_program_gives_the_same_pixels() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    with_a_vertex_program(&mut stream, &VERTEX);
+    executed(&stream, &mut memory);
+    drawn_over(&memory);
+}
+
+/// Six user planes lie behind the constants; plane 0 keeps x >= 0.
+#[test]
+fn user_planes_cut_what_the_vertex_program_places() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.set(0x2200, &[1536]);
+    stream.port(0x2208, &[1f32.to_bits(), 0, 0, 0]);
+    with_a_vertex_program(&mut stream, &VERTEX);
+    let clip = stream.0.iter().position(|word| *word == 0xc000).unwrap();
+    stream.0[clip] |= 1;
+    executed(&stream, &mut memory);
+    assert_eq!([124, 125].map(|x| pixel(&memory, x, 7)[3]), [0, 255]);
+}
+
+#[test]
+fn a_vertex_program_without_a_meaning_is_named() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    // Opcode 63 does not exist.
+    with_a_vertex_program(&mut stream, &[[0x00f0_223f, 0, 0, 0], [0; 4]].concat());
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
+    let fault = gpu.submit(&mut memory, &submission).unwrap_err();
+    assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: vertex program: ")), "{fault}");
 }
 
 #[test]

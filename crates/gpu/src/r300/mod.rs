@@ -6,17 +6,19 @@
 //! | `registers` | every register with its fields, and those that change nothing |
 //! | `state` | the registers, and the memories of the two program units |
 //! | `vertex` | from arrays to vectors, from vectors to vertices |
+//! | `program` | vertex programs |
 //! | `draw` | from registers to a draw, from what is interpolated to temporaries |
 //! | `shader`, `texture`, `format` | fragment programs, and what they read |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, `r300_reg.h` above all), AMD's R5xx 3D register reference,
 //! and streams captured from the driver.
 //!
-//! Vertices come shaded by the host's processor (`RADEON_DEBUG=notcl`).
+//! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor, and they come past the vertex unit.
 
 mod draw;
 mod format;
 mod packet;
+mod program;
 mod registers;
 mod shader;
 mod state;
@@ -244,10 +246,10 @@ impl R300 {
         let state = &mut self.state;
         let Some(topology) = draw::topology(state, control.prim_type) else { return Ok(()) };
         let layout = Layout::new(state);
-        if !layout.bypasses() {
-            state.unknown.note("vertex programs: RADEON_DEBUG=notcl does without");
-            return Ok(());
-        }
+        let vectors = match layout.bypasses() {
+            true => vectors,
+            false => program::shade(state, &vectors, self.options)?,
+        };
         let shaded = layout.vertices(state, &vectors);
         let run: Vec<Vertex> = places.iter().map(|place| shaded[*place].clone()).collect();
         let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout);

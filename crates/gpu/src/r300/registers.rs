@@ -65,6 +65,12 @@ addresses! {
     VAP_PVS_VECTOR_INDX_REG = 0x2200 * 1;
     VAP_PVS_UPLOAD_DATA = 0x2208 * 1;
     VAP_CLIP_CNTL = 0x221c * 1;
+    VAP_PVS_FLOW_CNTL_LOOP_INDEX_0 = 0x2290 * 16;
+    VAP_PVS_CODE_CNTL_0 = 0x22d0 * 1;
+    VAP_PVS_CONST_CNTL = 0x22d4 * 1;
+    VAP_PVS_CODE_CNTL_1 = 0x22d8 * 1;
+    VAP_PVS_FLOW_CNTL_OPC = 0x22dc * 1;
+    VAP_PVS_FLOW_CNTL_ADDRS_LW_0 = 0x2500 * 32;
     GB_ENABLE = 0x4008 * 1;
     GB_AA_CONFIG = 0x4020 * 1;
     RS_IP_0 = 0x4074 * 16;
@@ -134,7 +140,6 @@ const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
 const SAMPLES: &str = "multisampling, which is named where a draw uses it";
 const REDUNDANT: &str = "another register says the same";
-const VERTEX: &str = "vertex programs, which are named where a draw uses them";
 const STIPPLE: &str = "line stipple, which is named where a draw uses it";
 
 /// The registers that change no result.
@@ -142,9 +147,6 @@ const IGNORED: &[Register] = &[
     ignored("WAIT_UNTIL", 0x1720, 1, "everything before is done"),
     ignored("VAP_PVS_STATE_FLUSH_REG", 0x2284, 1, SPEED),
     ignored("VAP_PVS_VTX_TIMEOUT_REG", 0x2288, 1, SPEED),
-    ignored("VAP_PVS_FLOW_CNTL_LOOP_INDEX_0", 0x2290, 16, VERTEX),
-    ignored("VAP_PVS_CODE_CNTL_0", 0x22d0, 4, VERTEX),
-    ignored("VAP_PVS_FLOW_CNTL_ADDRS_LW_0", 0x2500, 32, VERTEX),
     ignored("VAP_VTX_STATE_CNTL", 0x2180, 1, FIXED),
     ignored("VAP_VSM_VTX_ASSM", 0x2184, 1, REDUNDANT),
     ignored("VAP_TEX_TO_COLOR_CNTL", 0x2218, 1, FIXED),
@@ -240,6 +242,12 @@ word! {
         vf_max_vtx_num: u8 [21:18],
         dx_clip_space_def: bool [22:22],
         tcl_state_optimization: bool [23:23],
+    }
+    /// Where a vertex program begins and ends.
+    pub(super) struct PvsCodeCntl0(u32) = "VAP_PVS_CODE_CNTL_0" {
+        pvs_first_inst: u16 [9:0],
+        pvs_xyzw_valid_inst: u16 [19:10],
+        pvs_last_inst: u16 [29:20],
     }
     /// Clipping.
     pub(super) struct ClipCntl(u32) = "VAP_CLIP_CNTL" {

@@ -16,7 +16,8 @@ const US_SLOTS: usize = 512;
 const US_CONSTANTS: usize = 256;
 /// Vectors of the vertex unit's memory: code, constants, planes.
 const PVS_VECTORS: usize = 2048;
-/// Where user planes begin in it. (R500)
+/// Where constants and user planes begin in it. (R500)
+pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
 /// A memory behind a port: an index register and a data register that counts on.
