@@ -97,8 +97,8 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
 
 /// The board that a name means, also one that only the machine's table of chips has.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
-    let chips = machine(Isa::R700).chips();
-    let alias = || chips.into_iter().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
+    let chips = || [Isa::R500, Isa::R700].into_iter().flat_map(|isa| machine(isa).chips());
+    let alias = || chips().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
     if let Some(board) = Board::named(name).or_else(|| Board::named(alias()?.name)) {
         return Ok(board);
     }

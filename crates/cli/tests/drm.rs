@@ -66,7 +66,6 @@ fn chips_that_are_not_emulated_are_refused_by_name() {
     refuses(&refused("rv7700"), &["--chip rv7700: no such chip", "did you mean `rv770`?", "rs880"]);
     refuses(&refused("9441"), &["--chip 9441: no such chip"]);
     refuses(&refused("GT200"), &["--chip GT200: not yet", "tesla"]);
-    refuses(&refused("r580"), &["--chip r580: not yet", "r500"]);
 }
 
 #[test]

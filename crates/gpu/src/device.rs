@@ -1,9 +1,11 @@
 //! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
 
 use reconverge_isa::Isa;
+use reconverge_r500::chip::Chip as R500Chip;
 use reconverge_r700::chip::Chip;
 
 use crate::Gpu;
+use crate::r300::R300;
 use crate::r600::R600;
 
 /// One board.
@@ -22,6 +24,8 @@ pub struct Board {
 /// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which makes the command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
+    /// The kernel's `radeon` and Mesa's `r300`.
+    R300,
     /// The kernel's `radeon` and Mesa's `r600`.
     R600,
 }
@@ -30,7 +34,7 @@ impl Driver {
     /// The kernel driver, as `DRM_IOCTL_VERSION` names it.
     pub const fn kernel(self) -> &'static str {
         match self {
-            Driver::R600 => "radeon",
+            Driver::R300 | Driver::R600 => "radeon",
         }
     }
 
@@ -45,14 +49,23 @@ impl Driver {
     pub const fn vendor(self) -> u16 {
         match self {
             // Advanced Micro Devices, formerly ATI.
-            Driver::R600 => 0x1002,
+            Driver::R300 | Driver::R600 => 0x1002,
         }
     }
 
     /// The file name of Mesa's driver.
     pub const fn mesa(self) -> &'static str {
         match self {
+            Driver::R300 => "r300_dri.so",
             Driver::R600 => "r600_dri.so",
+        }
+    }
+
+    /// The word before the chip's name in Mesa's `GL_RENDERER`.
+    pub const fn maker(self) -> &'static str {
+        match self {
+            Driver::R300 => "ATI",
+            Driver::R600 => "AMD",
         }
     }
 }
@@ -64,11 +77,17 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 
 /// One board for each chip.
 ///
-/// The ids and which chip each means: Mesa, `include/pci_ids/r600_pci_ids.h`. The product names: the PCI ID repository,
+/// The ids and which chip each means: Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names: the PCI ID repository,
 /// `pci.ids`, vendor 1002; where it lists several products for an id, one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
+    board("rv515", 0x7140, Driver::R300, "Radeon X1300"),
+    board("r520",  0x7100, Driver::R300, "Radeon X1800 XT"),
+    board("rv530", 0x71c0, Driver::R300, "Radeon X1600 XT"),
+    board("r580",  0x7249, Driver::R300, "Radeon X1900 XT"),
+    board("rv560", 0x7291, Driver::R300, "Radeon X1650 XT"),
+    board("rv570", 0x7280, Driver::R300, "Radeon X1950 PRO"),
     board("rv770", 0x9440, Driver::R600, "Radeon HD 4870"),
     board("rv740", 0x94b3, Driver::R600, "Radeon HD 4770"),
     board("rv730", 0x9490, Driver::R600, "Radeon HD 4670"),
@@ -87,6 +106,7 @@ impl Board {
     /// Its chip after a reset; `None` if no machine has the name.
     pub fn gpu(&self) -> Option<Box<dyn Gpu>> {
         match self.driver {
+            Driver::R300 => Some(Box::new(R300::new(R500Chip::named(self.chip)?))),
             Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?))),
         }
     }
@@ -98,7 +118,7 @@ impl Board {
     /// use reconverge_gpu::device::Board;
     /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
     /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
-    /// assert_eq!(Board::named("R580"), None);
+    /// assert_eq!(Board::named("R300"), None);
     /// ```
     pub fn named(name: &str) -> Option<&'static Board> {
         let digits = name.strip_prefix("0x").unwrap_or(name);
@@ -127,7 +147,7 @@ mod tests {
 
     #[test]
     fn nothing_else_is_a_board() {
-        for name in ["", "0x", "gt200", "r580", "rv77", "94401", "-9440", "ffff"] {
+        for name in ["", "0x", "gt200", "r300", "rv77", "94401", "-9440", "ffff"] {
             assert_eq!(Board::named(name), None, "{name}");
         }
     }

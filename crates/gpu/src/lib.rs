@@ -7,7 +7,9 @@ pub mod device;
 pub mod launch_file;
 pub mod observe;
 pub mod patch;
+pub mod r300;
 pub mod r600;
+mod unknown;
 
 use std::ops::Range;
 

@@ -102,6 +102,8 @@ pub enum DepthFormat {
     Unorm16,
     /// A fraction of 24 bits, and 8 bits of stencil above.
     Unorm24,
+    /// 8 bits of stencil, and a fraction of 24 bits above.
+    StencilUnorm24,
     /// A single.
     Float32,
     /// A single, then a byte of stencil, in 8 bytes.
@@ -113,14 +115,14 @@ impl DepthFormat {
     pub const fn bytes(self) -> usize {
         match self {
             DepthFormat::Unorm16 => 2,
-            DepthFormat::Unorm24 | DepthFormat::Float32 => 4,
+            DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32 => 4,
             DepthFormat::Float32Stencil => 8,
         }
     }
 
     /// Whether it has stencil.
     pub const fn has_stencil(self) -> bool {
-        matches!(self, DepthFormat::Unorm24 | DepthFormat::Float32Stencil)
+        matches!(self, DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil)
     }
 
     /// A depth as it is stored; in the order of depths, as integers, for a fraction, and as a single for a float.
@@ -131,7 +133,7 @@ impl DepthFormat {
         };
         match self {
             DepthFormat::Unorm16 => fraction(0xffff),
-            DepthFormat::Unorm24 => fraction(0xff_ffff),
+            DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 => fraction(0xff_ffff),
             DepthFormat::Float32 | DepthFormat::Float32Stencil => depth.to_bits(),
         }
     }
@@ -142,6 +144,7 @@ impl DepthFormat {
         match self {
             DepthFormat::Unorm16 => (u16::from_le_bytes([bytes[0], bytes[1]]).into(), 0),
             DepthFormat::Unorm24 => (word(0) & 0xff_ffff, bytes[3]),
+            DepthFormat::StencilUnorm24 => (word(0) >> 8, bytes[0]),
             DepthFormat::Float32 => (word(0), 0),
             DepthFormat::Float32Stencil => (word(0), bytes[4]),
         }
@@ -155,6 +158,10 @@ impl DepthFormat {
                 let word = depth & 0xff_ffff | u32::from(stencil) << 24;
                 bytes[..4].copy_from_slice(&word.to_le_bytes());
             }
+            DepthFormat::StencilUnorm24 => {
+                let word = depth << 8 | u32::from(stencil);
+                bytes[..4].copy_from_slice(&word.to_le_bytes());
+            }
             DepthFormat::Float32 => bytes[..4].copy_from_slice(&depth.to_le_bytes()),
             DepthFormat::Float32Stencil => {
                 bytes[..4].copy_from_slice(&depth.to_le_bytes());
@@ -166,7 +173,9 @@ impl DepthFormat {
     /// Compares stored depths.
     pub fn compare(self, compare: Compare, depth: u32, stored: u32) -> bool {
         match self {
-            DepthFormat::Unorm16 | DepthFormat::Unorm24 => compare.passes(depth, stored),
+            DepthFormat::Unorm16 | DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 => {
+                compare.passes(depth, stored)
+            }
             DepthFormat::Float32 | DepthFormat::Float32Stencil => {
                 compare.passes(f32::from_bits(depth), f32::from_bits(stored))
             }
@@ -232,6 +241,16 @@ mod tests {
         assert!(!tests.run(DepthFormat::Unorm24, &mut element, 0.75, true, None));
         assert!(tests.run(DepthFormat::Unorm24, &mut element, 0.25, true, None));
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x40_0000, 7));
+    }
+
+    /// R500: ZB_FORMAT 2.
+    #[test]
+    fn stencil_lies_below_or_above_depth() {
+        let mut element = [0; 4];
+        DepthFormat::StencilUnorm24.write(&mut element, 0x12_3456, 0x78);
+        assert_eq!(u32::from_le_bytes(element), 0x1234_5678);
+        assert_eq!(DepthFormat::StencilUnorm24.read(&element), (0x12_3456, 0x78));
+        assert_eq!(DepthFormat::Unorm24.read(&element), (0x34_5678, 0x12));
     }
 
     /// OpenGL 3.0, 4.1.5: each outcome has its operation, and the mask guards what is written.

@@ -336,12 +336,35 @@ const BATCH: usize = 1 << 14;
 /// Quads that a thread makes lanes of at once.
 const PIECE: usize = 256;
 
+/// How a chip takes the positions of vertices on their way to the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coordinates {
+    /// Positions are x, y and z in the window, before scale and offset of the viewport, and 1/w.
+    pub in_window: bool,
+    /// Window coordinates are rounded to the nearest of so many steps a pixel first.
+    pub steps: Option<u16>,
+}
+
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
 /// The fragment program's; what was merged before stays.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
+    runs: &[Vec<Vertex>],
+    memory: &mut [u8],
+    program: &mut P,
+) -> Result<Counts, P::Error> {
+    draw_with(draw, Coordinates::default(), runs, memory, program)
+}
+
+/// [`draw()`], with positions as a chip takes them.
+///
+/// # Errors
+/// The fragment program's; what was merged before stays.
+pub fn draw_with<P: FragmentProgram>(
+    draw: &Draw,
+    coordinates: Coordinates,
     runs: &[Vec<Vertex>],
     memory: &mut [u8],
     program: &mut P,
@@ -354,7 +377,7 @@ pub fn draw<P: FragmentProgram>(
     };
     let batch = Batch::new(draw);
     let counts = Counts::default();
-    let mut pipeline = Pipeline { draw, memory, program, batch, counts, samples, places, stippled: 0 };
+    let mut pipeline = Pipeline { draw, coordinates, memory, program, batch, counts, samples, places, stippled: 0 };
     for vertices in runs {
         pipeline.stippled = 0;
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
@@ -405,6 +428,7 @@ impl Batch {
 
 struct Pipeline<'a, P> {
     draw: &'a Draw,
+    coordinates: Coordinates,
     memory: &'a mut [u8],
     program: &'a mut P,
     batch: Batch,
@@ -454,13 +478,23 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     fn window(&self, vertex: &Vertex) -> Window {
         let Viewport { scale, offset, divides, .. } = self.draw.viewport;
         let [x, y, z, w] = vertex.position.map(f64::from);
-        let reciprocal = if divides { 1. / w } else { 1. };
+        let Coordinates { in_window, steps } = self.coordinates;
+        let reciprocal = match divides {
+            _ if in_window => w,
+            true => 1. / w,
+            false => 1.,
+        };
+        let factor = if in_window { 1. } else { reciprocal };
         let place = |value: f64, axis: usize| {
             // In singles, as the chips compute it.
-            let divided = (value * reciprocal) as f32;
+            let divided = (value * factor) as f32;
             f64::from(divided * scale[axis] + offset[axis])
         };
-        Window { corner: [snap(place(x, 0)), snap(place(y, 1))], z: place(z, 2), reciprocal }
+        let corner = |value: f64, axis: usize| match steps.map(f64::from) {
+            Some(steps) => snap(libm::rint(place(value, axis) * steps) / steps),
+            None => snap(place(value, axis)),
+        };
+        Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
@@ -479,7 +513,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if area([a, b, c]) == 0 {
             return Ok(());
         }
-        self.fill(&shape, &[a, b, fourth, c], 0., None)
+        self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
     fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
@@ -510,7 +544,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
                 let vertices = corners.iter().map(|at| &polygon[*at]).collect();
                 let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, 0., None)
+                self.fill(&shape, &all, [0.; 2], None)
             }),
         }
     }
@@ -552,13 +586,13 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             offset,
         };
         let Some(stipple) = self.draw.stipple else {
-            return self.fill(&shape, &corners, 0., None);
+            return self.fill(&shape, &corners, [0.; 2], None);
         };
         let axis = usize::from(!along_x);
         let dash = Dash { stipple, axis, from: a[axis], behind: self.stippled };
         let centres = |at: i64| (at + PIXEL / 2 - 1).div_euclid(PIXEL);
         self.stippled += (centres(b[axis]) - centres(a[axis])).abs();
-        self.fill(&shape, &corners, 0., Some(&dash))
+        self.fill(&shape, &corners, [0.; 2], Some(&dash))
     }
 
     fn point(
@@ -584,14 +618,14 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         ];
         let vertices = vec![vertex];
         let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
-        self.fill(&shape, &corners, size[0].into(), None)
+        self.fill(&shape, &corners, size.map(f64::from), None)
     }
 
     fn fill(
         &mut self,
         shape: &Shape<'_>,
         corners: &[Corner],
-        size: f64,
+        size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), P::Error> {
         let mut quads = Vec::new();

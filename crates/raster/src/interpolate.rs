@@ -7,7 +7,7 @@ use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
 
 /// Where a fragment's input comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input {
     /// An attribute of the vertices.
     Attribute {
@@ -24,6 +24,13 @@ pub enum Input {
         otherwise: Option<usize>,
         /// Whether t is 1 at the top.
         top_is_one: bool,
+    },
+    /// s and t of a point between two corners, 0 and 1; where the primitive is no point, zeros and 1.
+    Stretched {
+        /// s and t at the left and top edge.
+        low: [f32; 2],
+        /// s and t at the right and bottom edge.
+        high: [f32; 2],
     },
 }
 
@@ -136,7 +143,7 @@ impl Shape<'_> {
     }
 
     /// The value of an input at a pixel.
-    pub(crate) fn value(&self, input: &Input, weights: &Weights, size: f64) -> [u32; 4] {
+    pub(crate) fn value(&self, input: &Input, weights: &Weights, size: [f64; 2]) -> [u32; 4] {
         let attribute = |index: usize, how: How| {
             let weights = match how {
                 How::Flat => return self.provoking.attributes[index],
@@ -152,6 +159,13 @@ impl Shape<'_> {
                 ((first + sum) as f32).to_bits()
             })
         };
+        // How far over a point, 0 at the left and top edge.
+        let along = || {
+            let centre = self.windows[0].corner.map(|at| at as f64);
+            [0, 1].map(|axis| {
+                0.5 + (weights.sprite[axis] - centre[axis]) / (size[axis].max(1e-6) * PIXEL as f64)
+            })
+        };
         match *input {
             Input::Attribute { index, how } => attribute(index, how),
             Input::Constant(value) => value,
@@ -159,12 +173,18 @@ impl Shape<'_> {
                 otherwise.map_or([0; 4], |index| attribute(index, How::Perspective))
             }
             Input::Sprite { top_is_one, .. } => {
-                let centre = self.windows[0].corner.map(|at| at as f64);
-                let [s, t] = [0, 1].map(|axis| {
-                    0.5 + (weights.sprite[axis] - centre[axis]) / (size.max(1e-6) * PIXEL as f64)
-                });
+                let [s, t] = along();
                 let t = if top_is_one { 1. - t } else { t };
                 [(s as f32).to_bits(), (t as f32).to_bits(), 0, 1f32.to_bits()]
+            }
+            Input::Stretched { .. } if self.kind != Kind::Point => [0, 0, 0, 1f32.to_bits()],
+            Input::Stretched { low, high } => {
+                let along = along();
+                let [s, t] = [0, 1].map(|axis| {
+                    let (low, high) = (f64::from(low[axis]), f64::from(high[axis]));
+                    ((low + (high - low) * along[axis]) as f32).to_bits()
+                });
+                [s, t, 0, 1f32.to_bits()]
             }
         }
     }

@@ -175,7 +175,8 @@ impl Setup {
             let (library, status) = (self.library.display(), output.status);
             bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
         };
-        let expected = format!("AMD {}", self.board.chip.to_ascii_uppercase());
+        let (maker, chip) = (self.board.driver.maker(), self.board.chip.to_ascii_uppercase());
+        let expected = format!("{maker} {chip}");
         let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(renderer), _) if is_renderer(renderer, &expected) => {
                 return Ok(answer["version"].as_str().unwrap_or_default().to_owned());

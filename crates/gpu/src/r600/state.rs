@@ -6,6 +6,8 @@ use std::ops::Range;
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
 use super::texture::Images;
+use crate::unknown::Unknown;
+pub(super) use crate::unknown::fields;
 
 /// Words of a resource and of a sampler.
 const RESOURCE_WORDS: u32 = 7;
@@ -27,20 +29,6 @@ pub(super) struct Resource {
     pub(super) words: [u32; 7],
     /// The buffers of its relocations: one for a buffer, two for a texture.
     pub(super) buffers: Vec<Range<usize>>,
-}
-
-/// Names of what is not understood, each with how often it came up.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Unknown(BTreeMap<String, u64>);
-
-impl Unknown {
-    pub(super) fn note(&mut self, what: impl Into<String>) {
-        *self.0.entry(what.into()).or_default() += 1;
-    }
-
-    pub(super) fn list(&self) -> Vec<(String, u64)> {
-        self.0.iter().map(|(name, count)| (name.clone(), *count)).collect()
-    }
 }
 
 /// The registers.
@@ -161,20 +149,3 @@ impl State {
         self.resources.insert(number, Resource { words, buffers: buffers.to_vec() });
     }
 }
-
-/// The fields of a register; bits that no field has are noted and left out.
-macro_rules! fields {
-    ($state:expr, $Word:ident, $raw:expr) => {{
-        let raw: u32 = $raw;
-        let bits = raw & (u32::MAX ^ $Word::OWNED);
-        if bits != 0 {
-            $state.unknown.note(format!("{}: bits {bits:#x}", $Word::INFO.name));
-        }
-        match $Word::unpack_lenient(raw) {
-            Ok(word) => word,
-            // All fields are numbers and flags, which have no codes without a meaning.
-            Err(error) => unreachable!("{error}"),
-        }
-    }};
-}
-pub(super) use fields;

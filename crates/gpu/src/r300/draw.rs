@@ -1,0 +1,671 @@
+//! From registers to a [`Draw`]: what the fixed-function units do, and what the fragment program reads and writes.
+
+use half::f16;
+use reconverge_r500::words::OutSel;
+use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
+use reconverge_raster::clip::Clip;
+use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
+use reconverge_raster::draw::{
+    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface,
+    Target, Viewport, blend_range,
+};
+use reconverge_raster::format::{Format, Number};
+use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::setup::Rectangle;
+
+use super::format;
+use super::registers::{self as reg, *};
+use super::shader::Shader;
+use super::state::{State, fields};
+use super::vertex::{COLORS, Layout, SETS};
+use crate::Fault;
+
+/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
+const BAND: f32 = 256.;
+/// Steps of a pixel that window coordinates are rounded to: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
+const STEPS: u16 = 12;
+/// Colour targets.
+pub(super) const TARGETS: usize = 4;
+/// The number of the colour that the depth unit stores in a clear, behind those of the targets.
+const CLEAR: usize = TARGETS;
+
+/// How primitives are made; `None` for a type that draws nothing.
+pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
+    Some(match prim_type {
+        0 => return None,
+        1 => Topology::Points,
+        2 => Topology::Lines,
+        3 => Topology::LineStrip,
+        4 => Topology::Triangles,
+        5 => Topology::TriangleFan,
+        6 => Topology::TriangleStrip,
+        8 => Topology::Rectangles,
+        12 => Topology::LineLoop,
+        13 => Topology::Quads,
+        14 => Topology::QuadStrip,
+        15 => Topology::Polygon,
+        other => {
+            state.unknown.note(format!("VAP_VF_CNTL.PRIM_TYPE {other}"));
+            return None;
+        }
+    })
+}
+
+/// A draw, with what the fragment program's inputs and outputs are.
+pub(super) struct Prepared {
+    pub(super) draw: Draw,
+    pub(super) coordinates: Coordinates,
+    pub(super) routes: Routes,
+    pub(super) outputs: Outputs,
+}
+
+/// All that a draw depends on.
+pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Prepared {
+    let clip = layout.clip();
+    let vte = fields!(state, VteCntl, state.word(reg::VAP_VTE_CNTL));
+    let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
+    let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
+    let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
+    let samples = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
+    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
+    if samples.aa_enable || resolve.aaresolve_mode {
+        state.unknown.note("multisampling");
+    }
+    // Without the vertex unit, VTE_CNTL may still be what it was after a reset.
+    let in_window = layout.bypasses() || vte.vtx_xy_fmt;
+    let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
+        true => state.float(reg::SE_VPORT_XSCALE, number),
+        false => without,
+    };
+    let viewport = Viewport {
+        scale: [scale(vte.x_scale_ena, 0, 1.), scale(vte.y_scale_ena, 2, 1.), scale(vte.z_scale_ena, 4, 1.)],
+        offset: [
+            scale(vte.x_offset_ena, 1, 0.),
+            scale(vte.y_offset_ena, 3, 0.),
+            scale(vte.z_offset_ena, 5, 0.),
+        ],
+        depth: Some((0., 1.)),
+        divides: vte.vtx_w0_fmt,
+    };
+    let cut = !clip.clip_disable && !in_window && topology != Topology::Rectangles;
+    let clip = cut.then(|| Clip {
+        near: Some(vap.dx_clip_space_def),
+        far: true,
+        distances: if clip.ucp_cull_only_ena { 0 } else { clip.ucp_ena },
+        culls: if clip.ucp_cull_only_ena { clip.ucp_ena } else { 0 },
+        band: [BAND; 2],
+        linear: 0,
+    });
+    let (routes, inputs) = Routes::new(state, layout, &shading);
+    let (depth, tests) = depth(state);
+    let (mut targets, outputs) = targets(state);
+    targets.extend(clear(state));
+    let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
+    let draw = Draw {
+        topology,
+        last_provokes: shading.provoking_vertex == 3,
+        viewport,
+        clip,
+        scissor: scissor(state),
+        front_is_clockwise: cull.face,
+        sides: sides(state, &cull),
+        points: points(state, layout),
+        line_width: (state.word(reg::GA_LINE_CNTL) & 0xffff) as f32 / 6.,
+        inputs,
+        depth,
+        tests,
+        // The fragment program's outputs are not in the order of the targets' components yet: see `Outputs`.
+        alpha_test: None,
+        targets,
+        logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
+        copies_depth: false,
+    };
+    Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs }
+}
+
+/// The pixels inside of the scissor and of the first clip rectangle, if that counts.
+fn scissor(state: &mut State) -> Rectangle {
+    let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
+    let rectangle = |address: u32| {
+        let ((x0, y0), (x1, y1)) = (corner(state.nth(address, 0)), corner(state.nth(address, 1)));
+        Rectangle { x0, y0, x1: x1 + 1, y1: y1 + 1 }
+    };
+    let whole = rectangle(reg::SC_SCISSORS_TL);
+    match state.word(reg::SC_CLIP_RULE) & 0xffff {
+        0xffff => whole,
+        0xaaaa => whole.and(rectangle(reg::SC_CLIPRECT_TL_0)),
+        other => {
+            state.unknown.note(format!("SC_CLIP_RULE {other:#x}"));
+            whole
+        }
+    }
+}
+
+fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
+    let mode = fields!(state, PolyMode, state.word(reg::GA_POLY_MODE));
+    let enable = fields!(state, PolyOffsetEnable, state.word(reg::SU_POLY_OFFSET_ENABLE));
+    let format = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
+    let most = if format.depthformat == 0 { 65_535. } else { 16_777_215. };
+    let offset = |number: usize| {
+        let [scale, units] =
+            [0, 1].map(|at| f64::from(state.float(reg::SU_POLY_OFFSET_FRONT_SCALE, 2 * number + at)));
+        // The slope is that of a step of a pixel.
+        Offset { slope: scale / f64::from(STEPS), constant: units / most, of_float: false, clamp: 0. }
+    };
+    let fill = |kind: u8| match kind {
+        _ if mode.dual_mode == 0 => Fill::Solid,
+        0 => Fill::Points,
+        1 => Fill::Lines,
+        _ => Fill::Solid,
+    };
+    [
+        Side {
+            culled: cull.cull_front,
+            fill: fill(mode.front_ptype),
+            offset: enable.front_enable.then(|| offset(0)),
+        },
+        Side {
+            culled: cull.cull_back,
+            fill: fill(mode.back_ptype),
+            offset: enable.back_enable.then(|| offset(1)),
+        },
+    ]
+}
+
+fn points(state: &State, layout: &Layout) -> Points {
+    let size = |word: u32| (word & 0xffff) as f32 / 6.;
+    let (fixed, limits) = (state.word(reg::GA_POINT_SIZE), state.word(reg::GA_POINT_MINMAX));
+    Points {
+        size: [size(fixed >> 16), size(fixed)],
+        from_vertex: layout.has_point_size(),
+        range: [size(limits), size(limits >> 16)],
+    }
+}
+
+/// In the order in which the depth unit numbers them.
+const DEPTH_COMPARES: [Compare; 8] = [
+    Compare::Never,
+    Compare::Less,
+    Compare::LessEqual,
+    Compare::Equal,
+    Compare::GreaterEqual,
+    Compare::Greater,
+    Compare::NotEqual,
+    Compare::Always,
+];
+
+/// In the order in which the alpha test numbers them.
+const ALPHA_COMPARES: [Compare; 8] = [
+    Compare::Never,
+    Compare::Less,
+    Compare::Equal,
+    Compare::LessEqual,
+    Compare::Greater,
+    Compare::NotEqual,
+    Compare::GreaterEqual,
+    Compare::Always,
+];
+
+const STENCIL_OPS: [StencilOp; 8] = [
+    StencilOp::Keep,
+    StencilOp::Zero,
+    StencilOp::Replace,
+    StencilOp::IncrementClamp,
+    StencilOp::DecrementClamp,
+    StencilOp::Invert,
+    StencilOp::IncrementWrap,
+    StencilOp::DecrementWrap,
+];
+
+/// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
+fn depth(state: &mut State) -> (Option<DepthTarget>, Tests) {
+    let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
+    if !control.stencil_enable && !control.z_enable {
+        return (None, Tests::default());
+    }
+    let c = fields!(state, ZStencilCntl, state.word(reg::ZB_ZSTENCILCNTL));
+    let side = |masks: StencilRefMask, [compare, fail, pass, depth_fail]: [u8; 4]| Stencil {
+        compare: DEPTH_COMPARES[usize::from(compare)],
+        reference: masks.stencilref,
+        mask: masks.stencilmask,
+        write_mask: masks.stencilwritemask,
+        fail: STENCIL_OPS[usize::from(fail)],
+        depth_fail: STENCIL_OPS[usize::from(depth_fail)],
+        pass: STENCIL_OPS[usize::from(pass)],
+    };
+    let front_masks = fields!(state, StencilRefMask, state.word(reg::ZB_STENCILREFMASK));
+    let back_masks = match control.stencil_refmask_front_back {
+        true => fields!(state, StencilRefMask, state.word(reg::ZB_STENCILREFMASK_BF)),
+        false => front_masks,
+    };
+    let front = side(front_masks, [c.stencilfunc, c.stencilfail, c.stencilzpass, c.stencilzfail]);
+    let back = match control.stencil_front_back {
+        true => side(back_masks, [c.stencilfunc_bf, c.stencilfail_bf, c.stencilzpass_bf, c.stencilzfail_bf]),
+        false => front,
+    };
+    let tests = Tests {
+        depth: control.z_enable.then(|| DEPTH_COMPARES[usize::from(c.zfunc)]),
+        depth_write: control.zwriteenable,
+        stencil: control.stencil_enable.then_some([front, back]),
+    };
+    (depth_target(state), tests)
+}
+
+/// The depth buffer.
+fn depth_target(state: &mut State) -> Option<DepthTarget> {
+    let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
+    let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
+    let Some(format) = format::depth(word.depthformat) else {
+        state.unknown.note(format!("ZB_FORMAT.DEPTHFORMAT {}", word.depthformat));
+        return None;
+    };
+    let place = state.place(reg::ZB_DEPTHOFFSET, 0, (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize)?;
+    Some(DepthTarget { surface: surface(place, usize::from(pitch.depthpitch) * 4), format })
+}
+
+fn surface(place: std::ops::Range<usize>, pitch: usize) -> Surface {
+    // The scissor bounds the rows.
+    Surface { start: place.start, end: place.end, pitch, rows: usize::MAX }
+}
+
+/// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
+fn clear(state: &mut State) -> Option<Target> {
+    let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
+    if !control.zb_cb_clear {
+        return None;
+    }
+    let DepthTarget { surface, format } = depth_target(state)?;
+    let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
+    Some(Target {
+        surface,
+        format: Format::new([bits, 0, 0, 0], Number::Uint),
+        places: [Some(0), None, None, None],
+        mask: 1,
+        blend: None,
+        color: CLEAR,
+    })
+}
+
+/// What becomes of the fragment program's outputs before they are stored.
+#[derive(Clone, Debug)]
+pub(super) struct Outputs {
+    /// For each target the output, and the channels of it that C0 to C3 are.
+    targets: [Option<(usize, [u8; 4])>; TARGETS],
+    /// The alpha test of output 0.
+    alpha: Option<Alpha>,
+    /// What the depth unit stores in a clear.
+    clear: Option<u32>,
+    /// Whether depth is that of the program.
+    depth: bool,
+}
+
+/// The alpha test.
+#[derive(Clone, Copy, Debug)]
+enum Alpha {
+    /// Of eight bits.
+    Byte(Compare, u8),
+    /// Of floats.
+    Float(Compare, f32),
+}
+
+impl Alpha {
+    fn passes(self, alpha: f32) -> bool {
+        match self {
+            Alpha::Byte(compare, reference) => {
+                let alpha = if alpha.is_nan() { 0. } else { f64::from(alpha).clamp(0., 1.) };
+                compare.passes(libm::rint(alpha * 255.) as u8, reference)
+            }
+            Alpha::Float(compare, reference) => compare.passes(alpha, reference),
+        }
+    }
+}
+
+/// The colour targets, and what they get.
+fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
+    let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
+    let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
+    if alpha.am_en {
+        state.unknown.note("FG_ALPHA_FUNC.AM_EN");
+    }
+    let compare = ALPHA_COMPARES[usize::from(alpha.af_func)];
+    let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
+    let mut outputs = Outputs {
+        targets: [None; TARGETS],
+        alpha: alpha.af_en.then(|| match alpha.alpha_thresh_use_16bit {
+            true => Alpha::Float(compare, half),
+            false => Alpha::Byte(compare, alpha.af_val),
+        }),
+        clear: (state.word(reg::ZB_BW_CNTL) >> 5 & 1 != 0).then(|| state.word(reg::ZB_DEPTHCLEARVALUE)),
+        depth: state.word(reg::US_W_FMT) & 3 != 0 && state.word(reg::FG_DEPTH_SRC) & 1 != 0,
+    };
+    let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
+    let mut found = Vec::new();
+    for number in 0..TARGETS {
+        // Where output 0 goes to several targets, the formats of the others say that they are not used.
+        let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
+        let output = if shared { 0 } else { number };
+        let out = state.nth(reg::US_OUT_FMT_0, output);
+        let shift = if control.independent_color_channel_mask_enable { 4 * number } else { 0 };
+        let mask = (masks >> shift & 0xf) as u8;
+        // UNUSED.
+        if out & 0x1f == 15 || mask == 0 {
+            continue;
+        }
+        let pitch = fields!(state, ColorPitch, state.nth(reg::RB3D_COLORPITCH0, number));
+        let offset = (state.nth(reg::RB3D_COLOROFFSET0, number) & !0x1f) as usize;
+        let Some(place) = state.place(reg::RB3D_COLOROFFSET0, number, offset) else { continue };
+        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, out >> 16 & 0xf != 0) else {
+            let (color, out) = (pitch.colorformat, out & 0x1f);
+            state.unknown.note(format!("RB3D_COLORPITCH0.COLORFORMAT {color:#x} with US_OUT_FMT {out}"));
+            continue;
+        };
+        let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
+        outputs.targets[number] = Some((output, select));
+        let range = blend_range(color.format.numbers[0]);
+        found.push(Target {
+            surface: surface(place, usize::from(pitch.colorpitch) * 2),
+            format: color.format,
+            places: color.places,
+            mask,
+            blend: blend(state, range),
+            color: number,
+        });
+    }
+    (found, outputs)
+}
+
+/// The channel of the fragment program's output, 0 red to 3 alpha, by its code in US_OUT_FMT.
+fn channel(code: u32) -> u8 {
+    const ORDER: [(OutSel, u8); 4] = [(OutSel::A, 3), (OutSel::R, 0), (OutSel::G, 1), (OutSel::B, 2)];
+    ORDER[code as usize & 3].1
+}
+
+/// Blending, if it is on. Colours are C0 to C3.
+fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
+    let color = fields!(state, BlendControl, state.word(reg::RB3D_CBLEND));
+    if !color.alpha_blend_enable {
+        return None;
+    }
+    let alpha = match color.separate_alpha_enable {
+        true => fields!(state, BlendControl, state.word(reg::RB3D_ABLEND)),
+        false => color,
+    };
+    let mut factor = |code: u8| match code {
+        // 0 and 1 are zero and one as well. (REG)
+        0 | 32 => Factor::Zero,
+        1 | 33 => Factor::One,
+        34 => Factor::Source,
+        35 => Factor::OneMinusSource,
+        36 => Factor::Destination,
+        37 => Factor::OneMinusDestination,
+        38 => Factor::SourceAlpha,
+        39 => Factor::OneMinusSourceAlpha,
+        40 => Factor::DestinationAlpha,
+        41 => Factor::OneMinusDestinationAlpha,
+        42 => Factor::SourceAlphaSaturate,
+        43 => Factor::Constant,
+        44 => Factor::OneMinusConstant,
+        45 => Factor::ConstantAlpha,
+        46 => Factor::OneMinusConstantAlpha,
+        other => {
+            state.unknown.note(format!("blend factor {other}"));
+            Factor::One
+        }
+    };
+    let equation = |code: u8| match code {
+        2 | 3 => Equation::Subtract,
+        4 => Equation::Min,
+        5 => Equation::Max,
+        6 | 7 => Equation::ReverseSubtract,
+        _ => Equation::Add,
+    };
+    let mut part = |word: BlendControl| -> Part {
+        (factor(word.srcblend), equation(word.comb_fcn), factor(word.destblend))
+    };
+    let (color, alpha) = (part(color), part(alpha));
+    let [red, green] = [0, 1].map(|number| state.nth(reg::RB3D_CONSTANT_COLOR_AR, number));
+    // Ten bits of a fraction, or a half for targets of floats.
+    let value = |bits: u32| match range {
+        Some(_) => (bits & 0xffff) as f32 / 1023.,
+        None => f16::from_bits(bits as u16).to_f32(),
+    };
+    let constant = [value(green), value(green >> 16), value(red), value(red >> 16)];
+    Some(Blend { color, alpha, constant, range })
+}
+
+/// Where a temporary of the fragment program comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// Components of coordinates.
+    Coordinates([Component; 4]),
+    /// A colour: the inputs of front and back, and its format.
+    Color { front: usize, back: usize, format: u8 },
+    /// A colour that no vertex has: its format's constants, with zeros.
+    NoColor { format: u8 },
+    /// x and y in the frame buffer.
+    Position,
+    /// 1 for the back.
+    Side,
+}
+
+/// One component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Component {
+    /// A channel of an input of the draw.
+    Input(usize, usize),
+    Bits(u32),
+}
+
+/// From what is interpolated to temporaries: the rasteriser's instructions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Routes(Vec<(u8, Source)>);
+
+/// Codes of a component of coordinates.
+const ZERO: u8 = 62;
+const ONE: u8 = 63;
+
+impl Routes {
+    /// The routes, and the inputs that they need.
+    fn new(state: &mut State, layout: &Layout, shading: &ColorControl) -> (Routes, Vec<Input>) {
+        let enable = fields!(state, GbEnable, state.word(reg::GB_ENABLE));
+        let count = fields!(state, RsInstCount, state.word(reg::RS_INST_COUNT));
+        let corner = |number: usize| state.float(reg::GA_POINT_S0, number);
+        let ([s0, t0], [s1, t1]) = ([corner(0), corner(1)], [corner(2), corner(3)]);
+        let stretched = Input::Stretched { low: [s0, t1], high: [s1, t0] };
+        // Components in the order of the sets: their set and channel.
+        let mut components = Vec::new();
+        let mut sets = [stretched; SETS];
+        for (set, input) in sets.iter_mut().enumerate() {
+            let stuffed = enable.tex_source >> (2 * set) & 3;
+            let found = match stuffed {
+                0 => layout.components(set),
+                _ => 2,
+            };
+            if stuffed == 0 {
+                *input = Input::Attribute { index: COLORS + set, how: How::Perspective };
+            }
+            components.extend((0..found).map(|channel| (set, channel)));
+        }
+        let (mut routes, mut inputs): (Routes, Vec<Input>) = Default::default();
+        let mut input = |wanted: Input| {
+            let place = inputs.iter().position(|known| *known == wanted);
+            place.unwrap_or_else(|| {
+                inputs.push(wanted);
+                inputs.len() - 1
+            })
+        };
+        for number in 0..=usize::from(count.inst_count) {
+            let inst = fields!(state, RsInst, state.nth(reg::RS_INST_0, number));
+            if inst.tex_cn {
+                let ip = fields!(state, RsIp, state.nth(reg::RS_IP_0, usize::from(inst.tex_id)));
+                let mut component = |code: u8| match code {
+                    ZERO => Component::Bits(0),
+                    ONE => Component::Bits(1f32.to_bits()),
+                    _ => match components.get(usize::from(code)) {
+                        Some((set, channel)) => Component::Input(input(sets[*set]), *channel),
+                        None => Component::Bits(0),
+                    },
+                };
+                let all = [ip.tex_ptr_s, ip.tex_ptr_t, ip.tex_ptr_r, ip.tex_ptr_q].map(&mut component);
+                routes.0.push((inst.tex_addr, Source::Coordinates(all)));
+            }
+            let source = match inst.col_cn {
+                0 => continue,
+                1 => {
+                    let ip = fields!(state, RsIp, state.nth(reg::RS_IP_0, usize::from(inst.col_id)));
+                    let color = usize::from(ip.col_ptr) % COLORS;
+                    let flat = shading.shading >> (4 * color) & 3 == 1;
+                    let how = if flat { How::Flat } else { How::Perspective };
+                    let attribute = |index| Input::Attribute { index, how };
+                    match layout.has_color(color) {
+                        false => Source::NoColor { format: ip.col_fmt },
+                        true => {
+                            let front = input(attribute(color));
+                            let has_back = color < 2 && layout.has_color(color + 2);
+                            let back = if has_back { input(attribute(color + 2)) } else { front };
+                            Source::Color { front, back, format: ip.col_fmt }
+                        }
+                    }
+                }
+                2 => Source::Position,
+                _ => Source::Side,
+            };
+            if inst.w_cn {
+                state.unknown.note("RS_INST_0.W_CN");
+            }
+            routes.0.push((inst.col_addr, source));
+        }
+        (routes, inputs)
+    }
+
+    /// The values of the temporaries that the rasteriser writes.
+    fn temporaries(&self, fragments: &Fragments) -> Vec<(u8, Vec<[u32; 4]>)> {
+        let one = 1f32.to_bits();
+        let of = |source: &Source, lane: usize| -> [u32; 4] {
+            match *source {
+                Source::Coordinates(all) => all.map(|component| match component {
+                    Component::Input(input, channel) => fragments.inputs[input][lane][channel],
+                    Component::Bits(bits) => bits,
+                }),
+                Source::Color { front, back, format } => {
+                    let input = if fragments.front[lane] { front } else { back };
+                    formatted(fragments.inputs[input][lane], format)
+                }
+                Source::NoColor { format } => formatted([0; 4], format),
+                Source::Position => {
+                    let [x, y, ..] = fragments.positions[lane];
+                    [x.to_bits(), y.to_bits(), 0, 0]
+                }
+                Source::Side => [if fragments.front[lane] { 0 } else { one }, 0, 0, 0],
+            }
+        };
+        let values = |source: &Source| (0..fragments.lanes).map(|lane| of(source, lane)).collect();
+        self.0.iter().map(|(temp, source)| (*temp, values(source))).collect()
+    }
+}
+
+/// A colour in a format of the rasteriser: COL_FMT.
+fn formatted([r, g, b, a]: [u32; 4], format: u8) -> [u32; 4] {
+    let one = 1f32.to_bits();
+    match format {
+        0 => [r, g, b, a],
+        1 => [r, g, b, 0],
+        2 => [r, g, b, one],
+        4 => [0, 0, 0, a],
+        5 => [0; 4],
+        6 => [0, 0, 0, one],
+        8 => [one, one, one, a],
+        9 => [one, one, one, 0],
+        10 => [one; 4],
+        _ => [r, g, b, a],
+    }
+}
+
+/// The fragment unit as the raster sees it.
+pub(super) struct PixelProgram<'a> {
+    pub(super) shader: &'a Shader,
+    pub(super) routes: &'a Routes,
+    pub(super) outputs: &'a Outputs,
+}
+
+impl FragmentProgram for PixelProgram<'_> {
+    type Error = Fault;
+
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+        let outcome = self.shader.run(fragments.lanes, self.routes.temporaries(fragments))?;
+        let left = &outcome.outputs;
+        let mut killed = vec![false; fragments.lanes];
+        if left.any_killed() {
+            for (killed, lane) in killed.iter_mut().zip(left.iter()) {
+                *killed = lane.killed;
+            }
+        }
+        if let Some(alpha) = self.outputs.alpha {
+            let values = left.color(0, 3);
+            for (lane, killed) in killed.iter_mut().enumerate() {
+                let value = values.map_or(0., |values| f32::from_bits(values[lane]));
+                *killed |= !alpha.passes(value);
+            }
+        }
+        let mut colors: Vec<Option<Vec<[u32; 4]>>> = Vec::new();
+        for target in &self.outputs.targets {
+            colors.push(target.and_then(|(output, select)| {
+                let channels = [0, 1, 2, 3].map(|channel| left.color(output, channel));
+                let written = channels.iter().any(Option::is_some);
+                let values = |lane: usize| {
+                    select.map(|channel| channels[usize::from(channel)].map_or(0, |values| values[lane]))
+                };
+                written.then(|| (0..fragments.lanes).map(values).collect())
+            }));
+        }
+        colors.push(self.outputs.clear.map(|value| vec![[value, 0, 0, 0]; fragments.lanes]));
+        let depth = self.outputs.depth.then(|| left.depth()).flatten().map(<[u32]>::to_vec);
+        Ok(Shaded { colors, depth, stencil: None, killed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured: colours, back colours that are not used, facing, a varying and the position.
+    #[test]
+    fn captured_instructions_of_the_rasteriser_go_to_their_temporaries() {
+        let mut state = State::default();
+        let registers = [
+            (reg::VAP_OUTPUT_VTX_FMT_0, &[0x1_0007, 0x924][..]),
+            (reg::RS_IP_0, &[0x000c_2040, 0x011c_6144, 0x022c_a248, 0x003c_e34c]),
+            (reg::RS_INST_COUNT, &[3]),
+            (reg::RS_INST_0, &[0x0001_0000, 0x1001, 0x0007_2052, 0x73]),
+            (reg::GA_COLOR_CONTROL, &[0x3_5555]),
+        ];
+        for (address, words) in registers {
+            words.iter().zip((address..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+        }
+        let layout = Layout::new(&mut state);
+        let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
+        let (routes, inputs) = Routes::new(&mut state, &layout, &shading);
+        let all = |input| Source::Coordinates([0, 1, 2, 3].map(|channel| Component::Input(input, channel)));
+        let color = Source::Color { front: 0, back: 0, format: 0 };
+        assert_eq!(routes.0, [(0, color), (2, all(1)), (1, Source::Side), (3, all(2))]);
+        let set = |set| Input::Attribute { index: COLORS + set, how: How::Perspective };
+        assert_eq!(inputs, [Input::Attribute { index: 0, how: How::Flat }, set(2), set(3)]);
+        assert!(state.unknown.list().is_empty());
+    }
+
+    #[test]
+    fn components_beyond_those_of_the_vertices_are_zero_and_one() {
+        let mut state = State::default();
+        state.set(reg::GB_ENABLE, 0x0001_0001);
+        state.set(reg::RS_IP_0, 0x00ff_e040);
+        state.set(reg::RS_INST_0, 0x10);
+        let layout = Layout::new(&mut state);
+        let shading = fields!(state, ColorControl, 0);
+        let (routes, inputs) = Routes::new(&mut state, &layout, &shading);
+        let stuffed = |channel| Component::Input(0, channel);
+        let ends = [Component::Bits(0), Component::Bits(1f32.to_bits())];
+        assert_eq!(routes.0, [(0, Source::Coordinates([stuffed(0), stuffed(1), ends[0], ends[1]]))]);
+        assert!(matches!(inputs[..], [Input::Stretched { .. }]));
+    }
+}

@@ -1,0 +1,146 @@
+//! The chip's numbers of formats, as the formats that they mean.
+//!
+//! Source: Mesa `r300_reg.h` (R300_COLOR_FORMAT_*, R300_US_OUT_FMT_*, R300_TX_FORMAT_*, R300_DEPTHFORMAT_*) and
+//! `r300_texture.c`.
+
+use reconverge_raster::block::Block;
+use reconverge_raster::depth::DepthFormat;
+use reconverge_raster::format::{Format, Number};
+
+/// A colour target: its elements, and the component of them that C0 to C3 of the fragment unit's output go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Color {
+    pub(super) format: Format,
+    pub(super) places: [Option<u8>; 4],
+}
+
+const ALL: [Option<u8>; 4] = [Some(0), Some(1), Some(2), Some(3)];
+const FIRST: [Option<u8>; 4] = [Some(0), None, None, None];
+const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
+
+/// The format of a colour target, by COLORFORMAT and US_OUT_FMT; `None` for one that is not known.
+///
+/// Where the fragment unit puts out 16 or 32 bits a component, its format says what the bits are, and COLORFORMAT only how
+/// many there are.
+pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
+    let number = if signed { Number::Snorm } else { Number::Unorm };
+    let made =
+        |bits: [u8; 4], number: Number, places| Some(Color { format: Format::new(bits, number), places });
+    match out_fmt {
+        3 => return made([16, 0, 0, 0], number, FIRST),
+        4 => return made([16, 16, 0, 0], number, FIRST_TWO),
+        5 => return made([16; 4], number, ALL),
+        16 => return made([16, 0, 0, 0], Number::Float, FIRST),
+        17 => return made([16, 16, 0, 0], Number::Float, FIRST_TWO),
+        18 => return made([16; 4], Number::Float, ALL),
+        19 => return made([32, 0, 0, 0], Number::Float, FIRST),
+        // Two singles are those of C0 and C2.
+        20 => return made([32, 32, 0, 0], Number::Float, [Some(0), None, Some(1), None]),
+        21 => return made([32; 4], Number::Float, ALL),
+        // C4_8, C4_10, C4_10 with gamma.
+        0..=2 => {}
+        _ => return None,
+    }
+    match color_format {
+        0x3 => made([5, 5, 5, 1], number, ALL),
+        0x4 => made([5, 6, 5, 0], number, [Some(0), Some(1), Some(2), None]),
+        0x5 => made([10, 10, 10, 2], number, ALL),
+        0x6 => made([8; 4], number, ALL),
+        0x7 => made([32; 4], Number::Float, ALL),
+        0x9 => made([8, 0, 0, 0], number, [None, None, Some(0), None]),
+        0xa => made([16; 4], number, ALL),
+        0xd => made([8, 8, 0, 0], number, [Some(1), None, Some(0), None]),
+        0xf => made([4; 4], number, ALL),
+        _ => None,
+    }
+}
+
+/// The format of a depth buffer; `None` for one that is not known.
+pub(super) fn depth(format: u8) -> Option<DepthFormat> {
+    match format {
+        0 => Some(DepthFormat::Unorm16),
+        2 => Some(DepthFormat::StencilUnorm24),
+        _ => None,
+    }
+}
+
+/// The elements of a texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Texel {
+    /// One a texel.
+    Plain(Format),
+    /// Stencil below, depth above: the depth is read.
+    Depth,
+    /// Blocks of 4 x 4 texels.
+    Block(Block),
+}
+
+impl Texel {
+    /// Bytes of an element or block.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Texel::Plain(format) => format.bytes.into(),
+            Texel::Depth => 4,
+            Texel::Block(block) => block.bytes(),
+        }
+    }
+}
+
+/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known.
+pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
+    let (bits, float) = match format {
+        0x00 => ([8, 0, 0, 0], false),
+        0x01 => ([16, 0, 0, 0], false),
+        0x02 => ([4, 4, 0, 0], false),
+        0x03 => ([8, 8, 0, 0], false),
+        0x04 => ([16, 16, 0, 0], false),
+        0x05 => ([2, 3, 3, 0], false),
+        0x06 => ([5, 6, 5, 0], false),
+        0x07 => ([5, 5, 6, 0], false),
+        0x08 => ([10, 11, 11, 0], false),
+        0x09 => ([11, 11, 10, 0], false),
+        0x0a => ([4; 4], false),
+        0x0b => ([5, 5, 5, 1], false),
+        0x0c => ([8; 4], false),
+        0x0d => ([10, 10, 10, 2], false),
+        0x0e => ([16; 4], false),
+        0x0f => return Some(Texel::Block(Block::Color)),
+        0x10 => return Some(Texel::Block(Block::ExplicitAlpha)),
+        0x11 => return Some(Texel::Block(Block::InterpolatedAlpha)),
+        0x18 => ([16, 0, 0, 0], true),
+        0x19 => ([16, 16, 0, 0], true),
+        0x1a => ([16; 4], true),
+        0x1b => ([32, 0, 0, 0], true),
+        0x1c => ([32, 32, 0, 0], true),
+        0x1d => ([32; 4], true),
+        0x1f => return Some(Texel::Block(Block::Two { signed: signed & 3 != 0 })),
+        0x22 => ([10, 0, 0, 0], false),
+        0x23 => ([10, 10, 0, 0], false),
+        0x24 => ([10; 4], false),
+        0x25 => return Some(Texel::Block(Block::One { signed: signed & 1 != 0 })),
+        0x26 => return Some(Texel::Depth),
+        _ => return None,
+    };
+    let numbers = std::array::from_fn(|at| match signed >> at & 1 != 0 {
+        _ if float => Number::Float,
+        true => Number::Snorm,
+        false if srgb && at < 3 => Number::Srgb,
+        false => Number::Unorm,
+    });
+    Some(Texel::Plain(Format { numbers, ..Format::new(bits, Number::Uint) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mesa, `r300_translate_out_fmt`: I8 stores C2, UV88 C2 and then C0.
+    #[test]
+    fn small_targets_store_their_components() {
+        assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
+        assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
+        // Half floats through the same number of bits.
+        assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
+        assert_eq!(color(0x6, 15, false), None);
+    }
+}

@@ -1,0 +1,324 @@
+//! R500 chips: their command processor, and the units that it drives.
+//!
+//! | read | for |
+//! |---|---|
+//! | `packet` | packets of a submission, with their relocations |
+//! | `registers` | every register with its fields, and those that change nothing |
+//! | `state` | the registers, and the memories of the two program units |
+//! | `vertex` | from arrays to vectors, from vectors to vertices |
+//! | `program` | vertex programs |
+//! | `draw` | from registers to a draw, from what is interpolated to temporaries |
+//! | `shader`, `texture`, `format` | fragment programs, and what they read |
+//!
+//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, `r300_reg.h` above all), AMD's R5xx 3D register reference,
+//! and streams captured from the driver.
+//!
+//! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor, and they come past the vertex unit.
+
+mod draw;
+mod format;
+mod packet;
+mod program;
+mod registers;
+mod shader;
+mod state;
+mod texture;
+mod vertex;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use reconverge_r500::chip::Chip;
+use reconverge_raster::draw::draw_with;
+use reconverge_raster::vertex::Vertex;
+use reconverge_simt::{Engine, Mode, Options};
+
+use crate::{Fault, Gpu, Submission};
+use draw::{PixelProgram, Prepared};
+use packet::{Kind, Packet, op};
+use registers::{self as reg, VfCntl};
+use shader::Shader;
+use state::{State, fields};
+use texture::Images;
+use vertex::{Layout, Stream, Vectors};
+
+/// Instructions that a group may issue before it counts as hung.
+const WATCHDOG: u64 = 1 << 24;
+
+/// Where vertices come from: PRIM_WALK.
+mod walk {
+    pub(super) const INDICES: u8 = 1;
+    pub(super) const LIST: u8 = 2;
+    pub(super) const EMBEDDED: u8 = 3;
+}
+
+/// A vertex array: how many words of it a vertex takes, from where, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Array {
+    size: usize,
+    stride: usize,
+    place: Range<usize>,
+}
+
+/// A chip.
+#[derive(Clone, Debug)]
+pub struct R300 {
+    chip: Chip,
+    options: Options,
+    state: State,
+    images: Images,
+    arrays: Vec<Array>,
+    /// A draw whose indices the next INDX_BUFFER names.
+    waiting: Option<u32>,
+    /// Pixels that passed since the counter was set.
+    passed: u64,
+    draws: u64,
+}
+
+impl R300 {
+    /// A chip after its reset.
+    pub fn new(chip: Chip) -> R300 {
+        let options =
+            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
+        let (state, images) = (State::default(), Images::default());
+        R300 { chip, options, state, images, arrays: Vec::new(), waiting: None, passed: 0, draws: 0 }
+    }
+
+    /// How many draws were executed.
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    fn execute(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+        let code = match packet.kind {
+            Kind::Registers { .. } => {
+                let passed = &mut self.passed;
+                self.state.write(packet, |state, address, word, buffer| match address {
+                    reg::ZB_ZPASS_DATA => *passed = word.into(),
+                    reg::ZB_ZPASS_ADDR => store_count(state, memory, *passed, word, buffer),
+                    _ => {}
+                });
+                return Ok(());
+            }
+            Kind::Command(code) => code,
+        };
+        let word = packet.payload[0];
+        match code {
+            op::LOAD_VBPNTR => self.load_arrays(packet)?,
+            op::DRAW_IMMD_2 => self.draw_embedded(memory, word, &packet.payload[1..])?,
+            op::DRAW_VBUF_2 => {
+                let control = self.control(word, walk::LIST);
+                let indices: Vec<u32> = (0..self.count(&control)).collect();
+                self.draw_arrays(memory, &control, &indices)?;
+            }
+            op::DRAW_INDX_2 if packet.payload.len() == 1 => self.waiting = Some(word),
+            op::DRAW_INDX_2 => self.draw_indexed(memory, word, &packet.payload[1..])?,
+            op::INDX_BUFFER => {
+                let place = address(packet, 0, packet.payload.get(1).copied().unwrap_or(0))?;
+                let count = packet.payload.get(2).copied().unwrap_or(0) as usize;
+                let bytes =
+                    &memory[place.start..place.end.min(place.start.saturating_add(count.saturating_mul(4)))];
+                let words: Vec<u32> =
+                    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+                if let Some(word) = self.waiting.take() {
+                    self.draw_indexed(memory, word, &words)?;
+                }
+            }
+            other => self.state.unknown.note(format!("packet {other:#04x}")),
+        }
+        Ok(())
+    }
+
+    /// 3D_LOAD_VBPNTR: sizes and strides of two arrays, in words, then their offsets, in bytes.
+    fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
+        let payload = packet.payload;
+        let count = (payload[0] & 0x1f) as usize;
+        self.arrays.clear();
+        for number in 0..count {
+            let (pair, second) = (1 + number / 2 * 3, number % 2);
+            let (Some(sizes), Some(offset)) = (payload.get(pair), payload.get(pair + 1 + second)) else {
+                let at = packet.at;
+                return Err(Fault::Malformed(format!(
+                    "word {at}: 3D_LOAD_VBPNTR ends before array {number}"
+                )));
+            };
+            let sizes = sizes >> (16 * second);
+            let (size, stride) = ((sizes & 0x7f) as usize, (sizes >> 8 & 0x7f) as usize);
+            self.arrays.push(Array { size, stride: stride * 4, place: address(packet, number, *offset)? });
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, word: u32, walk: u8) -> VfCntl {
+        let control = fields!(self.state, VfCntl, word);
+        if control.prim_walk != walk {
+            self.state.unknown.note(format!("VAP_VF_CNTL.PRIM_WALK {} of another packet", control.prim_walk));
+        }
+        control
+    }
+
+    /// How many vertices there are.
+    fn count(&self, control: &VfCntl) -> u32 {
+        match control.use_alt_num_verts {
+            true => self.state.word(reg::VAP_ALT_NUM_VERTICES) & 0xff_ffff,
+            false => control.num_vertices.into(),
+        }
+    }
+
+    /// A draw of vertices that are in the packet.
+    fn draw_embedded(&mut self, memory: &mut [u8], word: u32, words: &[u32]) -> Result<(), Fault> {
+        let control = self.control(word, walk::EMBEDDED);
+        let size = (self.state.word(reg::VAP_VTX_SIZE) & 0x7f).max(1) as usize;
+        let stream = Stream::new(&mut self.state);
+        let count = self.count(&control) as usize;
+        let vectors: Vec<Vectors> =
+            words.chunks(size).take(count).map(|vertex| stream.vectors(vertex)).collect();
+        let places: Vec<usize> = (0..vectors.len()).collect();
+        self.draw(memory, &control, vectors, &places)
+    }
+
+    /// A draw of indices: words of one or two of them.
+    fn draw_indexed(&mut self, memory: &mut [u8], word: u32, words: &[u32]) -> Result<(), Fault> {
+        let control = self.control(word, walk::INDICES);
+        let count = self.count(&control) as usize;
+        let (low, high) =
+            (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
+        let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
+        // 25 bits, the last the sign.
+        let bias = (self.state.word(reg::VAP_INDEX_OFFSET) << 7) as i32 >> 7;
+        let placed = |index: u32| index.clamp(low, high.max(low)).wrapping_add_signed(bias);
+        let indices: Vec<u32> = match control.index_size {
+            true => words.iter().take(count).map(|word| placed(*word)).collect(),
+            false => {
+                let halves = words.iter().flat_map(|word| [word & 0xffff, word >> 16]);
+                halves.take(count).map(placed).collect()
+            }
+        };
+        self.draw_arrays(memory, &control, &indices)
+    }
+
+    /// A draw of these vertices of the arrays.
+    fn draw_arrays(&mut self, memory: &mut [u8], control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
+        let stream = Stream::new(&mut self.state);
+        let (mut vectors, mut known, mut places) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut words = Vec::new();
+        for index in indices {
+            let place = *known.entry(*index).or_insert_with(|| {
+                words.clear();
+                for array in &self.arrays {
+                    let first =
+                        array.place.start.saturating_add((*index as usize).saturating_mul(array.stride));
+                    for number in 0..array.size {
+                        words.push(load(memory, first.saturating_add(4 * number), array.place.end));
+                    }
+                }
+                vectors.push(stream.vectors(&words));
+                vectors.len() - 1
+            });
+            places.push(place);
+        }
+        self.draw(memory, control, vectors, &places)
+    }
+
+    /// Draws vertices, `places` in order.
+    fn draw(
+        &mut self,
+        memory: &mut [u8],
+        control: &VfCntl,
+        vectors: Vec<Vectors>,
+        places: &[usize],
+    ) -> Result<(), Fault> {
+        self.draws += 1;
+        let number = self.draws;
+        self.draw_now(memory, control, vectors, places).map_err(|fault| match fault {
+            Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
+            other => other,
+        })
+    }
+
+    fn draw_now(
+        &mut self,
+        memory: &mut [u8],
+        control: &VfCntl,
+        vectors: Vec<Vectors>,
+        places: &[usize],
+    ) -> Result<(), Fault> {
+        let state = &mut self.state;
+        let Some(topology) = draw::topology(state, control.prim_type) else { return Ok(()) };
+        let layout = Layout::new(state);
+        let vectors = match layout.bypasses() {
+            true => vectors,
+            false => program::shade(state, &vectors, self.options)?,
+        };
+        let shaded = layout.vertices(state, &vectors);
+        let run: Vec<Vertex> = places.iter().map(|place| shaded[*place].clone()).collect();
+        let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout);
+        let shader = Shader::new(self.chip, state, &mut self.images, memory, self.options)?;
+        let mut program = PixelProgram { shader: &shader, routes: &routes, outputs: &outputs };
+        self.passed += draw_with(&draw, coordinates, &[run], memory, &mut program)?.passed;
+        Ok(())
+    }
+}
+
+/// ZB_ZPASS_ADDR: the counter of the pipe that is selected goes to memory. The first pipe counts everything.
+fn store_count(
+    state: &mut State,
+    memory: &mut [u8],
+    passed: u64,
+    offset: u32,
+    buffer: Option<&Range<usize>>,
+) {
+    let Some(buffer) = buffer else {
+        state.unknown.note("ZB_ZPASS_ADDR without a relocation");
+        return;
+    };
+    let selected = [reg::SU_REG_DEST, reg::FG_ZBREG_DEST].map(|address| state.word(address));
+    let first = selected == [0; 2] || selected.iter().any(|word| word & 1 != 0);
+    let value = if first { passed as u32 } else { 0 };
+    let start = buffer.start.saturating_add(offset as usize);
+    let end = buffer.end.min(start.saturating_add(4));
+    if let Some(target) = memory.get_mut(start..end.max(start)).filter(|target| target.len() == 4) {
+        target.copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// The place in memory at an offset into the buffer of a packet's relocation `number`, to the end of that buffer.
+fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
+    let at = packet.at;
+    let Some(buffer) = packet.buffers.get(number) else {
+        return Err(Fault::Malformed(format!("word {at}: a packet has no relocation {number}")));
+    };
+    let start = buffer.start.saturating_add(offset as usize);
+    if start > buffer.end {
+        let size = buffer.len();
+        return Err(Fault::Malformed(format!(
+            "word {at}: address {offset:#x} in a buffer of {size:#x} bytes"
+        )));
+    }
+    Ok(start..buffer.end)
+}
+
+/// The word at a place; 0 behind the end.
+fn load(memory: &[u8], at: usize, end: usize) -> u32 {
+    let bytes = memory.get(at..at.saturating_add(4).min(end).max(at)).unwrap_or(&[]);
+    bytes.try_into().map_or(0, u32::from_le_bytes)
+}
+
+impl Gpu for R300 {
+    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+        let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
+        if end > memory.len() {
+            let what = format!("a buffer ends at {end:#x}, memory at {:#x}", memory.len());
+            return Err(Fault::Malformed(what));
+        }
+        self.waiting = None;
+        for packet in packet::read(submission)? {
+            self.execute(memory, &packet)?;
+        }
+        Ok(())
+    }
+
+    fn unknown(&self) -> Vec<(String, u64)> {
+        self.state.unknown.list()
+    }
+}

@@ -1,0 +1,316 @@
+//! Textures: from the registers of a unit and memory to images.
+//!
+//! Levels lie in memory as the driver lays them out; within a level, elements lie row by row, since the driver never maps a
+//! tiled one. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and `r300_state.c` for the registers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_r500::texture::Texture;
+use reconverge_raster::block::SIDE;
+use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+
+use super::format::{self, Texel};
+use super::registers::{self as reg, *};
+use super::state::{State, fields};
+
+/// Bytes by which the padding of a texture may lie behind the end of its buffer.
+const SLACK: usize = 1 << 20;
+
+/// How many images are kept.
+const KEPT: usize = 32;
+
+/// Images of the last textures, so that draws that read the same do not read memory texel by texel again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Images(Vec<Kept>);
+
+/// An image, with all that it was made of.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// The registers of the unit.
+    words: [u32; 5],
+    place: Range<usize>,
+    bytes: Vec<u8>,
+    image: Arc<Image>,
+}
+
+impl Images {
+    /// The image of these registers and bytes, or a new one.
+    fn get(
+        &mut self,
+        (words, place, bytes): ([u32; 5], Range<usize>, &[u8]),
+        make: impl FnOnce() -> Result<Image, String>,
+    ) -> Result<Arc<Image>, String> {
+        let same = |kept: &Kept| kept.words == words && kept.place == place && kept.bytes == bytes;
+        let kept = match self.0.iter().position(same) {
+            Some(at) => self.0.remove(at),
+            None => Kept { words, place, bytes: bytes.to_vec(), image: Arc::new(make()?) },
+        };
+        let image = kept.image.clone();
+        // The last is the newest.
+        self.0.push(kept);
+        if self.0.len() > KEPT {
+            self.0.remove(0);
+        }
+        Ok(image)
+    }
+}
+
+/// How elements lie in tiles: what sizes are rounded up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tiling {
+    macro_tile: bool,
+    /// 0 rows, 1 tiles, 2 square tiles of elements of two bytes.
+    micro_tile: u8,
+}
+
+impl Tiling {
+    /// Elements of a row and rows that a level is rounded up to, by the bytes of an element.
+    fn unit(self, bytes: usize) -> (usize, usize) {
+        let log = bytes.max(1).ilog2() as usize;
+        let square = self.micro_tile == 2 && log == 1;
+        match (self.macro_tile, self.micro_tile) {
+            (false, _) if square => (4, 4),
+            (true, _) if square => (32, 32),
+            (false, 0) => (32 >> log, 1),
+            (false, _) => [(8, 4), (8, 2), (4, 2), (2, 2), (2, 1)][log.min(4)],
+            (true, 0) => (256 >> log, 8),
+            (true, _) => [(64, 32), (64, 16), (32, 16), (16, 16), (16, 8)][log.min(4)],
+        }
+    }
+}
+
+/// What a texture unit's registers say of what is in memory.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    size: [usize; 3],
+    shape: Shape,
+    levels: usize,
+    texel: Texel,
+    srgb: bool,
+    tiling: Tiling,
+    /// Texels of a row of the first level, where it has its own.
+    pitch: Option<usize>,
+}
+
+/// A level in memory.
+struct Place {
+    width: usize,
+    height: usize,
+    depth: usize,
+    /// Bytes from one row of elements to the next, and from one layer to the next.
+    stride: usize,
+    layer: usize,
+}
+
+impl Layout {
+    /// A level.
+    fn level(&self, number: usize) -> Place {
+        let [width, height, depth] = self.size.map(|size| (size >> number).max(1));
+        let depth = if self.shape == Shape::Cube { 6 } else { depth };
+        let bytes = self.texel.bytes();
+        let padded = match self.shape == Shape::D2 && self.levels == 1 {
+            true => height,
+            false => height.next_power_of_two(),
+        };
+        let (stride, rows) = match self.texel {
+            Texel::Block(_) => ((width.div_ceil(SIDE) * bytes).next_multiple_of(32), padded.div_ceil(SIDE)),
+            _ => {
+                let whole = Tiling { macro_tile: true, ..self.tiling }.unit(bytes);
+                let macro_tile = self.tiling.macro_tile && width >= whole.0 && height >= whole.1;
+                let (across, down) = Tiling { macro_tile, ..self.tiling }.unit(bytes);
+                (width.next_multiple_of(across) * bytes, padded.next_multiple_of(down))
+            }
+        };
+        let stride = match self.pitch {
+            Some(texels) if number == 0 => match self.texel {
+                Texel::Block(_) => texels / SIDE * bytes,
+                _ => texels * bytes,
+            },
+            _ => stride,
+        };
+        Place { width, height, depth, stride, layer: stride * rows }
+    }
+
+    /// Bytes of all levels.
+    fn bytes(&self) -> usize {
+        (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
+    }
+
+    /// The image in these bytes, with the components of its texels selected.
+    fn image(&self, bytes: &[u8], selected: impl Fn([u32; 4]) -> [u32; 4]) -> Result<Image, String> {
+        let size = self.texel.bytes();
+        let mut levels = Vec::new();
+        let mut start = 0;
+        for level in 0..self.levels {
+            let Place { width, height, depth, stride, layer } = self.level(level);
+            let element = |at: usize| bytes.get(at..(at + size).min(bytes.len())).unwrap_or(&[]);
+            let mut texels = vec![[0; 4]; width * height * depth];
+            for z in 0..depth {
+                let first = start + z * layer;
+                match self.texel {
+                    Texel::Block(block) => {
+                        for (y, x) in (0..height)
+                            .step_by(SIDE)
+                            .flat_map(|y| (0..width).step_by(SIDE).map(move |x| (y, x)))
+                        {
+                            let at = first + y / SIDE * stride + x / SIDE * size;
+                            let found = block.texels(element(at), self.srgb);
+                            for row in 0..SIDE.min(height - y) {
+                                for column in 0..SIDE.min(width - x) {
+                                    texels[(z * height + y + row) * width + x + column] =
+                                        selected(found[row * SIDE + column]);
+                                }
+                            }
+                        }
+                    }
+                    Texel::Plain(format) => {
+                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+                            let at = first + y * stride + x * size;
+                            texels[(z * height + y) * width + x] = selected(format.read(element(at)));
+                        }
+                    }
+                    Texel::Depth => {
+                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+                            let bytes = element(first + y * stride + x * 4).try_into().unwrap_or_default();
+                            let depth = f64::from(u32::from_le_bytes(bytes) >> 8) / 16_777_215.;
+                            texels[(z * height + y) * width + x] =
+                                selected([(depth as f32).to_bits(), 0, 0, 0]);
+                        }
+                    }
+                }
+            }
+            start += layer * depth;
+            levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
+        }
+        Image::new(self.shape, levels).map_err(|error| format!("a texture: {error}"))
+    }
+}
+
+/// The texture of a unit.
+///
+/// # Errors
+/// What is not known of it, by name.
+pub(super) fn texture(
+    state: &mut State,
+    images: &mut Images,
+    unit: usize,
+    memory: &[u8],
+) -> Result<Texture, String> {
+    let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
+    let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
+    let format0 = fields!(state, TxFormat0, state.nth(reg::TX_FORMAT0_0, unit));
+    let format1 = fields!(state, TxFormat1, state.nth(reg::TX_FORMAT1_0, unit));
+    let format2 = fields!(state, TxFormat2, state.nth(reg::TX_FORMAT2_0, unit));
+    let offset = fields!(state, TxOffset, state.nth(reg::TX_OFFSET_0, unit));
+    let number = format1.txformat | u8::from(format2.txformat_msb) << 5;
+    let texel = format::texture(number, format1.signed, format1.gamma)
+        .ok_or_else(|| format!("TX_FORMAT1_0.TXFORMAT {number:#x}"))?;
+    let shape = match format1.tex_coord_type {
+        0 => Shape::D2,
+        1 => Shape::D3,
+        2 => Shape::Cube,
+        other => return Err(format!("TX_FORMAT1_0.TEX_COORD_TYPE {other}")),
+    };
+    let size = |low: u16, high: bool| usize::from(low) + usize::from(high) * 2048 + 1;
+    let depth = if shape == Shape::D3 { 1 << format0.txdepth.min(12) } else { 1 };
+    let layout = Layout {
+        size: [size(format0.txwidth, format2.txwidth_11), size(format0.txheight, format2.txheight_11), depth],
+        shape,
+        levels: usize::from(format0.num_levels) + 1,
+        texel,
+        srgb: format1.gamma,
+        tiling: Tiling { macro_tile: offset.macro_tile, micro_tile: offset.micro_tile },
+        pitch: format0.txpitch_en.then_some(usize::from(format2.txpitch) + 1),
+    };
+    let place = state
+        .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
+        .ok_or_else(|| "TX_OFFSET_0 without a place in memory".to_owned())?;
+    let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
+    // The unit exchanges x and z of a decoded block, as the driver's selection does: both together are plain.
+    let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
+    let selected = |texel: [u32; 4]| {
+        select.map(|select| match select {
+            0 if exchanged => texel[2],
+            2 if exchanged => texel[0],
+            0..=3 => texel[usize::from(select)],
+            5 => 1f32.to_bits(),
+            _ => 0,
+        })
+    };
+    let words = [
+        reg::TX_FORMAT0_0,
+        reg::TX_FORMAT1_0,
+        reg::TX_FORMAT2_0,
+        reg::TX_OFFSET_0,
+        // Of the filters, the exchange alone changes texels.
+        reg::TX_FILTER1_0,
+    ]
+    .map(|address| state.nth(address, unit));
+    if layout.bytes() > place.len() + SLACK {
+        return Err("a texture larger than its buffer".to_owned());
+    }
+    let end = place.end.min(place.start + layout.bytes());
+    let bytes = memory.get(place.start..end).unwrap_or(&[]);
+    let image = images.get((words, place.clone(), bytes), || layout.image(bytes, selected))?;
+    let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
+    let sampler = sampler(&filter0, &filter1, selected(border));
+    Ok(Texture { image, sampler })
+}
+
+/// The components of a border colour, which is packed as the texture's class has it.
+fn border(word: u32, texel: Texel) -> [u32; 4] {
+    use reconverge_raster::format::{Format, Number};
+    let packed = |bits: [u8; 4]| Format::new(bits, Number::Unorm).read(&word.to_le_bytes());
+    match texel {
+        Texel::Plain(format) => {
+            let numbers =
+                format.numbers.map(|number| if number == Number::Srgb { Number::Unorm } else { number });
+            match format.bits {
+                // As many bits as there are.
+                bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
+                    Format { numbers, ..format }.read(&word.to_le_bytes())
+                }
+                [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
+                _ => Format { numbers, ..Format::new([8; 4], Number::Uint) }.read(&word.to_le_bytes()),
+            }
+        }
+        Texel::Depth => {
+            let depth = f64::from(word >> 8) / 16_777_215.;
+            [(depth as f32).to_bits(), 0, 0, 0]
+        }
+        Texel::Block(_) => {
+            let [x, y, z, w] = packed([8; 4]);
+            [z, y, x, w]
+        }
+    }
+}
+
+fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
+    let wrap = |code: u8| match code {
+        0 => Wrap::Repeat,
+        1 => Wrap::Mirror,
+        2 => Wrap::ClampToEdge,
+        3 => Wrap::MirrorOnceToEdge,
+        4 => Wrap::Clamp,
+        5 => Wrap::MirrorOnce,
+        6 => Wrap::ClampToBorder,
+        _ => Wrap::MirrorOnceToBorder,
+    };
+    // Anisotropic filters read as bilinear ones.
+    let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
+    Sampler {
+        wrap: [wrap(filter0.clamp_s), wrap(filter0.clamp_t), wrap(filter0.clamp_r)],
+        mag: filter(filter0.mag_filter),
+        min: filter(filter0.min_filter),
+        mip: match filter0.mip_filter {
+            0 => MipFilter::None,
+            1 => MipFilter::Nearest,
+            _ => MipFilter::Linear,
+        },
+        border,
+        min_lod: f32::from(filter0.max_mip_level),
+        lod_bias: filter1.lod_bias as f32 / 32.,
+        ..Sampler::default()
+    }
+}

@@ -1,0 +1,286 @@
+//! Vertices: what arrays and packets hold, as vectors of the vertex unit, and what that leaves, as vertices to draw.
+//!
+//! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c` for what is
+//! in which vector.
+
+use half::f16;
+use reconverge_raster::vertex::Vertex;
+
+use super::registers::{self as reg, *};
+use super::state::{PVS_PLANES, State, fields};
+
+/// Vectors that a vertex has before and after the vertex unit.
+pub(super) const VECTORS: usize = 16;
+/// The vectors of a vertex.
+pub(super) type Vectors = [[u32; 4]; VECTORS];
+
+/// Colours of a vertex, and sets of texture coordinates: attributes in this order.
+pub(super) const COLORS: usize = 4;
+pub(super) const SETS: usize = 8;
+
+/// Where a vertex without the vertex unit has what: position, size of a point, colours, coordinates.
+const WINDOW_POINT_SIZE: usize = 1;
+const WINDOW_COLORS: usize = 2;
+const WINDOW_SETS: usize = 6;
+
+/// One vector of the input: how its words are read, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Element {
+    /// DATA_TYPE.
+    kind: u8,
+    /// Words that are skipped behind it.
+    skip: usize,
+    /// The vector.
+    target: usize,
+    signed: bool,
+    normalized: bool,
+    /// 0 -1 at the lowest code but one, 1 the same clamped, 2 without a zero.
+    method: u8,
+    /// Of x, y, z, w: a component, 4 zero, 5 one.
+    select: [u8; 4],
+    /// Which of them are written.
+    mask: u8,
+}
+
+/// How the words of a vertex become vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stream(Vec<Element>);
+
+impl Stream {
+    pub(super) fn new(state: &mut State) -> Stream {
+        let methods = state.word(reg::VAP_PSC_SGN_NORM_CNTL);
+        let mut elements = Vec::new();
+        for number in 0..VECTORS {
+            let half = |address: u32| state.nth(address, number / 2) >> (16 * (number % 2)) & 0xffff;
+            let (word, extended) = (half(reg::VAP_PROG_STREAM_CNTL_0), half(reg::VAP_PROG_STREAM_CNTL_EXT_0));
+            elements.push(Element {
+                kind: (word & 0xf) as u8,
+                skip: (word >> 4 & 0xf) as usize,
+                target: (word >> 8 & 0x1f) as usize,
+                signed: word >> 14 & 1 != 0,
+                normalized: word >> 15 & 1 != 0,
+                method: (methods >> (2 * number) & 3) as u8,
+                select: [0, 1, 2, 3].map(|at| (extended >> (3 * at) & 7) as u8),
+                mask: (extended >> 12 & 0xf) as u8,
+            });
+            if word >> 13 & 1 != 0 {
+                break;
+            }
+        }
+        if elements.iter().any(|element| matches!(element.kind, 8 | 9 | 14 | 15)) {
+            state.unknown.note("VAP_PROG_STREAM_CNTL: packed triples");
+        }
+        Stream(elements)
+    }
+
+    /// The vectors of a vertex of these words; words that are not there read as 0.
+    pub(super) fn vectors(&self, words: &[u32]) -> Vectors {
+        let (mut vectors, mut at) = ([[0; 4]; VECTORS], 0);
+        for element in &self.0 {
+            let word = |number: usize| words.get(at + number).copied().unwrap_or(0);
+            let (values, used) = element.values(word);
+            at += used + element.skip;
+            let Some(vector) = vectors.get_mut(element.target) else { continue };
+            for (component, place) in vector.iter_mut().enumerate() {
+                if element.mask >> component & 1 != 0 {
+                    *place = match element.select[component] {
+                        select @ 0..=3 => values[usize::from(select)],
+                        5 => 1f32.to_bits(),
+                        _ => 0,
+                    };
+                }
+            }
+        }
+        vectors
+    }
+}
+
+impl Element {
+    /// The components, and how many words they take.
+    fn values(&self, word: impl Fn(usize) -> u32) -> ([u32; 4], usize) {
+        let mut values = [0, 0, 0, 1f32.to_bits()];
+        let half = |number: usize| (word(number / 2) >> (16 * (number % 2))) as u16;
+        let used = match self.kind {
+            0..=3 => {
+                let count = usize::from(self.kind) + 1;
+                (0..count).for_each(|at| values[at] = word(at));
+                count
+            }
+            4 | 5 => {
+                let byte = |at: usize| self.number(word(0) >> (8 * at) & 0xff, 8);
+                let order = if self.kind == 5 { [2, 1, 0, 3] } else { [0, 1, 2, 3] };
+                values = order.map(byte);
+                1
+            }
+            6 | 7 => {
+                let count = if self.kind == 6 { 2 } else { 4 };
+                (0..count).for_each(|at| values[at] = self.number(half(at).into(), 16));
+                count / 2
+            }
+            10 => {
+                (0..4).for_each(|at| values[at] = word(at));
+                8
+            }
+            11 | 12 => {
+                let count = if self.kind == 11 { 2 } else { 4 };
+                (0..count).for_each(|at| values[at] = f16::from_bits(half(at)).to_f32().to_bits());
+                count / 2
+            }
+            _ => 1,
+        };
+        (values, used)
+    }
+
+    /// An integer of so many bits as a float.
+    fn number(&self, raw: u32, bits: u32) -> u32 {
+        let signed = f64::from((raw << (32 - bits)) as i32 >> (32 - bits));
+        let most = f64::from((1u32 << bits) - 1);
+        let half = f64::from((1u32 << (bits - 1)) - 1);
+        let value = match (self.normalized, self.signed) {
+            (false, false) => f64::from(raw),
+            (false, true) => signed,
+            (true, false) => f64::from(raw) / most,
+            (true, true) => match self.method {
+                0 => signed / half,
+                1 => (signed / half).max(-1.),
+                _ => (2. * signed + 1.) / most,
+            },
+        };
+        (value as f32).to_bits()
+    }
+}
+
+/// What vertices hold behind the vertex unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    format: OutputVtxFmt0,
+    /// Three bits a set: how many components.
+    sets: u32,
+    /// Vertices come without the vertex unit: each vector has its fixed place.
+    bypass: bool,
+    clip: ClipCntl,
+}
+
+impl Layout {
+    pub(super) fn new(state: &mut State) -> Layout {
+        let status = fields!(state, CntlStatus, state.word(reg::VAP_CNTL_STATUS));
+        if status.vc_swap != 0 {
+            state.unknown.note(format!("VAP_CNTL_STATUS.VC_SWAP {}", status.vc_swap));
+        }
+        Layout {
+            format: fields!(state, OutputVtxFmt0, state.word(reg::VAP_OUTPUT_VTX_FMT_0)),
+            sets: state.word(reg::VAP_OUTPUT_VTX_FMT_1),
+            bypass: status.tcl_bypass,
+            clip: fields!(state, ClipCntl, state.word(reg::VAP_CLIP_CNTL)),
+        }
+    }
+
+    /// Whether vertices come without the vertex unit.
+    pub(super) fn bypasses(&self) -> bool {
+        self.bypass
+    }
+
+    /// Clipping.
+    pub(super) fn clip(&self) -> ClipCntl {
+        self.clip
+    }
+
+    /// Whether each vertex has the size of its point.
+    pub(super) fn has_point_size(&self) -> bool {
+        self.format.pt_size_present
+    }
+
+    /// Whether there is a colour.
+    pub(super) fn has_color(&self, number: usize) -> bool {
+        self.format.colors_present >> number & 1 != 0
+    }
+
+    /// Components of a set of coordinates; 0 where there is none.
+    pub(super) fn components(&self, set: usize) -> usize {
+        (self.sets >> (3 * set) & 7) as usize
+    }
+
+    /// The vertices that these vectors are.
+    pub(super) fn vertices(&self, state: &State, all: &[Vectors]) -> Vec<Vertex> {
+        // Place of what there is: one vector behind the other, or each at its own.
+        let (mut next, mut places) = (1, [None; COLORS + SETS]);
+        let mut place = |present: bool, fixed: usize| {
+            let place = if self.bypass { fixed } else { next };
+            next += usize::from(present);
+            present.then_some(place)
+        };
+        let point_size = place(self.has_point_size(), WINDOW_POINT_SIZE);
+        for color in 0..COLORS {
+            places[color] = place(self.has_color(color), WINDOW_COLORS + color);
+        }
+        for set in 0..SETS {
+            places[COLORS + set] = place(self.components(set) != 0, WINDOW_SETS + set);
+        }
+        let planes: Vec<[f32; 4]> =
+            (0..6).map(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits)).collect();
+        let vertex = |vectors: &Vectors| {
+            let vector =
+                |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
+            let position = vectors[0].map(f32::from_bits);
+            let distance = |plane: usize| match planes.get(plane) {
+                Some(values) if self.clip.ucp_ena >> plane & 1 != 0 => {
+                    (0..4).map(|at| position[at] * values[at]).sum()
+                }
+                _ => 0.,
+            };
+            Vertex {
+                position,
+                point_size: f32::from_bits(vector(point_size)[0]),
+                distances: std::array::from_fn(distance),
+                attributes: places.iter().map(|place| vector(*place)).collect(),
+            }
+        };
+        all.iter().map(vertex).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured without the vertex unit: two vectors of four floats, to the position and to the first set of coordinates.
+    #[test]
+    fn a_captured_stream_goes_to_position_and_first_coordinates() {
+        let mut state = State::default();
+        state.set(reg::VAP_PROG_STREAM_CNTL_0, 0x2603_0003);
+        state.set(reg::VAP_PROG_STREAM_CNTL_EXT_0, 0xf688_f688);
+        let vectors = Stream::new(&mut state).vectors(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((vectors[0], vectors[6]), ([1, 2, 3, 4], [5, 6, 7, 8]));
+    }
+
+    #[test]
+    fn components_are_selected_and_completed() {
+        let mut state = State::default();
+        // Two floats as x, y, 0, 1; one as x, 0, 0, 1.
+        state.set(reg::VAP_PROG_STREAM_CNTL_0, 0x2200_0101);
+        state.set(reg::VAP_PROG_STREAM_CNTL_EXT_0, 0xfb20_fb08);
+        let vectors = Stream::new(&mut state).vectors(&[7, 8, 9]);
+        let one = 1f32.to_bits();
+        assert_eq!((vectors[1], vectors[2]), ([7, 8, 0, one], [9, 0, 0, one]));
+    }
+
+    /// REG, VAP_PSC_SGN_NORM_CNTL: "no zero" is (2v + 1) / (2^n - 1).
+    #[test]
+    fn integers_become_fractions() {
+        let element = |signed, normalized, method| Element {
+            kind: 4,
+            skip: 0,
+            target: 0,
+            signed,
+            normalized,
+            method,
+            select: [0, 1, 2, 3],
+            mask: 0xf,
+        };
+        let number = |element: Element, raw| f32::from_bits(element.number(raw, 8));
+        assert_eq!(number(element(false, true, 2), 0xff), 1.);
+        assert_eq!(number(element(true, true, 2), 0x80), -1.);
+        assert_eq!(number(element(true, true, 1), 0x80), -1.);
+        assert_eq!(number(element(true, false, 2), 0x80), -128.);
+    }
+}

@@ -1,0 +1,338 @@
+//! Streams as Mesa's r300 driver sends them, past the vertex unit and through it: every pixel is where it is.
+
+use std::ops::Range;
+
+use reconverge_gpu::r300::R300;
+use reconverge_gpu::{Fault, Gpu, Submission};
+use reconverge_r500::chip::Chip;
+
+/// Where the buffers of the relocation list are.
+const TARGET: Range<usize> = 0x1_0000..0x5_0000;
+const DEPTH: Range<usize> = 0x5_0000..0x9_0000;
+const VERTICES: Range<usize> = 0x9_0000..0xa_0000;
+const TEXTURE: Range<usize> = 0xa_0000..0xb_0000;
+const BUFFERS: [Range<usize>; 4] = [TARGET, DEPTH, VERTICES, TEXTURE];
+const MEMORY: usize = 0xb_0000;
+
+/// Elements of a row of the target.
+const PITCH: usize = 256;
+
+#[derive(Default)]
+struct Stream(Vec<u32>);
+
+impl Stream {
+    /// Type 0.
+    fn set(&mut self, address: u32, values: &[u32]) {
+        self.0.push((values.len() as u32 - 1) << 16 | address / 4);
+        self.0.extend(values);
+    }
+
+    /// Type 0, all values to one register.
+    fn port(&mut self, address: u32, values: &[u32]) {
+        self.0.push((values.len() as u32 - 1) << 16 | 1 << 15 | address / 4);
+        self.0.extend(values);
+    }
+
+    fn packet(&mut self, op: u32, payload: &[u32]) {
+        self.0.push(3 << 30 | (payload.len() as u32 - 1) << 16 | op << 8);
+        self.0.extend(payload);
+    }
+
+    fn relocation(&mut self, buffer: u32) {
+        self.packet(0x10, &[4 * buffer]);
+    }
+
+    fn program(&mut self, words: &[u32]) {
+        self.set(0x4250, &[0]);
+        self.port(0x4254, words);
+        self.set(0x4630, &[(words.len() as u32 / 6 - 1) << 16, (words.len() as u32 / 6 - 1) << 16, 0]);
+    }
+
+    /// Vertices in the packet: window coordinates and 1/w, then four of a set of coordinates.
+    fn draw(&mut self, primitive: u32, vertices: &[[f32; 8]]) {
+        let mut payload = vec![(vertices.len() as u32) << 16 | 3 << 4 | primitive];
+        payload.extend(vertices.as_flattened().iter().map(|x| x.to_bits()));
+        self.packet(0x35, &payload);
+    }
+}
+
+/// r, g of the first set of coordinates, a quarter, one: captured.
+const COLORS: [u32; 6] = [0x0007_8005, 0x0802_0000, 0x0802_00a8, 0x00db_0420, 0x00c1_0000, 0x3039_0000];
+
+/// A target of 250 x 250, RGBA8, and what a draw of four floats and a set of coordinates needs besides.
+fn stream() -> Stream {
+    let mut stream = Stream::default();
+    stream.set(0x43e0, &[0, 249 << 13 | 249]);
+    stream.set(0x43d0, &[0xffff]);
+    stream.set(0x4e00, &[0x4000]);
+    stream.set(0x4e28, &[0]);
+    stream.relocation(0);
+    stream.set(0x4e38, &[0x00c3_0000 | PITCH as u32]);
+    stream.relocation(0);
+    stream.set(0x46a4, &[0x3900, 0xf, 0xf, 0xf]);
+    stream.set(0x4e04, &[0, 0, 0xf]);
+    stream.set(0x4e18, &[0]);
+    stream.set(0x4f00, &[0, 0]);
+    stream.set(0x4f1c, &[0]);
+    // Past the vertex unit.
+    stream.set(0x2140, &[0x100]);
+    stream.set(0x221c, &[0x1_0000]);
+    stream.set(0x2150, &[0x2603_0003]);
+    stream.set(0x21e0, &[0xf688_f688]);
+    stream.set(0x2090, &[1, 4]);
+    stream.set(0x20b4, &[8]);
+    stream.set(0x2134, &[0xff_ffff, 0]);
+    // The first set of coordinates is temporary 0.
+    stream.set(0x4008, &[0]);
+    stream.set(0x4074, &[0x000c_2040]);
+    stream.set(0x4300, &[0x0004_0004, 0]);
+    stream.set(0x4320, &[0x10]);
+    stream.set(0x4278, &[0x3_aaaa]);
+    stream.set(0x42b8, &[4]);
+    stream.set(0x4600, &[2, 0]);
+    stream.set(0x4624, &[0]);
+    stream.set(0x46b4, &[0]);
+    stream.set(0x4bd4, &[0, 0]);
+    stream.program(&COLORS);
+    stream
+}
+
+/// A strip over x0 to x1 and y0 to y1 whose coordinates run from 0 to 1, at a depth.
+fn strip([x0, x1]: [f32; 2], [y0, y1]: [f32; 2], z: f32) -> [[f32; 8]; 4] {
+    let corner = |x, y, s, t| [x, y, z, 1., s, t, 0., 1.];
+    [corner(x0, y0, 0., 0.), corner(x1, y0, 1., 0.), corner(x0, y1, 0., 1.), corner(x1, y1, 1., 1.)]
+}
+
+const STRIP: u32 = 6;
+const POINT: u32 = 1;
+
+fn executed(stream: &Stream, memory: &mut [u8]) -> R300 {
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    gpu.submit(memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    assert_eq!(gpu.unknown(), vec![]);
+    gpu
+}
+
+fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
+    let at = TARGET.start + (y * PITCH + x) * 4;
+    memory[at..at + 4].try_into().unwrap()
+}
+
+fn put(memory: &mut [u8], at: usize, words: &[u32]) {
+    for (place, word) in words.iter().enumerate() {
+        memory[at + 4 * place..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+fn drawn_over(memory: &[u8]) {
+    for y in 0..250 {
+        for x in 0..250 {
+            let expected = [x, y].map(|at| ((at as f64 + 0.5) / 250. * 255.).round() as u8);
+            let [r, g, b, a] = pixel(memory, x, y);
+            let close = r.abs_diff(expected[0]) <= 1 && g.abs_diff(expected[1]) <= 1;
+            assert!(close && (b, a) == (64, 255), "{x} {y}: {:?}, not {expected:?}", [r, g, b, a]);
+        }
+        assert_eq!(pixel(memory, 250, y), [0; 4]);
+    }
+}
+
+#[test]
+fn every_pixel_of_a_draw_in_the_packet_is_where_it_is() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.draw(STRIP, &strip([0., 250.], [0., 250.], 0.5));
+    assert_eq!(executed(&stream, &mut memory).draws(), 1);
+    drawn_over(&memory);
+}
+
+/// 3D_LOAD_VBPNTR and 3D_DRAW_INDX_2 with an INDX_BUFFER; the index offset counts before vertices are fetched.
+#[test]
+fn a_draw_of_arrays_and_indices_gives_the_same_pixels() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    let corners = strip([0., 250.], [0., 250.], 0.5);
+    // Positions in one array, coordinates in another, behind two vertices that nothing names.
+    for (number, corner) in corners.iter().enumerate() {
+        let words = corner.map(f32::to_bits);
+        put(&mut memory, VERTICES.start + 0x100 + 16 * (number + 2), &words[..4]);
+        put(&mut memory, VERTICES.start + 0x400 + 32 * (number + 2), &words[4..]);
+    }
+    put(&mut memory, VERTICES.start + 0x800, &[0x0001_0000, 0x0003_0002]);
+    stream.set(0x208c, &[2]);
+    stream.packet(0x2f, &[2, 0x0804_0404, 0x100, 0x400]);
+    stream.relocation(2);
+    stream.relocation(2);
+    stream.packet(0x36, &[4 << 16 | 1 << 4 | STRIP]);
+    stream.packet(0x33, &[0x8000_0810, 0x800, 2]);
+    stream.relocation(2);
+    executed(&stream, &mut memory);
+    drawn_over(&memory);
+}
+
+/// A clear of a tiled target: a point as large as the upper half, while the depth unit stores the lower one.
+#[test]
+fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    // Wider than a row: what is beyond the pitch is dropped.
+    stream.set(0x43e0, &[0, 127 << 13 | 319]);
+    stream.set(0x421c, &[(320 * 6) << 16 | 128 * 6]);
+    stream.set(0x4f1c, &[0x20]);
+    stream.set(0x4f20, &[128 * 256 * 4]);
+    stream.relocation(0);
+    stream.set(0x4f24, &[PITCH as u32]);
+    stream.relocation(0);
+    stream.set(0x4f10, &[2]);
+    stream.set(0x4f28, &[0xff40_8000]);
+    stream.draw(POINT, &[[160., 64., 1., 1., 0., 0.5, 0., 1.]]);
+    executed(&stream, &mut memory);
+    for (x, y) in (0..256).flat_map(|x| (0..256).map(move |y| (x, y))) {
+        let expected = if y < 128 { [0, 128, 64, 255] } else { [0, 0x80, 0x40, 0xff] };
+        assert_eq!(pixel(&memory, x, y), expected, "{x} {y}");
+    }
+}
+
+/// A copy: a point with coordinates of its own, from (S0, T0) at the left and lower edge, reads texels.
+#[test]
+fn a_point_is_stretched_over_a_texture() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    let texels: Vec<u32> = (0..32).map(|texel| 0xff00_0000 | texel).collect();
+    put(&mut memory, TEXTURE.start, &texels);
+    stream.set(0x2150, &[0x2003]);
+    stream.set(0x20b4, &[4]);
+    stream.set(0x2090, &[1, 0]);
+    stream.set(0x4008, &[0x0002_0001]);
+    stream.set(0x4074, &[0x00ff_e040]);
+    // Eight texels across, four down.
+    stream.set(0x421c, &[(8 * 6) << 16 | 4 * 6]);
+    stream.set(0x4200, &[0f32, 1., 1., 0.].map(f32::to_bits));
+    stream.set(0x4104, &[1]);
+    stream.set(0x4400, &[0x0000_0a92]);
+    stream.set(0x4440, &[0x8000_0000]);
+    stream.set(0x4480, &[3 << 11 | 7]);
+    stream.set(0x44c0, &[0x0008_860c]);
+    stream.set(0x4500, &[0]);
+    stream.set(0x4540, &[0]);
+    stream.relocation(3);
+    // temp[0] = texture 0 at temp[0]; then that.
+    let fetch = [0x0000_7807, 0x0240_0000, 0xe400_e400, 0, 0, 0];
+    let out = [0x0007_8005, 0x0802_0000, 0x0802_0000, 0x00db_0220, 0x00c0_c000, 0x2049_0000];
+    stream.program(&[fetch, out].concat());
+    let center = [10f32 + 4., 20. + 2., 0., 1.].map(f32::to_bits);
+    stream.packet(0x35, &[&[1 << 16 | 3 << 4 | POINT][..], &center].concat());
+    executed(&stream, &mut memory);
+    for (x, y) in (0..8).flat_map(|x| (0..4).map(move |y| (x, y))) {
+        assert_eq!(pixel(&memory, 10 + x, 20 + y), [(8 * y + x) as u8, 0, 0, 255], "{x} {y}");
+    }
+    assert_eq!([pixel(&memory, 9, 20), pixel(&memory, 18, 20), pixel(&memory, 10, 24)], [[0; 4]; 3]);
+}
+
+/// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.
+#[test]
+fn depth_and_stencil_are_tested_and_counted() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    for place in 0..PITCH * 250 {
+        put(&mut memory, DEPTH.start + 4 * place, &[0x8000_0007]);
+    }
+    stream.set(0x4f10, &[2]);
+    stream.set(0x4f20, &[0]);
+    stream.relocation(1);
+    stream.set(0x4f24, &[PITCH as u32]);
+    stream.relocation(1);
+    // Depth less, written; stencil equal to 7, incremented where both pass.
+    stream.set(0x4f00, &[7, 1 | 3 << 3 | 3 << 9]);
+    stream.set(0x4f08, &[0x00ff_ff07]);
+    stream.set(0x42c8, &[0xf]);
+    stream.set(0x4f58, &[0]);
+    stream.draw(STRIP, &strip([0., 10.], [0., 10.], 0.75));
+    stream.draw(STRIP, &strip([0., 10.], [0., 4.], 0.25));
+    stream.draw(STRIP, &strip([0., 10.], [0., 4.], 0.125));
+    stream.set(0x42c8, &[1]);
+    stream.set(0x4f5c, &[0xc000]);
+    stream.relocation(2);
+    executed(&stream, &mut memory);
+    let word = |at: usize| u32::from_le_bytes(memory[at..at + 4].try_into().unwrap());
+    assert_eq!(word(VERTICES.start + 0xc000), 40);
+    // A quarter of 2^24 - 1, rounded.
+    assert_eq!((word(DEPTH.start), word(DEPTH.start + 4 * (4 * PITCH))), (0x4000_0008, 0x8000_0007));
+    assert_eq!((pixel(&memory, 0, 3)[3], pixel(&memory, 0, 4)[3]), (255, 0));
+}
+
+/// Captured: `gl_Position = gl_Vertex; c = gl_Vertex * 0.5 + 0.5`, the whole viewport.
+fn with_a_vertex_program(stream: &mut Stream, code: &[u32]) {
+    stream.set(0x2140, &[0]);
+    stream.set(0x221c, &[0xc000]);
+    stream.set(0x20b0, &[0x43f]);
+    stream.set(0x1d98, &[125f32, 125., 125., 125., 0.5, 0.5].map(f32::to_bits));
+    stream.set(0x2150, &[0x2003]);
+    stream.set(0x21e0, &[0xf688]);
+    stream.set(0x20b4, &[4]);
+    stream.set(0x22d0, &[0x0010_0400]);
+    stream.set(0x22d8, &[1]);
+    stream.set(0x2200, &[0]);
+    stream.port(0x2208, code);
+    stream.set(0x22d4, &[0]);
+    stream.set(0x2200, &[1024]);
+    stream.port(0x2208, &[0.5f32.to_bits(), 0, 0, 0]);
+    let corners = [[-1f32, -1., 0., 1.], [1., -1., 0., 1.], [-1., 1., 0., 1.], [1., 1., 0., 1.]];
+    let corners: Vec<u32> = corners.as_flattened().iter().map(|x| x.to_bits()).collect();
+    stream.packet(0x35, &[&[4 << 16 | 3 << 4 | STRIP][..], &corners].concat());
+}
+
+/// o1 = i0 * c0.x + c0.x; o0 = i0.
+#[rustfmt::skip]
+const VERTEX: [u32; 8] = [
+    0x00f0_2204, 0x00d1_0001, 0x0000_0002, 0x0000_0002, 0x00f0_0203, 0x00d1_0001, 0x0124_8001, 0x0124_8001,
+];
+
+#[test]
+fn a_captured_draw_with_a_vertex_program_gives_the_same_pixels() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    with_a_vertex_program(&mut stream, &VERTEX);
+    executed(&stream, &mut memory);
+    drawn_over(&memory);
+}
+
+/// Six user planes lie behind the constants; plane 0 keeps x >= 0.
+#[test]
+fn user_planes_cut_what_the_vertex_program_places() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.set(0x2200, &[1536]);
+    stream.port(0x2208, &[1f32.to_bits(), 0, 0, 0]);
+    with_a_vertex_program(&mut stream, &VERTEX);
+    let clip = stream.0.iter().position(|word| *word == 0xc000).unwrap();
+    stream.0[clip] |= 1;
+    executed(&stream, &mut memory);
+    assert_eq!([124, 125].map(|x| pixel(&memory, x, 7)[3]), [0, 255]);
+}
+
+#[test]
+fn a_vertex_program_without_a_meaning_is_named() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    // Opcode 63 does not exist.
+    with_a_vertex_program(&mut stream, &[[0x00f0_223f, 0, 0, 0], [0; 4]].concat());
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
+    let fault = gpu.submit(&mut memory, &submission).unwrap_err();
+    assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: vertex program: ")), "{fault}");
+}
+
+#[test]
+fn what_is_not_known_is_named_and_counted() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], Stream::default());
+    stream.packet(0x7f, &[0]);
+    stream.set(0x7ffc, &[1]);
+    stream.set(0x7ffc, &[1]);
+    let mut gpu = R300::new(Chip::named("R580").unwrap());
+    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &[] }).unwrap();
+    assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x7ffc".to_owned(), 2)]);
+}
+
+#[test]
+fn a_fragment_program_that_never_ends_is_named() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    // JUMP to itself, whatever the lanes say.
+    stream.program(&[[0x2, 0, 0xff00, 0, 0, 0], COLORS].concat());
+    stream.draw(STRIP, &strip([0., 1.], [0., 1.], 0.5));
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
+    let fault = gpu.submit(&mut memory, &submission).unwrap_err();
+    assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: fragment program: ")), "{fault}");
+}
