@@ -3,6 +3,7 @@
 use reconverge_r700::chip::Chip;
 
 use crate::Gpu;
+use crate::nv50::Nv50;
 use crate::r600::R600;
 
 /// One board.
@@ -23,6 +24,8 @@ pub struct Board {
 pub enum Driver {
     /// The kernel's `radeon` and Mesa's `r600`.
     R600,
+    /// The kernel's `nouveau`, and Mesa's for these chips, which it calls `nv50`.
+    Nv50,
 }
 
 impl Driver {
@@ -30,6 +33,7 @@ impl Driver {
     pub const fn kernel(self) -> &'static str {
         match self {
             Driver::R600 => "radeon",
+            Driver::Nv50 => "nouveau",
         }
     }
 
@@ -38,6 +42,8 @@ impl Driver {
         match self {
             // Advanced Micro Devices, formerly ATI.
             Driver::R600 => 0x1002,
+            // NVIDIA.
+            Driver::Nv50 => 0x10de,
         }
     }
 
@@ -45,6 +51,7 @@ impl Driver {
     pub const fn mesa(self) -> &'static str {
         match self {
             Driver::R600 => "r600_dri.so",
+            Driver::Nv50 => "nouveau_dri.so",
         }
     }
 }
@@ -57,7 +64,7 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 /// One board for each chip.
 ///
 /// The ids and which chip each means: Mesa, `include/pci_ids/r600_pci_ids.h`. The product names: the PCI ID repository,
-/// `pci.ids`, vendor 1002; where it lists several products for an id, one of them.
+/// `pci.ids`, vendors 1002 and 10de; where it lists several products for an id, one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -73,13 +80,34 @@ pub const BOARDS: &[Board] = &[
     board("rv620", 0x95c0, Driver::R600, "Radeon HD 3470"),
     board("rs780", 0x9610, Driver::R600, "Radeon HD 3200"),
     board("rs880", 0x9710, Driver::R600, "Radeon HD 4200"),
+    board("g80",   0x0191, Driver::Nv50, "GeForce 8800 GTX"),
+    board("g84",   0x0400, Driver::Nv50, "GeForce 8600 GTS"),
+    board("gt200", 0x05e1, Driver::Nv50, "GeForce GTX 280"),
+    board("gt215", 0x0ca3, Driver::Nv50, "GeForce GT 240"),
 ];
+
+/// The number by which NVIDIA's chips name themselves. (envytools, `chipsets`)
+const CHIPSETS: &[(&str, u16)] = &[("g80", 0x50), ("g84", 0x84), ("gt200", 0xa0), ("gt215", 0xa3)];
 
 impl Board {
     /// Its chip after a reset; `None` if no machine has the name.
     pub fn gpu(&self) -> Option<Box<dyn Gpu>> {
         match self.driver {
             Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?))),
+            Driver::Nv50 => Some(Box::new(Nv50::new(reconverge_tesla::inst::Chip::from_name(self.chip)?))),
+        }
+    }
+
+    /// The number by which its chip names itself, where its vendor numbers chips.
+    pub fn chipset(&self) -> Option<u16> {
+        CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
+    }
+
+    /// How the text begins by which Mesa's driver of this board names its renderer.
+    pub fn renderer(&self) -> String {
+        match self.chipset() {
+            Some(number) => format!("NV{number:02X}"),
+            None => format!("AMD {}", self.chip.to_ascii_uppercase()),
         }
     }
 
@@ -119,7 +147,7 @@ mod tests {
 
     #[test]
     fn nothing_else_is_a_board() {
-        for name in ["", "0x", "gt200", "r580", "rv77", "94401", "-9440", "ffff"] {
+        for name in ["", "0x", "gt300", "r580", "rv77", "94401", "-9440", "ffff"] {
             assert_eq!(Board::named(name), None, "{name}");
         }
     }

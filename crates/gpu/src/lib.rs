@@ -4,6 +4,7 @@
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
 pub mod device;
+pub mod nv50;
 pub mod r600;
 
 use std::ops::Range;
@@ -37,6 +38,16 @@ pub trait Gpu: Send {
     /// # Errors
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
+
+    /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
+    /// segment is read when it is reached, since commands before it may write it.
+    ///
+    /// # Errors
+    /// See [`Fault`]. A chip to which commands are given takes none from memory.
+    fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+        let _ = memory;
+        Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
+    }
 
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
     fn unknown(&self) -> Vec<(String, u64)>;

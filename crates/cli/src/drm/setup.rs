@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use reconverge_gpu::device::Board;
+use reconverge_gpu::device::{Board, Driver};
 use serde_json::Value;
 
 /// The file name of the library that is loaded into programs.
@@ -16,8 +16,16 @@ const LIBRARY: &str = "libreconverge_drm.so";
 /// What builds it.
 const BUILD: &str = "cargo build --release -p reconverge-drm";
 
-/// What installs what OpenGL needs on Debian.
-const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
+/// What installs what OpenGL needs on Debian, beside the library of [`libdrm`].
+const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
+
+/// The library for the kernel's driver that Mesa's uses, and Debian's package of it.
+const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
+    match driver {
+        Driver::Nv50 => ("libdrm_nouveau.so.2", "libdrm-nouveau2"),
+        _ => ("libdrm_radeon.so.1", "libdrm-radeon1"),
+    }
+}
 
 /// The surroundings.
 pub(crate) struct Setup {
@@ -56,6 +64,10 @@ impl Setup {
                 command.env(name, value);
             }
         }
+        // Where nothing is executed, nothing writes the fences that Mesa's nouveau waits for.
+        if !self.execute {
+            command.env("NOUVEAU_DISABLE_FENCES", "1");
+        }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         // Each of these makes Mesa take another driver or another device.
@@ -77,6 +89,7 @@ impl Setup {
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
         probe.env("RECONVERGE_DRM_PROBE", "1").env("RECONVERGE_DRM_EXECUTE", "none");
+        probe.env("NOUVEAU_DISABLE_FENCES", "1");
         probe.env_remove("RECONVERGE_DRM_REPORT");
         let output = probe.arg("--version").stdin(Stdio::null()).output();
         let output = output.with_context(|| program.display().to_string())?;
@@ -89,15 +102,19 @@ impl Setup {
             let (library, status) = (self.library.display(), output.status);
             bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
         };
-        let expected = format!("AMD {}", self.board.chip.to_ascii_uppercase());
+        let expected = self.board.renderer();
         let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(renderer), _) if is_renderer(renderer, &expected) => return Ok(()),
             (Some(renderer), _) => format!("OpenGL draws with `{renderer}`"),
             (None, error) => format!("OpenGL does not start: {}", error.unwrap_or("no reason given")),
         };
-        let missing = missing(self.board.driver.mesa());
+        let missing = missing(self.board.driver);
         if !missing.is_empty() {
-            bail!("{found}, not with {expected}. Not installed: {}. {INSTALL}{messages}", missing.join(", "));
+            bail!(
+                "{found}, not with {expected}. Not installed: {}. {INSTALL} {}{messages}",
+                missing.join(", "),
+                libdrm(self.board.driver).1
+            );
         }
         bail!(
             "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with \
@@ -139,7 +156,7 @@ fn library() -> Result<PathBuf> {
 }
 
 /// Of the files that OpenGL needs, those that are in none of the usual folders.
-fn missing(driver: &str) -> Vec<&str> {
+fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);
         folders.map(|folders| env::split_paths(&folders).collect::<Vec<_>>()).unwrap_or_default()
@@ -159,9 +176,9 @@ fn missing(driver: &str) -> Vec<&str> {
         !folders.iter().any(|folder| folder.join(OsStr::new(name)).exists())
     };
     let mut missing: Vec<&str> =
-        ["libEGL.so.1", "libdrm_radeon.so.1"].into_iter().filter(|name| absent(&libraries, name)).collect();
-    if absent(&drivers, driver) {
-        missing.push(driver);
+        ["libEGL.so.1", libdrm(driver).0].into_iter().filter(|name| absent(&libraries, name)).collect();
+    if absent(&drivers, driver.mesa()) {
+        missing.push(driver.mesa());
     }
     missing
 }
