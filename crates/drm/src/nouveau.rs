@@ -9,11 +9,11 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use crate::ioctls::*;
+use crate::messages::say_once;
 use crate::node::{Node, State};
 use crate::radeon::describe;
 use crate::report;
 use crate::submit::executed;
-use crate::messages::say_once;
 
 /// Bytes of the chip's own memory, and of the system's that it can use.
 const VRAM: u64 = 768 << 20;

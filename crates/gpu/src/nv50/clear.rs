@@ -36,7 +36,8 @@ pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: &mut [u8], wor
             let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
             let (code, value) = (format.code(depth), state.word(m::CLEAR_STENCIL) as u8);
             // Bit 0 of CLEAR_FLAGS: the mask of stencil writes holds.
-            let mask = if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
+            let mask =
+                if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
             fill(&target.surface, format.bytes(), rectangle, memory, |element| {
                 let (old, stencil) = format.read(element);
                 let new = if what.s { stencil & !mask | value & mask } else { stencil };
@@ -61,7 +62,12 @@ fn fill(
     memory: &mut [u8],
     mut change: impl FnMut(&mut [u8]),
 ) {
-    let whole = Rectangle { x0: 0, y0: 0, x1: surface.pitch.min(1 << 20) as i32, y1: surface.rows.min(1 << 20) as i32 };
+    let whole = Rectangle {
+        x0: 0,
+        y0: 0,
+        x1: surface.pitch.min(1 << 20) as i32,
+        y1: surface.rows.min(1 << 20) as i32,
+    };
     let inside = rectangle.and(whole);
     for y in inside.y0..inside.y1 {
         for x in inside.x0..inside.x1 {

@@ -137,8 +137,7 @@ pub(super) fn color_surface(
     };
     let mode = fields!(unknown, ArrayMode, state.word(m::RT_ARRAY_MODE));
     let stride = (state.word(at + 16) as usize) << 2;
-    let surface =
-        rows((state, unknown), state.address(at), layout, vert, bytes, layer, (stride, mode))?;
+    let surface = rows((state, unknown), state.address(at), layout, vert, bytes, layer, (stride, mode))?;
     Some((surface, color))
 }
 
@@ -158,8 +157,7 @@ pub(super) fn zeta((state, unknown): (&State, &mut Unknown), layer: usize) -> Op
     let array = fields!(unknown, ArrayMode, state.nth(m::ZETA_HORIZ, 2));
     let stride = (state.nth(m::ZETA_ADDRESS_HIGH, 4) as usize) << 2;
     let start = state.address(m::ZETA_ADDRESS_HIGH);
-    let surface =
-        rows((state, unknown), start, layout, height, format.bytes(), layer, (stride, array))?;
+    let surface = rows((state, unknown), start, layout, height, format.bytes(), layer, (stride, array))?;
     Some(DepthTarget { surface, format })
 }
 
@@ -188,7 +186,9 @@ pub(super) fn draw(
     }
     let transforms = state.flag(m::VIEWPORT_TRANSFORM_EN);
     let three = |first: usize, without: f32| {
-        std::array::from_fn(|at| if transforms { state.float(m::VIEWPORT_SCALE_X, first + at) } else { without })
+        std::array::from_fn(
+            |at| if transforms { state.float(m::VIEWPORT_SCALE_X, first + at) } else { without },
+        )
     };
     let (near, far) = (state.float(m::VIEWPORT_HORIZ, 2), state.float(m::VIEWPORT_HORIZ, 3));
     let viewport = Viewport {
@@ -214,9 +214,9 @@ pub(super) fn draw(
         band: [BAND; 2],
         linear,
     });
-    let alpha_test = state.flag(m::ALPHA_TEST_ENABLE).then(|| {
-        (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0))
-    });
+    let alpha_test = state
+        .flag(m::ALPHA_TEST_ENABLE)
+        .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
         // OpenGL counts the table's bits from the other end.
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
@@ -231,11 +231,7 @@ pub(super) fn draw(
         scissor: scissor(state),
         front_is_clockwise: state.word(m::FRONT_FACE) == 0x900,
         sides: sides(state),
-        points: Points {
-            size: [state.float(m::POINT_SIZE, 0); 2],
-            from_vertex: sized,
-            range: POINT_SIZES,
-        },
+        points: Points { size: [state.float(m::POINT_SIZE, 0); 2], from_vertex: sized, range: POINT_SIZES },
         line_width: state.float(m::LINE_WIDTH, 0),
         inputs: reads.inputs.clone(),
         depth: zeta((state, unknown), layer),
@@ -248,9 +244,7 @@ pub(super) fn draw(
 }
 
 fn sides(state: &State) -> [Side; 2] {
-    let offset = |kind: usize| {
-        state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0
-    };
+    let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
     // The driver gives twice OpenGL's units.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0)) / 2.;
@@ -266,7 +260,8 @@ fn sides(state: &State) -> [Side; 2] {
         clamp: f64::from(state.float(m::POLYGON_OFFSET_CLAMP, 0)),
     };
     let culled = |side: u32| {
-        state.flag(m::CULL_FACE_ENABLE) && matches!(state.word(m::CULL_FACE), face if face == side || face == 0x408)
+        state.flag(m::CULL_FACE_ENABLE)
+            && matches!(state.word(m::CULL_FACE), face if face == side || face == 0x408)
     };
     let side = |mode: u32, face: u32| {
         let (fill, kind) = match state.word(mode) {
@@ -303,7 +298,8 @@ fn tests(state: &State) -> Tests {
     let back = match state.flag(m::STENCIL_TWO_SIDE_ENABLE) {
         true => side(
             m::STENCIL_TWO_SIDE_ENABLE + 4,
-            [m::STENCIL_BACK_FUNC_REF, m::STENCIL_BACK_MASK, m::STENCIL_BACK_FUNC_MASK].map(|at| state.word(at)),
+            [m::STENCIL_BACK_FUNC_REF, m::STENCIL_BACK_MASK, m::STENCIL_BACK_FUNC_MASK]
+                .map(|at| state.word(at)),
         ),
         false => front,
     };
@@ -346,7 +342,9 @@ fn targets((state, unknown): (&State, &mut Unknown), layer: usize, logic: LogicO
 
 fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) -> Blend {
     let words: [u32; 6] = match state.flag(m::BLEND_INDEPENDENT) {
-        true => std::array::from_fn(|at| state.word(m::IBLEND_SEPARATE_ALPHA + 0x20 * number as u32 + 4 + 4 * at as u32)),
+        true => std::array::from_fn(|at| {
+            state.word(m::IBLEND_SEPARATE_ALPHA + 0x20 * number as u32 + 4 + 4 * at as u32)
+        }),
         false => [
             state.nth(m::BLEND_EQUATION_RGB, 0),
             state.nth(m::BLEND_EQUATION_RGB, 1),
@@ -424,7 +422,8 @@ impl Reads {
         let flat_colors = state.word(m::SHADE_MODEL) == 0x1d00;
         let two_sided = state.flag(m::VERTEX_TWO_SIDE_ENABLE);
         let sprites = topology == Topology::Points && state.flag(m::POINT_SPRITE_ENABLE);
-        let mut reads = Reads { inputs: Vec::new(), slots: Vec::new(), words: Vec::new(), umask: control.umask };
+        let mut reads =
+            Reads { inputs: Vec::new(), slots: Vec::new(), words: Vec::new(), umask: control.umask };
         for number in 0..usize::from(control.count) {
             let slot = usize::from(control.offset) + number;
             let first = usize::from(colors.ffc0);
@@ -502,7 +501,9 @@ impl Reads {
         Vertex {
             position: [0, 1, 2, 3].map(float),
             point_size: float((size >> 4 & 0xff) as usize),
-            distances: std::array::from_fn(|plane| if plane < count.max(8) { float(first + plane) } else { 0. }),
+            distances: std::array::from_fn(
+                |plane| if plane < count.max(8) { float(first + plane) } else { 0. },
+            ),
             attributes: self.slots.iter().map(|quad| [0, 1, 2, 3].map(|at| value(4 * quad + at))).collect(),
         }
     }

@@ -64,7 +64,8 @@ impl Feedback {
                 counters.generated += 1;
                 let vertices = &primitive.vertices[..usize::from(primitive.count)];
                 let fits = |buffer: usize| {
-                    let end = u64::from(self.offsets[buffer]) + vertices.len() as u64 * u64::from(stride(buffer));
+                    let end =
+                        u64::from(self.offsets[buffer]) + vertices.len() as u64 * u64::from(stride(buffer));
                     end <= u64::from(state.word(at(buffer) + 12))
                 };
                 let room = match by_offset {

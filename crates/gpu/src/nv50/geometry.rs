@@ -92,9 +92,8 @@ pub(super) fn run(
     let mut inputs: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     for number in 0..most {
         // A vertex's words in p[], by their byte address.
-        let address = |primitive: &Vec<usize>| {
-            primitive.get(number).map_or(0, |vertex| (4 * stride * vertex) as u32)
-        };
+        let address =
+            |primitive: &Vec<usize>| primitive.get(number).map_or(0, |vertex| (4 * stride * vertex) as u32);
         inputs.insert(number as u16, found.iter().map(address).collect());
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());

@@ -55,7 +55,6 @@ methods! {
         VERTEX_ARRAY_FETCH = 0x0900 * 64;
         VIEWPORT_SCALE_X = 0x0a00 * 128;
         VIEWPORT_HORIZ = 0x0c00 * 64;
-        CLIP_RECT_HORIZ = 0x0d00 * 16;
         VERTEX_BUFFER_FIRST = 0x0d74 * 1;
         VERTEX_BUFFER_COUNT = 0x0d78 * 1;
         DEPTH_CLIP_NEGATIVE_Z = 0x0d7c * 1;
@@ -78,7 +77,6 @@ methods! {
         VERTEX_RUNOUT_ADDRESS_HIGH = 0x0f84 * 2;
         COLOR_MASK_COMMON = 0x0f90 * 1;
         FP_ADDRESS_HIGH = 0x0fa4 * 2;
-        SEMANTIC_VIEWPORT = 0x0fd4 * 1;
         ZETA_ADDRESS_HIGH = 0x0fe0 * 5;
         SCREEN_SCISSOR_HORIZ = 0x0ff4 * 2;
         VERTEX_ARRAY_PER_INSTANCE = 0x1000 * 16;
@@ -130,9 +128,7 @@ methods! {
         POINT_SIZE = 0x1518 * 1;
         POINT_SPRITE_ENABLE = 0x1520 * 1;
         COUNTER_RESET = 0x1530 * 1;
-        MULTISAMPLE_ENABLE = 0x1534 * 1;
         ZETA_ENABLE = 0x1538 * 1;
-        MULTISAMPLE_CTRL = 0x153c * 1;
         NOPERSPECTIVE_BITMAP = 0x1540 * 4;
         COND_ADDRESS_HIGH = 0x1550 * 2;
         COND_MODE = 0x1558 * 1;
@@ -162,25 +158,20 @@ methods! {
         SET_PROGRAM_CB = 0x1694 * 1;
         VP_RESULT_MAP_SIZE = 0x16ac * 1;
         VP_REG_ALLOC_TEMP = 0x16b0 * 1;
-        VP_REG_ALLOC_RESULT = 0x16b8 * 1;
         VP_RESULT_MAP = 0x16bc * 17;
-        POLYGON_STIPPLE_PATTERN = 0x1700 * 32;
         STRMOUT_OFFSET = 0x1780 * 4;
         GP_ENABLE = 0x1798 * 1;
         GP_REG_ALLOC_TEMP = 0x17a0 * 1;
-        GP_REG_ALLOC_RESULT = 0x17a8 * 1;
         GP_RESULT_MAP_SIZE = 0x17ac * 1;
         GP_OUTPUT_PRIMITIVE_TYPE = 0x17b0 * 1;
         RASTERIZE_ENABLE = 0x17b4 * 1;
         STRMOUT_ENABLE = 0x17b8 * 1;
         GP_RESULT_MAP = 0x17fc * 33;
         POLYGON_OFFSET_CLAMP = 0x187c * 1;
-        GP_VIEWPORT_ID_ENABLE = 0x1900 * 1;
         SEMANTIC_COLOR = 0x1904 * 1;
         SEMANTIC_CLIP = 0x1908 * 1;
         SEMANTIC_LAYER = 0x190c * 1;
         SEMANTIC_PTSZ = 0x1910 * 1;
-        SEMANTIC_PRIM_ID = 0x1914 * 1;
         CULL_FACE_ENABLE = 0x1918 * 1;
         FRONT_FACE = 0x191c * 1;
         CULL_FACE = 0x1920 * 1;
@@ -189,7 +180,6 @@ methods! {
         VIEW_VOLUME_CLIP_CTRL = 0x193c * 1;
         CLIP_DISTANCE_MODE = 0x1940 * 1;
         CLIP_RECTS_EN = 0x194c * 1;
-        CLIP_RECTS_MODE = 0x1950 * 1;
         FP_INTERPOLANT_CTRL = 0x1988 * 1;
         FP_REG_ALLOC_TEMP = 0x198c * 1;
         FP_CONTROL = 0x19a8 * 1;
@@ -222,7 +212,6 @@ methods! {
         SIFC_FORMAT = 0x0804 * 1;
         SIFC_WIDTH = 0x0838 * 10;
         SIFC_DATA = 0x0860 * 1;
-        BLIT_CONTROL = 0x088c * 1;
         BLIT_DST_X = 0x08b0 * 12;
     }
 }
@@ -248,6 +237,7 @@ const SPEED: &str = "speed only";
 const SPACES: &str = "addresses of all objects are those of one memory";
 const FIXED: &str = "always the same value, which asks for nothing";
 const SAMPLES: &str = "multisampling, which is named where a draw uses it";
+const VIEWPORTS: &str = "viewport 0 is the only one that is used";
 const COMPRESSION: &str = "compression, which is not used";
 
 /// Methods that all objects have.
@@ -299,11 +289,22 @@ const TESLA: &[Method] = &[
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
+    ignored("CLIP_RECT_HORIZ", 0x0d00, 16, "named where a draw uses them"),
+    ignored("SEMANTIC_VIEWPORT", 0x0fd4, 1, VIEWPORTS),
+    ignored("MULTISAMPLE_ENABLE", 0x1534, 1, SAMPLES),
+    ignored("MULTISAMPLE_CTRL", 0x153c, 1, SAMPLES),
+    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
+    ignored("POLYGON_STIPPLE_PATTERN", 0x1700, 32, "named where a draw uses it"),
+    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
+    ignored("GP_VIEWPORT_ID_ENABLE", 0x1900, 1, VIEWPORTS),
+    ignored("SEMANTIC_PRIM_ID", 0x1914, 1, "the fragment program finds it in its slot"),
+    ignored("CLIP_RECTS_MODE", 0x1950, 1, "named where a draw uses it"),
 ];
 
 const TWOD: &[Method] = &[
     ignored("COLOR_KEY_ENABLE", 0x029c, 1, FIXED),
     ignored("SET_PIXELS_FROM_MEMORY_SAFE_OVERLAP", 0x0888, 1, SPEED),
+    ignored("BLIT_CONTROL", 0x088c, 1, "filters of scales that the driver does not ask for"),
 ];
 
 const M2MF: &[Method] = &[ignored("FORMAT", 0x0324, 1, FIXED)];

@@ -155,7 +155,9 @@ impl Nv50 {
                 // The last words of set-up start uploads and blits.
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
-                    d2::SIFC_DATA => twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word),
+                    d2::SIFC_DATA => {
+                        twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word)
+                    }
                     0x08dc if self.draws_conditionally(memory, false) => {
                         twod::blit(&self.twod, &mut self.unknown, memory);
                     }
@@ -209,7 +211,8 @@ impl Nv50 {
                 let stage = ((method - m::BIND_TSC) / 8) as usize;
                 if method & 4 != 0 {
                     let bound = fields!(self.unknown, BindTsc, word);
-                    self.bindings.samplers[stage][usize::from(bound.unit)] = bound.valid.then_some(bound.id.into());
+                    self.bindings.samplers[stage][usize::from(bound.unit)] =
+                        bound.valid.then_some(bound.id.into());
                 } else {
                     let bound = fields!(self.unknown, BindTic, word);
                     if let Some(place) = self.bindings.textures[stage].get_mut(usize::from(bound.unit)) {
@@ -217,7 +220,7 @@ impl Nv50 {
                     }
                 }
             }
-            m::VTX_ATTR_1F..m::VERTEX_ARRAY_FETCH => self.attribute(memory, method, word),
+            m::VTX_ATTR_1F..m::VERTEX_ARRAY_FETCH => self.attribute(method, word),
             m::VERTEX_ID_BASE => self.since_base = 0,
             m::VERTEX_BEGIN_GL => self.begin(word),
             m::VERTEX_END_GL => self.end(memory),
@@ -255,7 +258,7 @@ impl Nv50 {
     }
 
     /// A word of the current value of an attribute. Attribute 0 completes a vertex.
-    fn attribute(&mut self, memory: &mut [u8], method: u32, word: u32) {
+    fn attribute(&mut self, method: u32, word: u32) {
         let (first, stride, count) = match method {
             ..m::VTX_ATTR_2F => (m::VTX_ATTR_1F, 4, 1),
             ..m::VTX_ATTR_3F => (m::VTX_ATTR_2F, 8, 2),
@@ -270,7 +273,6 @@ impl Nv50 {
         value[component as usize] = word;
         let (current, id) = (self.current, self.tesla.word(m::VERTEX_ID_BASE).wrapping_add(self.since_base));
         if let Some(batch) = self.batch.as_mut().filter(|_| number == 0 && component + 1 == count) {
-            let _ = memory;
             batch.current(&current, id);
             self.since_base += 1;
         }
@@ -336,7 +338,8 @@ impl Nv50 {
 
     /// Whether COND_MODE lets something be drawn.
     fn draws_conditionally(&self, memory: &[u8], tesla: bool) -> bool {
-        let (state, method) = if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
+        let (state, method) =
+            if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
         let at = state.address(method);
         let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
         match state.word(method + 8) {
@@ -372,7 +375,8 @@ impl Nv50 {
             unknown.note(format!("primitive {number:#x}"));
             return Ok(());
         };
-        let vertex = Shader::new(VERTEX, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
+        let vertex =
+            Shader::new(VERTEX, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
         let outcome = vertex.run(Launch::Vertex(launch::Vertex {
             setup: vertex.setup.clone(),
             lanes: batch.lanes.len(),
@@ -380,13 +384,17 @@ impl Nv50 {
         }))?;
         self.counters.vertices += batch.lanes.len() as u64;
         let results: Vec<Vec<u32>> = outcome.lanes.iter().map(|lane| lane.outputs).collect();
-        let mut last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
+        let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
         // Slots of the vertices that primitives are made of, in runs.
         let runs: Vec<Vec<Vec<u32>>> = match state.flag(m::GP_ENABLE) {
             false => {
                 let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
                 let mapped: Vec<Vec<u32>> = results.iter().map(|words| map.apply(words)).collect();
-                batch.runs.iter().map(|run| run.iter().map(|place| mapped[*place].clone()).collect()).collect()
+                batch
+                    .runs
+                    .iter()
+                    .map(|run| run.iter().map(|place| mapped[*place].clone()).collect())
+                    .collect()
             }
             true => {
                 let context = geometry::Context {
@@ -397,7 +405,6 @@ impl Nv50 {
                 };
                 let made = geometry::run(&context, unknown, memory, topology, batch, &results)?;
                 topology = made.topology;
-                last_provokes |= false;
                 made.runs
             }
         };
@@ -436,11 +443,10 @@ impl Nv50 {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
         let reads = Reads::new((state, &mut *unknown), topology);
         let Some(draw) = draw::draw((state, &mut *unknown), topology, &reads, layer) else { return Ok(()) };
-        let runs: Vec<Vec<Vertex>> = runs
-            .iter()
-            .map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect())
-            .collect();
-        let shader = Shader::new(FRAGMENT, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
+        let runs: Vec<Vec<Vertex>> =
+            runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
+        let shader =
+            Shader::new(FRAGMENT, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
         let counts = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage)?;
         if state.flag(m::SAMPLECNT_ENABLE) {

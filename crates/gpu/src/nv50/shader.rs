@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use reconverge_isa::Program;
 use reconverge_simt::Options;
 use reconverge_tesla::decode::{decode, length};
-use reconverge_tesla::inst::{Chip, Control, End, Group, Op, Stage};
+use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage};
 use reconverge_tesla::launch::{Launch, Outcome, RunError, Setup};
 use reconverge_tesla::run::run;
+use reconverge_tesla::uses::accesses;
 
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
@@ -110,15 +111,24 @@ impl Shader {
         let found = Found::new(memory, window, start, (chip, unit.stage));
         let mut setup = Setup::new(chip);
         setup.registers = state.word(unit.registers).clamp(4, 128);
-        setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).min(reconverge_tesla::launch::MOST_LOCAL);
+        setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).max(found.local_bytes);
         setup.code_base = start;
         setup.modes.mul_zero_wins = state.word(m::MUL_ZERO_WINS) & 0x1_0000 != 0;
         for (slot, bound) in bindings.constants[unit.program].iter().enumerate() {
-            let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else { continue };
+            let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
+                continue;
+            };
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, memory.get(start..end).unwrap_or(&[]));
         }
-        texture::bind(&mut setup.textures, unit, &found.textures, &found.samplers, (state, bindings, unknown), memory);
+        texture::bind(
+            &mut setup.textures,
+            unit,
+            &found.textures,
+            &found.samplers,
+            (state, bindings, unknown),
+            memory,
+        );
         Shader { unit, program: Program::from_words(found.words), setup, options }
     }
 
@@ -139,12 +149,21 @@ struct Found {
     words: Vec<u32>,
     textures: BTreeSet<u8>,
     samplers: BTreeSet<u8>,
+    /// What it may use of l[].
+    local_bytes: u32,
 }
+
+/// The l[] of a program that uses any.
+///
+/// Inferred: the driver leaves LOCAL_SIZE_LOG at 64 bytes for programs that index arrays of 160 bytes and more, and NV92
+/// passes the tests that they are from. So the size is a matter of where lanes lie in memory, and not of what is allowed.
+const LOCAL: u32 = 0x4000;
 
 impl Found {
     /// Reads as far as the program goes: to an end that no branch passes.
     fn new(memory: &[u8], window: usize, start: u32, (chip, stage): (Chip, Stage)) -> Found {
-        let mut found = Found { words: Vec::new(), textures: BTreeSet::new(), samplers: BTreeSet::new() };
+        let mut found =
+            Found { words: Vec::new(), textures: BTreeSet::new(), samplers: BTreeSet::new(), local_bytes: 0 };
         let (mut at, mut furthest) = (start, start);
         while at < WINDOW {
             let word = |number: u32| load(memory, window.saturating_add((at + 4 * number) as usize));
@@ -159,6 +178,11 @@ impl Found {
                 }
                 continue;
             };
+            for (place, _) in accesses(&inst, stage).memory {
+                if place.space == Space::Local {
+                    found.local_bytes = found.local_bytes.max(LOCAL);
+                }
+            }
             let mut ends = inst.end == End::Exit;
             match inst.op {
                 Op::Control(control) => {
@@ -171,7 +195,7 @@ impl Found {
                 }
                 _ => {}
             }
-            let always = inst.guard == reconverge_tesla::inst::Guard::ALWAYS;
+            let always = inst.guard == Guard::ALWAYS;
             if ends && always && at > furthest {
                 break;
             }

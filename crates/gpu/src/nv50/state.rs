@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::methods::{Method, Object};
+use super::methods::Object;
 
 /// Names of what is not understood, each with how often it came up.
 #[derive(Clone, Debug, Default)]
@@ -63,14 +63,6 @@ impl State {
         if let Some(place) = self.words.get_mut(method as usize / 4) {
             *place = word;
         }
-    }
-}
-
-/// The name of a method for messages.
-pub(super) fn name(known: &Method, method: u32) -> String {
-    match (method - known.method) / 4 {
-        0 => known.name.to_owned(),
-        number => format!("{} + {number}", known.name),
     }
 }
 

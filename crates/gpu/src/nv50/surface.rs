@@ -98,10 +98,7 @@ impl Layout {
                 let (height, depth) = (mode.height(), mode.depth());
                 let slices = (z / depth) * depth * pitch * rows + (z % depth) * TILE_WIDTH * height;
                 let tile = (y / height) * (pitch / TILE_WIDTH) + x / TILE_WIDTH;
-                slices
-                    + tile * TILE_WIDTH * height * depth
-                    + y % height * TILE_WIDTH
-                    + x % TILE_WIDTH
+                slices + tile * TILE_WIDTH * height * depth + y % height * TILE_WIDTH + x % TILE_WIDTH
             }
         }
     }

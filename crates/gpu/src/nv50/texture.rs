@@ -126,7 +126,8 @@ impl Texels {
             0x27 => Texels::Blocks(Block::One { signed }),
             0x28 => Texels::Blocks(Block::Two { signed }),
             number => {
-                let bits = format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
+                let bits =
+                    format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
                 let number = |at: usize| match format::texture_number(words.kinds[at]) {
                     Number::Unorm if words.srgb && at < 3 => Number::Srgb,
                     // Depth as a float, with components beside it that are none.
@@ -191,7 +192,8 @@ fn image(entry: &[u32; 8], memory: &[u8]) -> Result<Texture, String> {
         if words.linear {
             return Layout::Linear { pitch: if words.target == 6 { wide * bytes } else { words.pitch } };
         }
-        let mode = if number == 0 { words.mode } else { TileMode::of_level(high, has_depth.then_some(depth)) };
+        let mode =
+            if number == 0 { words.mode } else { TileMode::of_level(high, has_depth.then_some(depth)) };
         Layout::tiled(mode, wide * bytes, high)
     };
     // How far the storage goes: word 5.
@@ -293,7 +295,6 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,9 +302,7 @@ mod tests {
     /// Captured: a mipmapped texture of 64 x 64, RGBA8, with seven levels.
     #[test]
     fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
-        let words = [
-            0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0x60,
-        ];
+        let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0x60];
         let mut memory = vec![0; 0x6000];
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;

@@ -121,9 +121,11 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
             if clips && !(inside(to_x, clip[0], clip[2]) && inside(to_y, clip[1], clip[3])) {
                 continue;
             }
-            let from = source.place(u0.wrapping_add(du.wrapping_mul(x)) >> 32, v0.wrapping_add(dv.wrapping_mul(y)) >> 32);
+            let from = source
+                .place(u0.wrapping_add(du.wrapping_mul(x)) >> 32, v0.wrapping_add(dv.wrapping_mul(y)) >> 32);
             let (Some(from), Some(to)) = (from, target.place(to_x, to_y)) else { continue };
-            let (Some(element), true) = (memory.get(from..from + source.bytes()), to + target.bytes() <= memory.len())
+            let (Some(element), true) =
+                (memory.get(from..from + source.bytes()), to + target.bytes() <= memory.len())
             else {
                 continue;
             };
