@@ -239,3 +239,165 @@ unsafe fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, 
     // SAFETY: not null, so as many elements; any bytes are a value.
     Ok((0..count as usize).map(|number| unsafe { address.add(number).read_unaligned() }).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use reconverge_gpu::device::Board;
+    use reconverge_gpu::{Fault, Gpu, Submission};
+
+    use super::*;
+    use crate::device::Device;
+
+    /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
+    struct Storing;
+
+    impl Gpu for Storing {
+        fn submit(&mut self, _: &mut [u8], _: &Submission<'_>) -> Result<(), Fault> {
+            unreachable!("the driver has its commands read from memory")
+        }
+
+        fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+            let bytes: Vec<u8> =
+                segments.iter().flat_map(|segment| memory[segment.clone()].to_vec()).collect();
+            memory[..bytes.len()].copy_from_slice(&bytes);
+            match bytes.first() {
+                Some(1) => Err(Fault::Trap("a test of traps".to_owned())),
+                _ => Ok(()),
+            }
+        }
+
+        fn unknown(&self) -> Vec<(String, u64)> {
+            Vec::new()
+        }
+    }
+
+    fn node() -> Node {
+        let board = Board::named("gt215").unwrap();
+        let device = Box::leak(Box::new(Device { board, execute: true, report: None }));
+        Node::new(device, Some(Box::new(Storing))).unwrap()
+    }
+
+    /// Asks with an argument, which is changed.
+    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
+        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
+    }
+
+    fn parameter_of(node: &Node, parameter: u64) -> Result<u64, Errno> {
+        let mut asked = GetParam { parameter, value: 0 };
+        ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
+    }
+
+    /// A buffer's handle and address.
+    fn created(node: &Node, size: u32) -> (u32, u64) {
+        let mut new =
+            NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
+        ask(node, NOUVEAU_GEM_NEW, &mut new).unwrap();
+        (new.buffer[0], u64::from(new.buffer[4]) | u64::from(new.buffer[5]) << 32)
+    }
+
+    fn address<T>(list: &[T]) -> u64 {
+        list.as_ptr().expose_provenance() as u64
+    }
+
+    fn pushed(
+        node: &Node,
+        buffers: &[PushBuffer],
+        relocations: &[PushRelocation],
+        segments: &[PushSegment],
+    ) -> Result<(), Errno> {
+        let mut pushbuf = Pushbuf {
+            buffer_count: buffers.len() as u32,
+            buffers: address(buffers),
+            relocation_count: relocations.len() as u32,
+            relocations: address(relocations),
+            segment_count: segments.len() as u32,
+            segments: address(segments),
+            ..Pushbuf::default()
+        };
+        ask(node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf)
+    }
+
+    fn write(node: &Node, at: u64, words: &[u32]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        node.lock().memory.bytes()[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+
+    fn stored(node: &Node, count: usize) -> Vec<u32> {
+        let state = &mut *node.lock();
+        let words = state.memory.bytes()[..4 * count].chunks_exact(4);
+        words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    }
+
+    #[test]
+    fn the_chip_is_named_by_its_number_and_what_is_not_answered_is_counted() {
+        let node = node();
+        assert_eq!(parameter_of(&node, 11), Ok(0xa3), "CHIPSET_ID");
+        assert_eq!([3, 4].map(|asked| parameter_of(&node, asked).unwrap()), [0x10de, 0x0ca3]);
+        assert_eq!(parameter_of(&node, 77), Err(Errno(libc::EINVAL)));
+        assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
+    }
+
+    #[test]
+    fn a_buffer_is_what_it_was_made_as() {
+        let node = node();
+        let (handle, at) = created(&node, 100_000);
+        let mut info = NouveauBuffer { handle, ..NouveauBuffer::default() };
+        ask(&node, NOUVEAU_GEM_INFO, &mut info).unwrap();
+        assert_eq!((info.size, info.offset, info.map), (2 << 16, at, at));
+        assert_eq!((info.domain, info.tile_mode, info.tile_flags), (VRAM_DOMAIN, 0x40, 7));
+        let mut prep = CpuPrep { handle: handle + 1, flags: 0 };
+        assert_eq!(ask(&node, NOUVEAU_GEM_CPU_PREP, &mut prep), Err(Errno(libc::ENOENT)));
+    }
+
+    #[test]
+    fn segments_are_executed_in_order_and_words_are_relocated_before() {
+        let node = node();
+        let (handle, at) = created(&node, 4096);
+        write(&node, at, &[5, 6, 7, 8]);
+        let moved = PushBuffer { handle, presumed: 1, presumed_offset: at + 64, ..PushBuffer::default() };
+        let segment = |offset, length| PushSegment { offset, length, ..PushSegment::default() };
+        let low = PushRelocation { offset: 4, flags: LOW, data: 16, ..PushRelocation::default() };
+        let either = PushRelocation { offset: 12, flags: OR, data: 1, if_vram: 2, if_system: 4, ..low };
+        // The upper bit of a length asks that nothing is read early.
+        pushed(&node, &[moved], &[low, either], &[segment(8, 8), segment(0, 8 | 1 << 23)]).unwrap();
+        assert_eq!(stored(&node, 4), [7, 3, 5, at as u32 + 16]);
+        let kept = PushBuffer { presumed_offset: at, ..moved };
+        write(&node, at, &[5, 6]);
+        pushed(&node, &[kept], &[low], &[segment(0, 8)]).unwrap();
+        assert_eq!(stored(&node, 2), [5, 6], "where the driver is right, nothing is relocated");
+    }
+
+    #[test]
+    fn a_trap_is_counted_and_the_next_submission_is_executed() {
+        let node = node();
+        let (handle, at) = created(&node, 4096);
+        let buffers = [PushBuffer { handle, ..PushBuffer::default() }];
+        let segments = [PushSegment { length: 4, ..PushSegment::default() }];
+        for (word, resets) in [(1, 1), (9, 1), (1, 2)] {
+            write(&node, at, &[word]);
+            pushed(&node, &buffers, &[], &segments).unwrap();
+            assert_eq!((stored(&node, 1), node.lock().resets), (vec![word], resets));
+        }
+    }
+
+    #[test]
+    fn lists_that_cannot_be_are_errors() {
+        let node = node();
+        let (handle, _) = created(&node, 4096);
+        let buffers = [PushBuffer { handle, ..PushBuffer::default() }];
+        let segment = |buffer, offset, length| [PushSegment { buffer, padding: 0, offset, length }];
+        let invalid = Err(Errno(libc::EINVAL));
+        for [segment] in [segment(1, 0, 4), segment(0, 1 << 16, 4), segment(0, u64::MAX, 4)] {
+            assert_eq!(pushed(&node, &buffers, &[], &[segment]), invalid, "{segment:?}");
+        }
+        let unknown = [PushBuffer { handle: 77, ..PushBuffer::default() }];
+        assert_eq!(pushed(&node, &unknown, &[], &segment(0, 0, 4)), Err(Errno(libc::ENOENT)));
+        let mut pushbuf = Pushbuf { segment_count: 1, ..Pushbuf::default() };
+        assert_eq!(ask(&node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf), Err(Errno(libc::EFAULT)));
+        let mut pushbuf = Pushbuf { segment_count: MOST_SEGMENTS + 1, segments: 8, ..Pushbuf::default() };
+        assert_eq!(ask(&node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf), invalid);
+        assert_eq!(node.lock().submissions, 0);
+    }
+}

@@ -111,22 +111,26 @@ impl Board {
         }
     }
 
-    /// The board of a chip's name, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case does
-    /// not count.
+    /// The board of a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case
+    /// does not count.
     ///
     /// ```
     /// use reconverge_gpu::device::Board;
     /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
     /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
+    /// assert_eq!(Board::named("NVA3").map(|board| board.chip), Some("gt215"));
     /// assert_eq!(Board::named("R580"), None);
     /// ```
     pub fn named(name: &str) -> Option<&'static Board> {
         let digits = name.strip_prefix("0x").unwrap_or(name);
         let id = u16::from_str_radix(digits, 16).ok();
+        let numbered = name.get(..2).filter(|start| start.eq_ignore_ascii_case("nv")).map(|_| &name[2..]);
+        let number = numbered.map_or(id, |digits| u16::from_str_radix(digits, 16).ok());
         BOARDS.iter().find(|board| {
             board.chip.eq_ignore_ascii_case(name)
                 || board.name.eq_ignore_ascii_case(name)
                 || Some(board.pci) == id
+                || number.is_some() && board.chipset() == number
         })
     }
 }
@@ -142,6 +146,13 @@ mod tests {
             {
                 assert_eq!(Board::named(name), Some(board), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn chips_with_numbers_are_found_by_them() {
+        for (number, chip) in [("50", "g80"), ("NV84", "g84"), ("0xa0", "gt200"), ("nva3", "gt215")] {
+            assert_eq!(Board::named(number).map(|board| board.chip), Some(chip), "{number}");
         }
     }
 

@@ -18,7 +18,7 @@ use super::format;
 use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
 use super::shader::Shader;
 use super::state::{State, Unknown, fields};
-use super::surface::{Layout, TileMode};
+use super::surface::{Layout, Slices, TileMode};
 use crate::Fault;
 
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
@@ -89,34 +89,35 @@ pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     }
 }
 
-/// A surface as the rows that it is drawn to; `None` where its slices lie in tiles together.
+/// A surface as the rows that it is drawn to; `None` where memory has no room for them.
 fn rows(
-    (state, unknown): (&State, &mut Unknown),
+    (unknown, slices): (&mut Unknown, &mut Slices),
     start: usize,
     layout: Layout,
-    rows: usize,
-    bytes: usize,
-    layer: usize,
+    (rows, bytes, layer): (usize, usize, usize),
     (stride, mode): (usize, ArrayMode),
 ) -> Option<Surface> {
-    let _ = state;
-    if !layout.has_rows() {
-        unknown.note("a target whose slices lie in tiles together");
-        return None;
-    }
-    let start = match (layer, mode.has_depth) {
-        (0, _) => start,
-        (layer, false) => start.saturating_add(layer * stride),
-        (layer, true) => start.saturating_add(layout.place(0, 0, layer)),
+    let (start, z) = match mode.has_depth {
+        false => (start.saturating_add(layer.saturating_mul(stride)), 0),
+        true => (start, layer),
+    };
+    let start = match layout.has_rows() {
+        true => start.saturating_add(layout.place(0, 0, z)),
+        false => {
+            let place = slices.rows(layout, start, z);
+            if place.is_none() {
+                unknown.note("a target whose slices lie in tiles together, and no room for its rows");
+            }
+            place?
+        }
     };
     let pitch = layout.pitch() / bytes;
-    // Its last row may end before the pitch.
     Some(Surface { start, end: start.saturating_add(layout.pitch().saturating_mul(rows)), pitch, rows })
 }
 
 /// A colour target's surface and format.
 pub(super) fn color_surface(
-    (state, unknown): (&State, &mut Unknown),
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     number: usize,
     layer: usize,
 ) -> Option<(Surface, format::Color)> {
@@ -137,12 +138,15 @@ pub(super) fn color_surface(
     };
     let mode = fields!(unknown, ArrayMode, state.word(m::RT_ARRAY_MODE));
     let stride = (state.word(at + 16) as usize) << 2;
-    let surface = rows((state, unknown), state.address(at), layout, vert, bytes, layer, (stride, mode))?;
+    let surface = rows((unknown, slices), state.address(at), layout, (vert, bytes, layer), (stride, mode))?;
     Some((surface, color))
 }
 
 /// The depth buffer, if there is one.
-pub(super) fn zeta((state, unknown): (&State, &mut Unknown), layer: usize) -> Option<DepthTarget> {
+pub(super) fn zeta(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    layer: usize,
+) -> Option<DepthTarget> {
     let code = state.nth(m::ZETA_ADDRESS_HIGH, 2);
     if !state.flag(m::ZETA_ENABLE) || code == 0 {
         return None;
@@ -157,13 +161,13 @@ pub(super) fn zeta((state, unknown): (&State, &mut Unknown), layer: usize) -> Op
     let array = fields!(unknown, ArrayMode, state.nth(m::ZETA_HORIZ, 2));
     let stride = (state.nth(m::ZETA_ADDRESS_HIGH, 4) as usize) << 2;
     let start = state.address(m::ZETA_ADDRESS_HIGH);
-    let surface = rows((state, unknown), start, layout, height, format.bytes(), layer, (stride, array))?;
+    let surface = rows((unknown, slices), start, layout, (height, format.bytes(), layer), (stride, array))?;
     Some(DepthTarget { surface, format })
 }
 
-/// All that a draw depends on; `None` where nothing is drawn. `slots` is how many words of the result map there are.
+/// All that a draw depends on; `None` where nothing is drawn.
 pub(super) fn draw(
-    (state, unknown): (&State, &mut Unknown),
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
     reads: &Reads,
     layer: usize,
@@ -234,10 +238,10 @@ pub(super) fn draw(
         points: Points { size: [state.float(m::POINT_SIZE, 0); 2], from_vertex: sized, range: POINT_SIZES },
         line_width: state.float(m::LINE_WIDTH, 0),
         inputs: reads.inputs.clone(),
-        depth: zeta((state, unknown), layer),
+        depth: zeta((state, unknown, slices), layer),
         tests: tests(state),
         alpha_test,
-        targets: targets((state, unknown), layer, logic),
+        targets: targets((state, unknown, slices), layer, logic),
         logic,
         copies_depth: false,
     })
@@ -310,7 +314,11 @@ fn tests(state: &State) -> Tests {
     }
 }
 
-fn targets((state, unknown): (&State, &mut Unknown), layer: usize, logic: LogicOp) -> Vec<Target> {
+fn targets(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    layer: usize,
+    logic: LogicOp,
+) -> Vec<Target> {
     let control = fields!(unknown, RtControl, state.word(m::RT_CONTROL));
     let multiple = state.flag(m::FP_CONTROL);
     let mut found = Vec::new();
@@ -322,7 +330,7 @@ fn targets((state, unknown): (&State, &mut Unknown), layer: usize, logic: LogicO
         if mask == 0 {
             continue;
         }
-        let Some((surface, color)) = color_surface((state, unknown), number, layer) else { continue };
+        let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
         let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
         let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
         let integer = color.format.numbers[0].is_integer();

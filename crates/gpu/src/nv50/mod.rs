@@ -47,6 +47,7 @@ use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2}
 use query::Counters;
 use shader::{Bindings, FRAGMENT, Shader, VERTEX};
 use state::{State, Unknown, fields, load, store};
+use surface::Slices;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
@@ -61,8 +62,9 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(word: u32) -> Setup {
-        Setup { left: word & 0x3fff_ffff, skip: word >> 30 }
+    /// Of a set-up word; `skip` is its part that names the first element.
+    fn new(word: u32, skip: u32) -> Setup {
+        Setup { left: word & 0x3fff_ffff, skip }
     }
 }
 
@@ -226,8 +228,8 @@ impl Nv50 {
             m::VERTEX_END_GL => self.end(memory),
             m::VERTEX_BUFFER_COUNT => self.array(memory, word),
             m::VB_ELEMENT_U32 => self.elements(memory, &[word]),
-            m::VB_ELEMENT_U16_SETUP => self.setup_u16 = Setup::new(word),
-            m::VB_ELEMENT_U8_SETUP => self.setup_u8 = Setup::new(word),
+            m::VB_ELEMENT_U16_SETUP => self.setup_u16 = Setup::new(word, word >> 31),
+            m::VB_ELEMENT_U8_SETUP => self.setup_u8 = Setup::new(word, word >> 30),
             m::VB_ELEMENT_U16 => {
                 let elements = [word & 0xffff, word >> 16];
                 let taken = counted(&mut self.setup_u16, self.tesla.word(m::VB_ELEMENT_U16_SETUP), 2);
@@ -442,13 +444,19 @@ impl Nv50 {
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
         let reads = Reads::new((state, &mut *unknown), topology);
-        let Some(draw) = draw::draw((state, &mut *unknown), topology, &reads, layer) else { return Ok(()) };
+        let mut slices = Slices::new(memory.len());
+        let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer) else {
+            return Ok(());
+        };
         let runs: Vec<Vec<Vertex>> =
             runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
         let shader =
             Shader::new(FRAGMENT, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
-        let counts = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage)?;
+        slices.take(memory);
+        let drawn = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage);
+        slices.put(memory);
+        let counts = drawn?;
         if state.flag(m::SAMPLECNT_ENABLE) {
             self.counters.samples += counts.passed;
         }

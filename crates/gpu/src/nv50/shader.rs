@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use reconverge_isa::Program;
 use reconverge_simt::Options;
 use reconverge_tesla::decode::{decode, length};
-use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage};
+use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage, TexOp};
 use reconverge_tesla::launch::{Launch, Outcome, RunError, Setup};
 use reconverge_tesla::run::run;
 use reconverge_tesla::uses::accesses;
 
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
-use super::texture;
+use super::texture::{self, Read};
 use crate::Fault;
 
 /// Bytes of the window of a stage's code.
@@ -121,14 +121,7 @@ impl Shader {
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, memory.get(start..end).unwrap_or(&[]));
         }
-        texture::bind(
-            &mut setup.textures,
-            unit,
-            &found.textures,
-            &found.samplers,
-            (state, bindings, unknown),
-            memory,
-        );
+        texture::bind(&mut setup.textures, unit, &found.reads, (state, bindings, unknown), memory);
         Shader { unit, program: Program::from_words(found.words), setup, options }
     }
 
@@ -147,8 +140,7 @@ impl Shader {
 /// What can be seen of a program in memory.
 struct Found {
     words: Vec<u32>,
-    textures: BTreeSet<u8>,
-    samplers: BTreeSet<u8>,
+    reads: BTreeSet<Read>,
     /// What it may use of l[].
     local_bytes: u32,
 }
@@ -162,8 +154,7 @@ const LOCAL: u32 = 0x4000;
 impl Found {
     /// Reads as far as the program goes: to an end that no branch passes.
     fn new(memory: &[u8], window: usize, start: u32, (chip, stage): (Chip, Stage)) -> Found {
-        let mut found =
-            Found { words: Vec::new(), textures: BTreeSet::new(), samplers: BTreeSet::new(), local_bytes: 0 };
+        let mut found = Found { words: Vec::new(), reads: BTreeSet::new(), local_bytes: 0 };
         let (mut at, mut furthest) = (start, start);
         while at < WINDOW {
             let word = |number: u32| load(memory, window.saturating_add((at + 4 * number) as usize));
@@ -190,8 +181,8 @@ impl Found {
                     ends |= matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap);
                 }
                 Op::Group(Group::Tex(tex)) => {
-                    found.textures.insert(tex.texture);
-                    found.samplers.insert(tex.sampler);
+                    let samples = !matches!(tex.op, TexOp::Fetch | TexOp::Size);
+                    found.reads.insert(Read { texture: tex.texture, sampler: tex.sampler, samples });
                 }
                 _ => {}
             }

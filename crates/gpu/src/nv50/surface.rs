@@ -117,6 +117,72 @@ impl Layout {
     }
 }
 
+/// Slices of targets whose tiles hold several, drawn to as rows in a borrowed place: at the end of memory, whose contents are
+/// put back.
+#[derive(Debug)]
+pub(super) struct Slices {
+    end: usize,
+    all: Vec<Slice>,
+}
+
+#[derive(Debug)]
+struct Slice {
+    layout: Layout,
+    start: usize,
+    z: usize,
+    /// Where its rows are meanwhile.
+    place: usize,
+    /// What else is there.
+    saved: Vec<u8>,
+}
+
+impl Slice {
+    /// Moves the slice to its rows, or back.
+    fn copy(&self, memory: &mut [u8], to_rows: bool) {
+        let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
+        for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
+            let tiled = self.start.saturating_add(self.layout.place(x, y, self.z));
+            let row = self.place + y * pitch + x;
+            let (from, to) = if to_rows { (tiled, row) } else { (row, tiled) };
+            if from.max(to).saturating_add(TILE_WIDTH) <= memory.len() {
+                memory.copy_within(from..from + TILE_WIDTH, to);
+            }
+        }
+    }
+}
+
+impl Slices {
+    /// None, in memory of so many bytes.
+    pub(super) fn new(bytes: usize) -> Slices {
+        Slices { end: bytes, all: Vec::new() }
+    }
+
+    /// The place of the rows of a slice; `None` where there is no room.
+    pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
+        let Layout::Tiled { pitch, rows, .. } = layout else { return None };
+        self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;
+        self.all.push(Slice { layout, start, z, place: self.end, saved: Vec::new() });
+        Some(self.end)
+    }
+
+    /// Takes all slices to their rows.
+    pub(super) fn take(&mut self, memory: &mut [u8]) {
+        for slice in &mut self.all {
+            let Layout::Tiled { pitch, rows, .. } = slice.layout else { continue };
+            slice.saved = memory[slice.place..][..pitch * rows].to_vec();
+            slice.copy(memory, true);
+        }
+    }
+
+    /// Puts all slices back.
+    pub(super) fn put(self, memory: &mut [u8]) {
+        for slice in &self.all {
+            slice.copy(memory, false);
+            memory[slice.place..][..slice.saved.len()].copy_from_slice(&slice.saved);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +211,20 @@ mod tests {
         assert!(seen.iter().all(|seen| *seen));
         // Slice z begins where the driver says.
         assert_eq!(layout.place(0, 0, 5), 4 * 192 * 24 + 64 * 8);
+    }
+
+    #[test]
+    fn a_slice_is_drawn_to_as_rows_and_nothing_else_changes() {
+        let layout = Layout::tiled(TileMode { y: 0, z: 1 }, 100, 6);
+        let mut memory: Vec<u8> = (0..8 * 1024).map(|at| (at % 251) as u8).collect();
+        let before = memory.clone();
+        let mut slices = Slices::new(memory.len());
+        let rows = slices.rows(layout, 64, 1).unwrap();
+        slices.take(&mut memory);
+        assert_eq!(memory[rows + 5 * 128 + 70], before[64 + layout.place(70, 5, 1)]);
+        memory[rows + 5 * 128 + 70] = 255;
+        slices.put(&mut memory);
+        let changed: Vec<usize> = (0..memory.len()).filter(|at| memory[*at] != before[*at]).collect();
+        assert_eq!(changed, [64 + layout.place(70, 5, 1)]);
     }
 }

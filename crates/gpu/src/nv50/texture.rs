@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::{Format, Number, shared_exponent};
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
-use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
+use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
 
 use super::format;
 use super::methods::tesla as m;
@@ -20,12 +20,20 @@ const ENTRY: usize = 32;
 /// E5B9G9R9_SHAREDEXP.
 const SHARED_EXPONENT: u32 = 0x20;
 
+/// What a texture instruction reads: numbers of a texture and of a sampler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Read {
+    pub(super) texture: u8,
+    pub(super) sampler: u8,
+    /// Whether the sampler counts: not where single texels are fetched.
+    pub(super) samples: bool,
+}
+
 /// Binds what a program reads.
 pub(super) fn bind(
     textures: &mut Textures,
     unit: Unit,
-    used: &BTreeSet<u8>,
-    samplers: &BTreeSet<u8>,
+    reads: &BTreeSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     memory: &[u8],
 ) {
@@ -33,31 +41,25 @@ pub(super) fn bind(
         let start = state.address(table) + id as usize * ENTRY;
         std::array::from_fn(|word| load(memory, start + 4 * word))
     };
-    for number in used {
-        let bound = bindings.textures[unit.textures].get(usize::from(*number)).copied().flatten();
-        let Some(id) = bound else {
-            unknown.note(format!("texture {number} is read and not bound"));
-            textures.textures.insert(*number, nothing());
-            continue;
+    for read in reads {
+        let texture = bindings.textures[unit.textures].get(usize::from(read.texture)).copied().flatten();
+        let sampler_id = bindings.samplers[unit.textures].get(usize::from(read.sampler)).copied().flatten();
+        let words = texture.map(|id| entry(m::TIC_ADDRESS_HIGH, id));
+        let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
+        let sampler = sampler(&sampler_id.map_or([0; 8], |id| entry(m::TSC_ADDRESS_HIGH, id)), unnormalised);
+        let compares = read.samples && sampler.compare.is_some();
+        let found = match words {
+            Some(words) => image(&words, memory, compares),
+            None => Err(format!("texture {} is read and not bound", read.texture)),
         };
-        match image(&entry(m::TIC_ADDRESS_HIGH, id), memory) {
-            Ok(texture) => {
-                textures.textures.insert(*number, texture);
-            }
-            Err(what) => {
-                unknown.note(what);
-                textures.textures.insert(*number, nothing());
-            }
-        }
-    }
-    for number in samplers {
-        let bound = bindings.samplers[unit.textures].get(usize::from(*number)).copied().flatten();
-        let words = bound.map_or([0; 8], |id| entry(m::TSC_ADDRESS_HIGH, id));
-        let unnormalised = used.iter().any(|texture| {
-            let bound = bindings.textures[unit.textures].get(usize::from(*texture)).copied().flatten();
-            bound.is_some_and(|id| entry(m::TIC_ADDRESS_HIGH, id)[2] >> 31 == 0)
+        let texture = found.unwrap_or_else(|what| {
+            unknown.note(what);
+            nothing()
         });
-        textures.samplers.insert(*number, sampler(&words, unnormalised));
+        if read.samples || !textures.textures.contains_key(&read.texture) {
+            textures.textures.insert(read.texture, texture);
+            textures.samplers.insert(read.sampler, sampler);
+        }
     }
 }
 
@@ -66,7 +68,7 @@ fn nothing() -> Texture {
     let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]] };
     // One texel is an image of this shape.
     let image = Image::new(Shape::D2, vec![level]).unwrap_or_else(|error| unreachable!("{error}"));
-    Texture { image: Arc::new(image), integer: false }
+    Texture::new(Arc::new(image), false)
 }
 
 /// What the words of an entry say.
@@ -154,7 +156,7 @@ impl Texels {
 ///
 /// # Errors
 /// What is not supported of it, by name.
-fn image(entry: &[u32; 8], memory: &[u8]) -> Result<Texture, String> {
+fn image(entry: &[u32; 8], memory: &[u8], compares: bool) -> Result<Texture, String> {
     let words = Words::new(entry);
     let texels = Texels::new(&words)?;
     let (bytes, side) = texels.size();
@@ -173,6 +175,10 @@ fn image(entry: &[u32; 8], memory: &[u8]) -> Result<Texture, String> {
     let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
     let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
     let select = |texel: [u32; 4]| {
+        // Depth is compared, and the sources choose from what comes of it.
+        if compares {
+            return [texel[depth_component(words.format)]; 4];
+        }
         words.sources.map(|source| match source {
             2..=5 => texel[source as usize - 2],
             6 | 7 => one(source),
@@ -245,7 +251,19 @@ fn image(entry: &[u32; 8], memory: &[u8]) -> Result<Texture, String> {
         all.push(Level { width: width as u32, height: height as u32, depth: slices as u32, texels: found });
     }
     let image = Image::new(shape, all).map_err(|error| error.to_string())?;
-    Ok(Texture { image: Arc::new(image), integer })
+    let components = words.sources.map(|source| match source {
+        2..=5 => Component::Share,
+        6 | 7 => Component::One,
+        _ => Component::Zero,
+    });
+    let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
+    Ok(Texture { image: Arc::new(image), integer, compared: Compared { components, clamps } })
+}
+
+/// The component of an element that is depth.
+fn depth_component(format: u32) -> usize {
+    // Stencil lies below depth.
+    usize::from(format == 0x29)
 }
 
 /// A sampler. Whether coordinates count texels is a property of the texture.
@@ -307,7 +325,7 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let texture = image(&words, &memory).unwrap();
+        let texture = image(&words, &memory, false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");
