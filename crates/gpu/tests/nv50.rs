@@ -59,7 +59,7 @@ impl Stream {
         for (number, word) in self.0.iter().enumerate() {
             memory[PUSH + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
         }
-        gpu.push(memory, &[PUSH..PUSH + 4 * self.0.len()])
+        gpu.push(memory, std::slice::from_ref(&(PUSH..PUSH + 4 * self.0.len())))
     }
 }
 
@@ -273,7 +273,7 @@ fn indices_of_a_segment_are_read_when_it_is_reached() {
     stream.upload(indices, &[0x0000_0007, 0x0002_0001, 0x0009_0003]);
     stream.0.extend([0x0003_75f0, 3]);
     stream.push(&mut gpu, &mut memory).unwrap();
-    gpu.push(&mut memory, &[indices..indices + 12]).unwrap();
+    gpu.push(&mut memory, std::slice::from_ref(&(indices..indices + 12))).unwrap();
     let mut stream = Stream::default();
     stream.call(TESLA, 0x15ec, &[0]);
     stream.call(TESLA, 0x15e0, &[0]);

@@ -64,7 +64,12 @@ impl Default for Compared {
 impl Compared {
     /// The reference value that is compared, as bits.
     pub(crate) fn reference(self, bits: u32) -> u32 {
-        if self.clamps { f32::from_bits(bits).max(0.0).min(1.0).to_bits() } else { bits }
+        match f32::from_bits(bits) {
+            _ if !self.clamps => bits,
+            value if value > 0.0 => value.min(1.0).to_bits(),
+            // A NaN too.
+            _ => 0,
+        }
     }
 
     /// What comes back where a share of the texels passes.

@@ -417,8 +417,8 @@ struct Word {
 pub(super) struct Reads {
     /// Interpolated vectors. Attribute `n` of a vertex is that of input `n`.
     pub(super) inputs: Vec<Input>,
-    /// The four slots that each is made of.
-    slots: Vec<usize>,
+    /// The four slots that each is made of, and whether they are divided by w of the vertex.
+    slots: Vec<(usize, bool)>,
     words: Vec<Word>,
     umask: u8,
 }
@@ -439,12 +439,13 @@ impl Reads {
             let linear = state.nth(m::NOPERSPECTIVE_BITMAP, (slot / 32).min(3)) >> (slot % 32) & 1 != 0;
             let how = match () {
                 () if number >= usize::from(control.count_nonflat) => How::Flat,
-                // Inferred: a constant that is not divided by w, which the program multiplies by w all the same. (NV92 fails
-                // the tests of flat colours.)
                 () if flat_colors && color.is_some() => How::Flat,
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
+            // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
+            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
+            let divided = how == How::Flat && number < usize::from(control.count_nonflat) && !linear;
             let replaced = if sprites {
                 state.nth(m::POINT_COORD_REPLACE_MAP, (slot / 8).min(7)) >> (4 * (slot % 8)) & 0xf
             } else {
@@ -452,11 +453,11 @@ impl Reads {
             };
             let (input, chan) = match replaced {
                 1..=4 => (reads.sprite(state), replaced as usize - 1),
-                _ => (reads.input(slot / 4, how), slot % 4),
+                _ => (reads.input(slot / 4, how, divided), slot % 4),
             };
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
                 let slot = usize::from(colors.bfc0) + place;
-                (reads.input(slot / 4, how), slot % 4)
+                (reads.input(slot / 4, how, divided), slot % 4)
             });
             let divides = how == How::Perspective;
             reads.words.push(Word { input, chan, back, divides });
@@ -464,14 +465,14 @@ impl Reads {
         reads
     }
 
-    fn input(&mut self, quad: usize, how: How) -> usize {
+    fn input(&mut self, quad: usize, how: How, divided: bool) -> usize {
         let known = self.inputs.iter().zip(&self.slots).position(|(input, slots)| {
-            *slots == quad && matches!(input, Input::Attribute { how: known, .. } if *known == how)
+            *slots == (quad, divided) && matches!(input, Input::Attribute { how: known, .. } if *known == how)
         });
         known.unwrap_or_else(|| {
             let index = self.inputs.len();
             self.inputs.push(Input::Attribute { index, how });
-            self.slots.push(quad);
+            self.slots.push((quad, divided));
             index
         })
     }
@@ -482,7 +483,7 @@ impl Reads {
             // Where t is 0 at the lower left, it is 1 at the first row.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             self.inputs.push(Input::Sprite { otherwise: None, top_is_one });
-            self.slots.push(0);
+            self.slots.push((0, false));
             self.inputs.len() - 1
         })
     }
@@ -491,8 +492,7 @@ impl Reads {
     pub(super) fn vertex(&self, state: &State, slots: &[u32]) -> Vertex {
         let slot = |number: usize| slots.get(number).copied().unwrap_or(0);
         let float = |number: usize| f32::from_bits(slot(number));
-        let clip = state.word(m::SEMANTIC_CLIP);
-        let (first, count) = ((clip & 0xff) as usize, (clip >> 8 & 0xf) as usize);
+        let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = state.word(m::SEMANTIC_PTSZ);
         let colors = state.word(m::SEMANTIC_COLOR);
         let clamped = colors >> 24 & 1 != 0;
@@ -506,13 +506,19 @@ impl Reads {
             true => float(number).clamp(0., 1.).to_bits(),
             false => slot(number),
         };
+        let w = float(3);
+        let attribute = |&(quad, divided): &(usize, bool)| {
+            [0, 1, 2, 3].map(|at| match divided {
+                true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
+                false => value(4 * quad + at),
+            })
+        };
         Vertex {
             position: [0, 1, 2, 3].map(float),
             point_size: float((size >> 4 & 0xff) as usize),
-            distances: std::array::from_fn(
-                |plane| if plane < count.max(8) { float(first + plane) } else { 0. },
-            ),
-            attributes: self.slots.iter().map(|quad| [0, 1, 2, 3].map(|at| value(4 * quad + at))).collect(),
+            // CLIP_DISTANCE_ENABLE says which of them count.
+            distances: std::array::from_fn(|plane| float(first + plane)),
+            attributes: self.slots.iter().map(attribute).collect(),
         }
     }
 }

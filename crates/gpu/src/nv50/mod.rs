@@ -263,8 +263,8 @@ impl Nv50 {
     fn attribute(&mut self, method: u32, word: u32) {
         let (first, stride, count) = match method {
             ..m::VTX_ATTR_2F => (m::VTX_ATTR_1F, 4, 1),
-            ..m::VTX_ATTR_3F => (m::VTX_ATTR_2F, 8, 2),
-            ..m::VTX_ATTR_4F => (m::VTX_ATTR_3F, 16, 3),
+            m::VTX_ATTR_2F..m::VTX_ATTR_3F => (m::VTX_ATTR_2F, 8, 2),
+            m::VTX_ATTR_3F..m::VTX_ATTR_4F => (m::VTX_ATTR_3F, 16, 3),
             _ => (m::VTX_ATTR_4F, 16, 4),
         };
         let (number, component) = ((method - first) / stride, (method - first) % stride / 4);
@@ -299,10 +299,10 @@ impl Nv50 {
             self.fetch = Some(self.fetch(memory));
         }
         let id = self.tesla.word(m::VERTEX_ID_BASE).wrapping_add(self.since_base);
-        if let (Some(batch), Some(fetch)) = (&mut self.batch, &self.fetch) {
-            if batch.data(fetch, word, id) {
-                self.since_base += 1;
-            }
+        if let (Some(batch), Some(fetch)) = (&mut self.batch, &self.fetch)
+            && batch.data(fetch, word, id)
+        {
+            self.since_base += 1;
         }
     }
 
