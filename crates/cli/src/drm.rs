@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
-    let driver = args.driver.as_deref().map(setup::Driver::new).transpose()?.flatten();
+    let driver = args.driver.as_deref().map(setup::Build::new).transpose()?.flatten();
     let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?.with(&args.shaders)?;
     let capture = args.capture.as_deref().map(host::empty_folder).transpose()?;
     setup.check_renderer()?;

@@ -112,7 +112,7 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_gpu::device::BOARDS;
+    use reconverge_gpu::device::{BOARDS, Driver};
     use reconverge_r500::chip::CHIPS as R500_CHIPS;
     use reconverge_r700::chip::CHIPS;
 
@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn every_chip_of_the_machines_is_on_a_board() {
-        let mut boards: Vec<&str> = BOARDS.iter().map(|board| board.chip).collect();
+        let radeons = BOARDS.iter().filter(|board| board.driver != Driver::Nv50);
+        let mut boards: Vec<&str> = radeons.map(|board| board.chip).collect();
         let mut chips: Vec<String> = CHIPS.iter().map(|chip| chip.name.to_owned()).collect();
         chips.extend(R500_CHIPS.iter().map(|chip| chip.name.to_lowercase()));
         boards.sort_unstable();

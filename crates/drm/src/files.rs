@@ -7,10 +7,13 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use reconverge_gpu::device::Driver;
+
 use crate::device;
 use crate::ioctls::{Errno, Request};
 use crate::messages::say_once;
 use crate::node::{self, Node};
+use crate::nouveau;
 use crate::radeon;
 use crate::real;
 
@@ -155,7 +158,12 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
 /// The argument is null or what the request's layout describes.
 unsafe fn asked_of(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
-    let answer = AssertUnwindSafe(|| unsafe { radeon::answer(node, request, argument) });
+    let answer = AssertUnwindSafe(|| unsafe {
+        match node.device().board.driver {
+            Driver::Nv50 => nouveau::answer(node, request, argument),
+            _ => radeon::answer(node, request, argument),
+        }
+    });
     catch_unwind(answer).unwrap_or_else(|_| {
         say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
         Err(Errno(libc::EIO))

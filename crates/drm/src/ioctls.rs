@@ -1,6 +1,6 @@
 //! The requests of the graphics devices: numbers and layouts.
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `radeon_drm.h`. A request is one word:
+//! Source: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h`. A request is one word:
 //!
 //! ```text
 //!  31 30 | 29    16 | 15   8 | 7    0
@@ -118,6 +118,28 @@ requests! {
     GEM_BUSY          = 0x6a, "RADEON_GEM_BUSY";
     /// The domain that a buffer was created in.
     GEM_OP            = 0x6c, "RADEON_GEM_OP";
+    /// Asks about the chip.
+    NOUVEAU_GETPARAM          = 0x40, "NOUVEAU_GETPARAM";
+    /// Makes a channel, which takes submissions.
+    NOUVEAU_CHANNEL_ALLOC     = 0x42, "NOUVEAU_CHANNEL_ALLOC";
+    /// Ends a channel.
+    NOUVEAU_CHANNEL_FREE      = 0x43, "NOUVEAU_CHANNEL_FREE";
+    /// Makes an object of a class on a channel.
+    NOUVEAU_GROBJ_ALLOC       = 0x44, "NOUVEAU_GROBJ_ALLOC";
+    /// Makes a notifier on a channel.
+    NOUVEAU_NOTIFIEROBJ_ALLOC = 0x45, "NOUVEAU_NOTIFIEROBJ_ALLOC";
+    /// Ends an object.
+    NOUVEAU_GPUOBJ_FREE       = 0x46, "NOUVEAU_GPUOBJ_FREE";
+    /// Makes a buffer.
+    NOUVEAU_GEM_NEW           = 0x80, "NOUVEAU_GEM_NEW";
+    /// Submits commands.
+    NOUVEAU_GEM_PUSHBUF       = 0x81, "NOUVEAU_GEM_PUSHBUF";
+    /// Waits for a buffer.
+    NOUVEAU_GEM_CPU_PREP      = 0x82, "NOUVEAU_GEM_CPU_PREP";
+    /// Ends an access after [`NOUVEAU_GEM_CPU_PREP`].
+    NOUVEAU_GEM_CPU_FINI      = 0x83, "NOUVEAU_GEM_CPU_FINI";
+    /// What a buffer is.
+    NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
 /// Structures of the kernel with their sizes.
@@ -165,6 +187,46 @@ layouts! {
     Submit, 32 { chunks: u32, id: u32, addresses: u64, gart_limit: u64, vram_limit: u64, }
     /// A chunk of a submission: what, how many words, and where.
     Chunk, 16 { id: u32, words: u32, address: u64, }
+    /// The argument of [`NOUVEAU_GETPARAM`].
+    GetParam, 16 { parameter: u64, value: u64, }
+    /// The argument of [`NOUVEAU_CHANNEL_ALLOC`].
+    ChannelAlloc, 88 {
+        framebuffer: u32, system: u32, channel: i32, domains: u32, notifier: u32, subchannels: [u32; 16], count: u32,
+    }
+    /// The argument of [`NOUVEAU_CHANNEL_FREE`].
+    ChannelFree, 4 { channel: i32, }
+    /// The argument of [`NOUVEAU_GROBJ_ALLOC`].
+    ObjectAlloc, 12 { channel: i32, handle: u32, class: i32, }
+    /// The argument of [`NOUVEAU_NOTIFIEROBJ_ALLOC`].
+    NotifierAlloc, 16 { channel: u32, handle: u32, size: u32, offset: u32, }
+    /// The argument of [`NOUVEAU_GPUOBJ_FREE`].
+    ObjectFree, 8 { channel: i32, handle: u32, }
+    /// The argument of [`NOUVEAU_GEM_INFO`].
+    NouveauBuffer, 40 {
+        handle: u32, domain: u32, size: u64, offset: u64, map: u64, tile_mode: u32, tile_flags: u32,
+    }
+    /// The argument of [`NOUVEAU_GEM_NEW`].
+    NouveauNew, 48 { buffer: [u32; 10], channel_hint: u32, alignment: u32, }
+    /// The argument of [`NOUVEAU_GEM_CPU_PREP`].
+    CpuPrep, 8 { handle: u32, flags: u32, }
+    /// The argument of [`NOUVEAU_GEM_CPU_FINI`].
+    CpuFini, 4 { handle: u32, }
+    /// The argument of [`NOUVEAU_GEM_PUSHBUF`]: numbers of and addresses of buffers, relocations and segments.
+    Pushbuf, 64 {
+        channel: u32, buffer_count: u32, buffers: u64, relocation_count: u32, segment_count: u32, relocations: u64,
+        segments: u64, suffix: [u32; 2], vram_available: u64, gart_available: u64,
+    }
+    /// A buffer of a [`Pushbuf`], with where the driver believes it is.
+    PushBuffer, 40 {
+        private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
+        presumed_offset: u64,
+    }
+    /// A word of a buffer of a [`Pushbuf`] that holds a part of another one's address.
+    PushRelocation, 28 {
+        into: u32, offset: u32, buffer: u32, flags: u32, data: u32, if_vram: u32, if_system: u32,
+    }
+    /// A segment of commands of a [`Pushbuf`].
+    PushSegment, 24 { buffer: u32, padding: u32, offset: u64, length: u64, }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
 //!    v
 //! node.rs: the node, once opened
-//!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs: what each does
+//!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs, nouveau.rs: what each does
 //!    v
 //! buffers.rs: which handle is where              memory.rs: all buffers, one sparse file in memory
 //!    |
@@ -25,7 +25,7 @@
 //! `open` gives is a duplicate of that file's, so that `mmap` needs no answer of ours. `fstat` on such a descriptor
 //! describes the render node.
 //!
-//! Sources: the kernel's `include/uapi/drm/drm.h` and `radeon_drm.h` for requests, libdrm's `xf86drm.h` for its
+//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
 //! Limits: `dmabuf` export and import are refused. A program that forks after opening the node and draws in both
@@ -48,6 +48,7 @@ pub mod libdrm;
 mod memory;
 mod messages;
 mod node;
+mod nouveau;
 mod probe;
 mod programs;
 mod radeon;

@@ -6,6 +6,8 @@
 
 use std::ffi::c_void;
 
+use reconverge_gpu::device::Driver;
+
 use crate::ioctls::*;
 use crate::node::{Node, State};
 use crate::submit;
@@ -31,7 +33,10 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
     // SAFETY: the caller's promise, for every call below.
     unsafe {
         match request.number() {
-            VERSION => request.exchange(argument, |version| describe(node, version)),
+            // 2.50, the last that drove these chips.
+            VERSION => request.exchange(argument, |version| {
+                describe(node.device().board.driver, [2, 50, 0], "emulated Radeon", version)
+            }),
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
                 cap.value = 0;
                 Ok(())
@@ -84,16 +89,21 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
     }
 }
 
-/// Gives the name and the version of the driver: `radeon` 2.50, the last that drove these chips.
+/// Gives the name and the version of a driver.
 ///
 /// # Safety
 /// The addresses of texts are null or have the room that is stated.
-unsafe fn describe(node: &Node, version: &mut Version) -> Result<(), Errno> {
-    (version.major, version.minor, version.patch) = (2, 50, 0);
+pub(crate) unsafe fn describe(
+    driver: Driver,
+    numbers: [i32; 3],
+    description: &str,
+    version: &mut Version,
+) -> Result<(), Errno> {
+    [version.major, version.minor, version.patch] = numbers;
     let texts = [
-        (node.device().board.driver.kernel(), version.name, &mut version.name_length),
+        (driver.kernel(), version.name, &mut version.name_length),
         ("20080528", version.date, &mut version.date_length),
-        ("emulated Radeon", version.description, &mut version.description_length),
+        (description, version.description, &mut version.description_length),
     ];
     for (text, address, length) in texts {
         let fits = text.len().min(usize::try_from(*length).unwrap_or(usize::MAX));

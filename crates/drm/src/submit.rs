@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use reconverge_gpu::{Fault, Submission};
+use reconverge_gpu::{Fault, Gpu, Submission};
 
 use crate::buffers::Buffers;
 use crate::ioctls::{Chunk, Errno, Submit};
@@ -56,9 +56,17 @@ pub(crate) unsafe fn execute(node: &Node, submit: &Submit) -> Result<(), Errno> 
 
 /// Executes what was read. Gives why it was not executed to its end, if it was not.
 fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
+    executed(state, |gpu, memory| gpu.submit(memory, submission))
+}
+
+/// Lets the chip execute something. Gives why it was not executed to its end, if it was not.
+pub(crate) fn executed(
+    state: &mut State,
+    run: impl FnOnce(&mut dyn Gpu, &mut [u8]) -> Result<(), Fault>,
+) -> Option<String> {
     let State { memory, gpu, .. } = state;
     let gpu = gpu.as_mut()?;
-    match catch_unwind(AssertUnwindSafe(|| gpu.submit(memory.bytes(), submission))) {
+    match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory.bytes()))) {
         Ok(Ok(())) => None,
         Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => {
             Some(format!("{fault}; the chip is reset"))

@@ -5,6 +5,7 @@ use reconverge_r500::chip::Chip as R500Chip;
 use reconverge_r700::chip::Chip;
 
 use crate::Gpu;
+use crate::nv50::Nv50;
 use crate::r300::R300;
 use crate::r600::R600;
 
@@ -28,6 +29,8 @@ pub enum Driver {
     R300,
     /// The kernel's `radeon` and Mesa's `r600`.
     R600,
+    /// The kernel's `nouveau`, and Mesa's for these chips, which it calls `nv50`.
+    Nv50,
 }
 
 impl Driver {
@@ -35,13 +38,16 @@ impl Driver {
     pub const fn kernel(self) -> &'static str {
         match self {
             Driver::R300 | Driver::R600 => "radeon",
+            Driver::Nv50 => "nouveau",
         }
     }
 
     /// The machine that executes its programs.
     pub const fn isa(self) -> Isa {
         match self {
+            Driver::R300 => Isa::R500,
             Driver::R600 => Isa::R700,
+            Driver::Nv50 => Isa::Tesla,
         }
     }
 
@@ -50,6 +56,8 @@ impl Driver {
         match self {
             // Advanced Micro Devices, formerly ATI.
             Driver::R300 | Driver::R600 => 0x1002,
+            // NVIDIA.
+            Driver::Nv50 => 0x10de,
         }
     }
 
@@ -58,14 +66,7 @@ impl Driver {
         match self {
             Driver::R300 => "r300_dri.so",
             Driver::R600 => "r600_dri.so",
-        }
-    }
-
-    /// The word before the chip's name in Mesa's `GL_RENDERER`.
-    pub const fn maker(self) -> &'static str {
-        match self {
-            Driver::R300 => "ATI",
-            Driver::R600 => "AMD",
+            Driver::Nv50 => "nouveau_dri.so",
         }
     }
 }
@@ -78,7 +79,7 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 /// One board for each chip.
 ///
 /// The ids and which chip each means: Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names: the PCI ID repository,
-/// `pci.ids`, vendor 1002; where it lists several products for an id, one of them.
+/// `pci.ids`, vendors 1002 and 10de; where it lists several products for an id, one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -100,7 +101,14 @@ pub const BOARDS: &[Board] = &[
     board("rv620", 0x95c0, Driver::R600, "Radeon HD 3470"),
     board("rs780", 0x9610, Driver::R600, "Radeon HD 3200"),
     board("rs880", 0x9710, Driver::R600, "Radeon HD 4200"),
+    board("g80",   0x0191, Driver::Nv50, "GeForce 8800 GTX"),
+    board("g84",   0x0400, Driver::Nv50, "GeForce 8600 GTS"),
+    board("gt200", 0x05e1, Driver::Nv50, "GeForce GTX 280"),
+    board("gt215", 0x0ca3, Driver::Nv50, "GeForce GT 240"),
 ];
+
+/// The number by which NVIDIA's chips name themselves. (envytools, `chipsets`)
+const CHIPSETS: &[(&str, u16)] = &[("g80", 0x50), ("g84", 0x84), ("gt200", 0xa0), ("gt215", 0xa3)];
 
 impl Board {
     /// Its chip after a reset; `None` if no machine has the name.
@@ -108,25 +116,46 @@ impl Board {
         match self.driver {
             Driver::R300 => Some(Box::new(R300::new(R500Chip::named(self.chip)?))),
             Driver::R600 => Some(Box::new(R600::new(Chip::named(self.chip)?))),
+            Driver::Nv50 => Some(Box::new(Nv50::new(reconverge_tesla::inst::Chip::from_name(self.chip)?))),
         }
     }
 
-    /// The board of a chip's name, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case does
-    /// not count.
+    /// The number by which its chip names itself, where its vendor numbers chips.
+    pub fn chipset(&self) -> Option<u16> {
+        CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
+    }
+
+    /// How the text begins by which Mesa's driver of this board names its renderer.
+    pub fn renderer(&self) -> String {
+        match self.chipset() {
+            Some(number) => format!("NV{number:02X}"),
+            None => {
+                let maker = if self.driver == Driver::R300 { "ATI" } else { "AMD" };
+                format!("{maker} {}", self.chip.to_ascii_uppercase())
+            }
+        }
+    }
+
+    /// The board of a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case
+    /// does not count.
     ///
     /// ```
     /// use reconverge_gpu::device::Board;
     /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
     /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
+    /// assert_eq!(Board::named("NVA3").map(|board| board.chip), Some("gt215"));
     /// assert_eq!(Board::named("R300"), None);
     /// ```
     pub fn named(name: &str) -> Option<&'static Board> {
         let digits = name.strip_prefix("0x").unwrap_or(name);
         let id = u16::from_str_radix(digits, 16).ok();
+        let numbered = name.get(..2).filter(|start| start.eq_ignore_ascii_case("nv")).map(|_| &name[2..]);
+        let number = numbered.map_or(id, |digits| u16::from_str_radix(digits, 16).ok());
         BOARDS.iter().find(|board| {
             board.chip.eq_ignore_ascii_case(name)
                 || board.name.eq_ignore_ascii_case(name)
                 || Some(board.pci) == id
+                || number.is_some() && board.chipset() == number
         })
     }
 }
@@ -146,8 +175,15 @@ mod tests {
     }
 
     #[test]
+    fn chips_with_numbers_are_found_by_them() {
+        for (number, chip) in [("50", "g80"), ("NV84", "g84"), ("0xa0", "gt200"), ("nva3", "gt215")] {
+            assert_eq!(Board::named(number).map(|board| board.chip), Some(chip), "{number}");
+        }
+    }
+
+    #[test]
     fn nothing_else_is_a_board() {
-        for name in ["", "0x", "gt200", "r300", "rv77", "94401", "-9440", "ffff"] {
+        for name in ["", "0x", "gt300", "r300", "rv77", "94401", "-9440", "ffff"] {
             assert_eq!(Board::named(name), None, "{name}");
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod device;
 pub mod launch_file;
+pub mod nv50;
 pub mod observe;
 pub mod patch;
 pub mod r300;
@@ -52,6 +53,16 @@ pub trait Gpu: Send {
     /// Has an observer look at everything from now on; `false` where this chip calls none.
     fn observe(&mut self, _observer: Box<dyn Observer>) -> bool {
         false
+    }
+
+    /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
+    /// segment is read when it is reached, since commands before it may write it.
+    ///
+    /// # Errors
+    /// See [`Fault`]. A chip to which commands are given takes none from memory.
+    fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+        let _ = memory;
+        Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }
 
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.

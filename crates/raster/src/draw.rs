@@ -377,7 +377,8 @@ pub fn draw_with<P: FragmentProgram>(
     };
     let batch = Batch::new(draw);
     let counts = Counts::default();
-    let mut pipeline = Pipeline { draw, coordinates, memory, program, batch, counts, samples, places, stippled: 0 };
+    let mut pipeline =
+        Pipeline { draw, coordinates, memory, program, batch, counts, samples, places, stippled: 0 };
     for vertices in runs {
         pipeline.stippled = 0;
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
@@ -693,7 +694,7 @@ struct Lanes<'a> {
     samples: usize,
     shape: &'a Shape<'a>,
     /// Of a point.
-    size: f64,
+    size: [f64; 2],
 }
 
 impl Lanes<'_> {

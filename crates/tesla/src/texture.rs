@@ -21,6 +21,65 @@ pub struct Texture {
     pub image: Arc<Image>,
     /// Whether the texels are integers: they are then never filtered.
     pub integer: bool,
+    /// What a comparison with a texel gives.
+    pub compared: Compared,
+}
+
+impl Texture {
+    /// A texture whose comparisons give what [`Compared::default`] says.
+    pub fn new(image: Arc<Image>, integer: bool) -> Texture {
+        Texture { image, integer, compared: Compared::default() }
+    }
+}
+
+/// A component of what a comparison gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// The share of texels that pass.
+    Share,
+    /// 0.0
+    Zero,
+    /// 1.0
+    One,
+}
+
+/// What a comparison with a depth texture takes and gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Red to alpha: the sources of the texture's entry.
+    pub components: [Component; 4],
+    /// Whether the reference value is clamped to [0, 1]: of fixed-point depth. (OpenGL 3.3, 3.8.16)
+    pub clamps: bool,
+}
+
+impl Default for Compared {
+    /// **Open** (6.9): the share in red, green and blue and 1 in alpha, as a depth texture read as luminance does in OpenGL; the
+    /// reference value as it is.
+    fn default() -> Compared {
+        let share = Component::Share;
+        Compared { components: [share, share, share, Component::One], clamps: false }
+    }
+}
+
+impl Compared {
+    /// The reference value that is compared, as bits.
+    pub(crate) fn reference(self, bits: u32) -> u32 {
+        match f32::from_bits(bits) {
+            _ if !self.clamps => bits,
+            value if value > 0.0 => value.min(1.0).to_bits(),
+            // A NaN too.
+            _ => 0,
+        }
+    }
+
+    /// What comes back where a share of the texels passes.
+    pub(crate) fn spread(self, share: f32) -> [u32; 4] {
+        self.components.map(|component| match component {
+            Component::Share => share.to_bits(),
+            Component::Zero => 0,
+            Component::One => 1f32.to_bits(),
+        })
+    }
 }
 
 /// A sampler as the program finds it under its number.
@@ -44,7 +103,7 @@ pub struct Textures {
 impl Textures {
     /// Binds an image and the sampler that reads it under one number, as most programs do.
     pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
-        self.textures.insert(number, Texture { image, integer: false });
+        self.textures.insert(number, Texture::new(image, false));
         self.samplers.insert(number, TextureSampler { sampler, compare: None });
     }
 }
@@ -198,18 +257,12 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     }
     Ok(match sampler.compare {
         Some(compare) => {
-            let reference = f32::from_bits(here.reference);
-            spread_share(sample_compare(image, &sampler.sampler, &position, compare, reference))
+            let reference = f32::from_bits(texture.compared.reference(here.reference));
+            texture.compared.spread(sample_compare(image, &sampler.sampler, &position, compare, reference))
         }
         None if texture.integer => sample_bits(image, &sampler.sampler, &position),
         None => sample(image, &sampler.sampler, &position),
     })
-}
-
-/// **Open** (6.9): a comparison gives its share in red, green and blue and 1 in alpha, as a depth texture read as
-/// luminance does in OpenGL.
-pub(crate) fn spread_share(share: f32) -> [u32; 4] {
-    [share, share, share, 1.0].map(f32::to_bits)
 }
 
 /// x, y, z, layer and level of detail as integers. **Open**: a position outside reads 0.

@@ -152,7 +152,7 @@ fn every_texture_instruction_and_quadop_does_the_same_on_any_texture() {
         let mut bound = Textures::default();
         for number in 0..128 {
             let image = Arc::new(textures::image(shapes[number as usize % 8], &mut random));
-            bound.textures.insert(number, Texture { image, integer: random.once_in(4) });
+            bound.textures.insert(number, Texture::new(image, random.once_in(4)));
         }
         for number in 0..16 {
             let compare = random.once_in(4).then(|| random.one_of(&compares));

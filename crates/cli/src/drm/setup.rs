@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use reconverge_gpu::device::Board;
+use reconverge_gpu::device::{Board, Driver};
 use reconverge_simt::Engine;
 use serde_json::Value;
 use walkdir::WalkDir;
@@ -20,25 +20,33 @@ const LIBRARY: &str = "libreconverge_drm.so";
 /// What builds it.
 const BUILD: &str = "cargo build --release -p reconverge-drm";
 
-/// What installs what OpenGL needs on Debian.
-const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1";
+/// What installs what OpenGL needs on Debian, beside the library of [`libdrm`].
+const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
+
+/// The library for the kernel's driver that Mesa's uses, and Debian's package of it.
+const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
+    match driver {
+        Driver::Nv50 => ("libdrm_nouveau.so.2", "libdrm-nouveau2"),
+        _ => ("libdrm_radeon.so.1", "libdrm-radeon1"),
+    }
+}
 
 /// What of a driver is looked for in its folder.
 const EGL: &str = "libEGL_mesa.so.0";
 
 /// A build of Mesa that is not the installed one: packages that are unpacked into a folder, or what `meson install` gives.
 #[derive(Clone, Debug)]
-pub(crate) struct Driver {
+pub(crate) struct Build {
     /// The folder of its libraries.
     libraries: PathBuf,
 }
 
-impl Driver {
-    /// The driver somewhere below a folder; of `installed`, the installed one, which is none.
+impl Build {
+    /// The build somewhere below a folder; of `installed`, the installed one, for which there is no value.
     ///
     /// # Errors
     /// There is none.
-    pub(crate) fn new(folder: &Path) -> Result<Option<Driver>> {
+    pub(crate) fn new(folder: &Path) -> Result<Option<Build>> {
         if folder == Path::new("installed") {
             return Ok(None);
         }
@@ -51,7 +59,7 @@ impl Driver {
                 folder.display()
             );
         };
-        Ok(Some(Driver { libraries: found.path().parent().unwrap_or(&root).to_path_buf() }))
+        Ok(Some(Build { libraries: found.path().parent().unwrap_or(&root).to_path_buf() }))
     }
 }
 
@@ -61,7 +69,7 @@ pub(crate) struct Setup {
     board: &'static Board,
     execute: bool,
     library: PathBuf,
-    driver: Option<Driver>,
+    driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
 }
@@ -71,7 +79,7 @@ impl Setup {
     ///
     /// # Errors
     /// The library is not where it is looked for, or cannot be named to the dynamic linker.
-    pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Driver>) -> Result<Setup> {
+    pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
         let library = library()?;
         // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
@@ -122,7 +130,7 @@ impl Setup {
         if let Some(path) = self.library_path(&[]) {
             command.env("LD_LIBRARY_PATH", path);
         }
-        if let Some(Driver { libraries }) = &self.driver {
+        if let Some(Build { libraries }) = &self.driver {
             command.env("LIBGL_DRIVERS_PATH", libraries.join("dri"));
             command.env("GBM_BACKENDS_PATH", libraries.join("gbm"));
         }
@@ -138,6 +146,10 @@ impl Setup {
             if env::var_os(name).is_none() {
                 command.env(name, value);
             }
+        }
+        // Where nothing is executed, nothing writes the fences that Mesa's nouveau waits for.
+        if !self.execute {
+            command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
@@ -163,6 +175,7 @@ impl Setup {
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
         probe.env("RECONVERGE_DRM_PROBE", "1").env("RECONVERGE_DRM_EXECUTE", "none");
+        probe.env("NOUVEAU_DISABLE_FENCES", "1");
         probe.env_remove("RECONVERGE_DRM_REPORT");
         let output = probe.arg("--version").stdin(Stdio::null()).output();
         let output = output.with_context(|| program.display().to_string())?;
@@ -175,8 +188,7 @@ impl Setup {
             let (library, status) = (self.library.display(), output.status);
             bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
         };
-        let (maker, chip) = (self.board.driver.maker(), self.board.chip.to_ascii_uppercase());
-        let expected = format!("{maker} {chip}");
+        let expected = self.board.renderer();
         let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(renderer), _) if is_renderer(renderer, &expected) => {
                 return Ok(answer["version"].as_str().unwrap_or_default().to_owned());
@@ -184,9 +196,13 @@ impl Setup {
             (Some(renderer), _) => format!("OpenGL draws with `{renderer}`"),
             (None, error) => format!("OpenGL does not start: {}", error.unwrap_or("no reason given")),
         };
-        let missing = missing(self.board.driver.mesa());
+        let missing = missing(self.board.driver);
         if !missing.is_empty() {
-            bail!("{found}, not with {expected}. Not installed: {}. {INSTALL}{messages}", missing.join(", "));
+            bail!(
+                "{found}, not with {expected}. Not installed: {}. {INSTALL} {}{messages}",
+                missing.join(", "),
+                libdrm(self.board.driver).1
+            );
         }
         bail!(
             "{found}, not with {expected}. Mesa's {} is installed and did not take the device; with \
@@ -228,7 +244,7 @@ fn library() -> Result<PathBuf> {
 }
 
 /// Of the files that OpenGL needs, those that are in none of the usual folders.
-fn missing(driver: &str) -> Vec<&str> {
+fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);
         folders.map(|folders| env::split_paths(&folders).collect::<Vec<_>>()).unwrap_or_default()
@@ -248,9 +264,9 @@ fn missing(driver: &str) -> Vec<&str> {
         !folders.iter().any(|folder| folder.join(OsStr::new(name)).exists())
     };
     let mut missing: Vec<&str> =
-        ["libEGL.so.1", "libdrm_radeon.so.1"].into_iter().filter(|name| absent(&libraries, name)).collect();
-    if absent(&drivers, driver) {
-        missing.push(driver);
+        ["libEGL.so.1", libdrm(driver).0].into_iter().filter(|name| absent(&libraries, name)).collect();
+    if absent(&drivers, driver.mesa()) {
+        missing.push(driver.mesa());
     }
     missing
 }

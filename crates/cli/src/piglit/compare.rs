@@ -16,7 +16,7 @@ use super::Piglit;
 use super::tests::{Outcome, Runner, Test, chosen, progress, root};
 use crate::Answer;
 use crate::drm::board;
-use crate::drm::setup::{Driver, Setup};
+use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted};
 
 /// Pixels of a difference that are named.
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let tests = chosen(args, &root)?;
     let (mut setups, mut versions) = (Vec::new(), Vec::new());
     for folder in drivers {
-        let setup = Setup::new(board, true, Driver::new(folder)?)?;
+        let setup = Setup::new(board, true, Build::new(folder)?)?;
         versions.push(setup.check_renderer().with_context(|| folder.display().to_string())?);
         setups.push(setup);
     }

@@ -22,7 +22,7 @@ use walkdir::WalkDir;
 
 use super::Piglit;
 use crate::drm::board;
-use crate::drm::setup::{Driver, Setup};
+use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted, quiet};
 use crate::{Answer, check, files};
 
@@ -148,7 +148,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let root = root(args.piglit.as_deref())?;
     let tests = chosen(args, &root)?;
     let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
-    let driver = args.driver.as_deref().map(Driver::new).transpose()?.flatten();
+    let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
     let executed = Setup::new(board, true, driver.clone())?.with(&args.shaders)?;
     executed.check_renderer()?;
     let control = Setup::new(board, false, driver)?;

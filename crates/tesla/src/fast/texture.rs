@@ -12,7 +12,7 @@ use super::lanes::{Body, Lanes, Operation, Place, operands};
 use crate::flow::WARP;
 use crate::lane::Flags;
 use crate::lane::quad::{self, QuadOp, QuadSource};
-use crate::texture::{LAST_LAYER, fetch, spread_share};
+use crate::texture::{Compared, LAST_LAYER, fetch};
 
 /// A texture instruction with all that does not change in a launch.
 #[derive(Clone, Debug)]
@@ -52,8 +52,8 @@ pub(super) struct Sample {
 pub(super) enum Kind {
     Floats,
     Bits,
-    /// With the reference value.
-    Compare(Compare, Place),
+    /// With the reference value, and what comes of it.
+    Compare(Compare, Place, Compared),
     Gather,
 }
 
@@ -134,8 +134,8 @@ fn sampled<W: Wide>(
         Kind::Floats => Read::Floats,
         Kind::Bits => Read::Bits,
         Kind::Gather => Read::Gather,
-        Kind::Compare(compare, place) => {
-            reference = lanes.row(place);
+        Kind::Compare(compare, place, compared) => {
+            reference = lanes.row(place).map(|bits| compared.reference(bits));
             Read::Compare(compare, &reference)
         }
     };
@@ -158,9 +158,9 @@ fn sampled<W: Wide>(
     };
     let at = Positions { coordinates, layer: &layers, offset: tex.offset, lod: &lods };
     plan.read(wide, &tex.image, read, &at, executing.into(), values);
-    if let Kind::Compare(..) = sample.kind {
+    if let Kind::Compare(.., compared) = sample.kind {
         for lane in 0..WARP {
-            let components = spread_share(f32::from_bits(values[0][lane]));
+            let components = compared.spread(f32::from_bits(values[0][lane]));
             (0..4).for_each(|component| values[component][lane] = components[component]);
         }
     }

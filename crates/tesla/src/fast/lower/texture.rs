@@ -58,7 +58,7 @@ impl Lower<'_> {
             sampler: state.sampler,
             kind: match state.compare {
                 _ if tex.op == TexOp::Gather => Kind::Gather,
-                Some(compare) => Kind::Compare(compare, source(order.reference)),
+                Some(compare) => Kind::Compare(compare, source(order.reference), texture.compared),
                 None if texture.integer => Kind::Bits,
                 None => Kind::Floats,
             },

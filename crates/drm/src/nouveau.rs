@@ -1,0 +1,403 @@
+//! The requests of a render node of the `nouveau` driver.
+//!
+//! A buffer's address on the chip is where it is in the memory of all buffers, so that a driver's idea of an address never
+//! goes out of date. Submissions are executed before their request returns: no buffer is ever in use.
+//!
+//! Interface 1.0.1: channels and objects by requests of their own, before NVIF. libdrm_nouveau 2.4.114 takes it.
+
+use std::ffi::c_void;
+use std::ops::Range;
+
+use crate::ioctls::*;
+use crate::messages::say_once;
+use crate::node::{Node, State};
+use crate::radeon::describe;
+use crate::report;
+use crate::submit::executed;
+
+/// Bytes of the chip's own memory, and of the system's that it can use.
+const VRAM: u64 = 768 << 20;
+const GART: u64 = 1 << 30;
+
+/// Memory domains. (`NOUVEAU_GEM_DOMAIN_*`)
+const VRAM_DOMAIN: u32 = 2;
+const GART_DOMAIN: u32 = 4;
+
+/// What a relocation stores. (`NOUVEAU_GEM_RELOC_*`)
+const LOW: u32 = 1;
+const HIGH: u32 = 2;
+const OR: u32 = 4;
+
+/// The bytes of a segment are these bits of its length; the bit above asks that it is not read early.
+const LENGTH: u64 = 0x7f_ffff;
+
+/// The most buffers, relocations and segments of a submission. (`NOUVEAU_GEM_MAX_*`)
+const MOST_BUFFERS: u32 = 1024;
+const MOST_RELOCATIONS: u32 = 1024;
+const MOST_SEGMENTS: u32 = 512;
+
+/// Answers a request.
+///
+/// # Errors
+/// `EINVAL` for what is not answered, and as the kernel's for what is.
+///
+/// # Safety
+/// The argument is null or as many bytes as the request says, and what it points at is what the kernel expects there.
+pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
+    // SAFETY: the caller's promise, for every call below.
+    unsafe {
+        match request.number() {
+            VERSION => request.exchange(argument, |version| {
+                describe(node.device().board.driver, [1, 0, 1], "emulated GeForce", version)
+            }),
+            GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
+                cap.value = 0;
+                Ok(())
+            }),
+            GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| {
+                let state = &mut *node.lock();
+                let range = state.buffers.close(close.handle)?;
+                state.memory.discard(&range);
+                Ok(())
+            }),
+            NOUVEAU_GETPARAM => request.exchange(argument, |asked: &mut GetParam| {
+                let unanswered = || node.lock().unanswered(format!("NOUVEAU_GETPARAM {}", asked.parameter));
+                asked.value = parameter(node, asked.parameter).ok_or_else(unanswered)?;
+                Ok(())
+            }),
+            NOUVEAU_CHANNEL_ALLOC => request.exchange(argument, |channel: &mut ChannelAlloc| {
+                channel.channel = 1;
+                channel.domains = VRAM_DOMAIN | GART_DOMAIN;
+                channel.notifier = node.lock().buffers.create(4096, 0, GART_DOMAIN)?;
+                channel.count = 0;
+                Ok(())
+            }),
+            NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
+            // The class is part of the handle by which commands name an object.
+            NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
+            NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
+                notifier.offset = 0;
+                Ok(())
+            }),
+            NOUVEAU_GPUOBJ_FREE => request.exchange(argument, |_: &mut ObjectFree| Ok(())),
+            NOUVEAU_GEM_NEW => request.exchange(argument, |new| make(&mut node.lock(), new)),
+            NOUVEAU_GEM_INFO => request.exchange(argument, |buffer: &mut NouveauBuffer| {
+                *buffer = described(&node.lock(), buffer.handle)?;
+                Ok(())
+            }),
+            NOUVEAU_GEM_CPU_PREP => request.exchange(argument, |prep: &mut CpuPrep| {
+                node.lock().buffers.get(prep.handle)?;
+                Ok(())
+            }),
+            NOUVEAU_GEM_CPU_FINI => request.exchange(argument, |fini: &mut CpuFini| {
+                node.lock().buffers.get(fini.handle)?;
+                Ok(())
+            }),
+            NOUVEAU_GEM_PUSHBUF => request.exchange(argument, |pushbuf| push(node, pushbuf)),
+            _ => Err(node.lock().unanswered(request.to_string())),
+        }
+    }
+}
+
+/// What the node says about the chip, by the number of the question. (`NOUVEAU_GETPARAM_*`)
+fn parameter(node: &Node, question: u64) -> Option<u64> {
+    let board = node.device().board;
+    Some(match question {
+        3 => board.driver.vendor().into(), // PCI_VENDOR
+        4 => board.pci.into(),             // PCI_DEVICE
+        5 => 2,                            // BUS_TYPE: PCI Express
+        8 => VRAM,                         // FB_SIZE
+        9 => GART,                         // AGP_SIZE
+        11 => board.chipset()?.into(),     // CHIPSET_ID
+        // GRAPH_UNITS: processors, and which clusters of them. It decides how much local memory a driver allocates.
+        13 => 0x0300_00ff,
+        // PTIMER_TIME. The same in every run: results do not depend on the host's clock.
+        14 => 0,
+        15 => 1, // HAS_BO_USAGE
+        _ => return None,
+    })
+}
+
+/// Makes a buffer.
+fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
+    // Handle, domain, size, offset, map, tile mode, tile flags: a `NouveauBuffer` as words.
+    let [_, domain, low, high, _, _, _, _, tile_mode, tile_flags] = new.buffer;
+    let size = u64::from(low) | u64::from(high) << 32;
+    if size > VRAM {
+        return Err(Errno(libc::ENOMEM));
+    }
+    let handle = state.buffers.create(size, new.alignment.into(), domain)?;
+    let buffer = state.buffers.get_mut(handle)?;
+    (buffer.tiling, buffer.pitch) = (tile_mode, tile_flags);
+    let made = described(state, handle)?;
+    let halves = |long: u64| [long as u32, (long >> 32) as u32];
+    let ([size_low, size_high], [low, high]) = (halves(made.size), halves(made.offset));
+    new.buffer = [handle, domain, size_low, size_high, low, high, low, high, tile_mode, tile_flags];
+    Ok(())
+}
+
+/// What a buffer is.
+fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
+    let buffer = state.buffers.get(handle)?;
+    Ok(NouveauBuffer {
+        handle,
+        domain: buffer.domain,
+        size: buffer.range.end - buffer.range.start,
+        offset: buffer.range.start,
+        map: buffer.range.start,
+        tile_mode: buffer.tiling,
+        tile_flags: buffer.pitch,
+    })
+}
+
+/// Executes a submission. When this returns, everything that it writes is in memory.
+///
+/// A fault is an error of the channel, and not of the request: on a chip, too, commands are executed later.
+///
+/// # Errors
+/// `EINVAL` where it is malformed, `ENOENT` where a handle means no buffer.
+///
+/// # Safety
+/// The addresses in it are null or as long as the counts beside them.
+unsafe fn push(node: &Node, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
+    // SAFETY: the caller's promise, for every list.
+    let (buffers, relocations, segments) = unsafe {
+        (
+            list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?,
+            list::<PushRelocation>(pushbuf.relocations, pushbuf.relocation_count, MOST_RELOCATIONS)?,
+            list::<PushSegment>(pushbuf.segments, pushbuf.segment_count, MOST_SEGMENTS)?,
+        )
+    };
+    let state = &mut *node.lock();
+    let range = |number: u32| -> Result<Range<usize>, Errno> {
+        let buffer = buffers.get(number as usize).ok_or(Errno(libc::EINVAL))?;
+        let range = &state.buffers.get(buffer.handle)?.range;
+        Ok(range.start as usize..range.end as usize)
+    };
+    let part = |number: u32, offset: u64, length: u64| -> Result<Range<usize>, Errno> {
+        let buffer = range(number)?;
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let start = buffer.start.checked_add(offset).ok_or(Errno(libc::EINVAL))?;
+        let end = start.checked_add(length as usize).filter(|end| *end <= buffer.end);
+        Ok(start..end.ok_or(Errno(libc::EINVAL))?)
+    };
+    let mut writes = Vec::new();
+    for relocation in &relocations {
+        let place = part(relocation.into, relocation.offset.into(), 4)?;
+        let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
+        let start = range(relocation.buffer)?.start as u64;
+        // The driver has put in what follows from where it believes the buffer to be.
+        if target.presumed != 0 && target.presumed_offset == start {
+            continue;
+        }
+        let mut word = match relocation.flags {
+            flags if flags & LOW != 0 => start.wrapping_add(relocation.data.into()) as u32,
+            flags if flags & HIGH != 0 => (start.wrapping_add(relocation.data.into()) >> 32) as u32,
+            _ => relocation.data,
+        };
+        if relocation.flags & OR != 0 {
+            let in_vram = state.buffers.get(target.handle)?.domain & VRAM_DOMAIN != 0;
+            word |= if in_vram { relocation.if_vram } else { relocation.if_system };
+        }
+        writes.push((place, word));
+    }
+    let segments: Result<Vec<_>, _> =
+        segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
+    let segments = segments?;
+    for (place, word) in writes {
+        state.memory.bytes()[place].copy_from_slice(&word.to_le_bytes());
+    }
+    state.submissions += 1;
+    if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {
+        state.resets = state.resets.wrapping_add(1);
+        say_once(&why);
+        report::append(node.device(), state);
+    }
+    pushbuf.vram_available = VRAM.saturating_sub(state.buffers.used(VRAM_DOMAIN));
+    pushbuf.gart_available = GART.saturating_sub(state.buffers.used(GART_DOMAIN));
+    Ok(())
+}
+
+/// A list in the memory of the program.
+///
+/// # Errors
+/// `EINVAL` for one that is too long, `EFAULT` for one at address 0 that is not empty.
+///
+/// # Safety
+/// The address is null or that of as many elements.
+unsafe fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
+    if count > most {
+        return Err(Errno(libc::EINVAL));
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let address = address as *const T;
+    if address.is_null() {
+        return Err(Errno(libc::EFAULT));
+    }
+    // SAFETY: not null, so as many elements; any bytes are a value.
+    Ok((0..count as usize).map(|number| unsafe { address.add(number).read_unaligned() }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_gpu::device::Board;
+    use reconverge_gpu::{Fault, Gpu, Submission};
+
+    use super::*;
+    use crate::device::Device;
+
+    /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
+    struct Storing;
+
+    impl Gpu for Storing {
+        fn submit(&mut self, _: &mut [u8], _: &Submission<'_>) -> Result<(), Fault> {
+            unreachable!("the driver has its commands read from memory")
+        }
+
+        fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+            let bytes: Vec<u8> =
+                segments.iter().flat_map(|segment| memory[segment.clone()].to_vec()).collect();
+            memory[..bytes.len()].copy_from_slice(&bytes);
+            match bytes.first() {
+                Some(1) => Err(Fault::Trap("a test of traps".to_owned())),
+                _ => Ok(()),
+            }
+        }
+
+        fn unknown(&self) -> Vec<(String, u64)> {
+            Vec::new()
+        }
+    }
+
+    fn node() -> Node {
+        let board = Board::named("gt215").unwrap();
+        let device = Box::leak(Box::new(Device { board, execute: true, report: None }));
+        Node::new(device, Some(Box::new(Storing))).unwrap()
+    }
+
+    /// Asks with an argument, which is changed.
+    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
+        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
+    }
+
+    fn parameter_of(node: &Node, parameter: u64) -> Result<u64, Errno> {
+        let mut asked = GetParam { parameter, value: 0 };
+        ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
+    }
+
+    /// A buffer's handle and address.
+    fn created(node: &Node, size: u32) -> (u32, u64) {
+        let mut new =
+            NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
+        ask(node, NOUVEAU_GEM_NEW, &mut new).unwrap();
+        (new.buffer[0], u64::from(new.buffer[4]) | u64::from(new.buffer[5]) << 32)
+    }
+
+    fn address<T>(list: &[T]) -> u64 {
+        list.as_ptr().expose_provenance() as u64
+    }
+
+    fn pushed(
+        node: &Node,
+        buffers: &[PushBuffer],
+        relocations: &[PushRelocation],
+        segments: &[PushSegment],
+    ) -> Result<(), Errno> {
+        let mut pushbuf = Pushbuf {
+            buffer_count: buffers.len() as u32,
+            buffers: address(buffers),
+            relocation_count: relocations.len() as u32,
+            relocations: address(relocations),
+            segment_count: segments.len() as u32,
+            segments: address(segments),
+            ..Pushbuf::default()
+        };
+        ask(node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf)
+    }
+
+    fn write(node: &Node, at: u64, words: &[u32]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        node.lock().memory.bytes()[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+
+    fn stored(node: &Node, count: usize) -> Vec<u32> {
+        let state = &mut *node.lock();
+        let words = state.memory.bytes()[..4 * count].chunks_exact(4);
+        words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    }
+
+    #[test]
+    fn the_chip_is_named_by_its_number_and_what_is_not_answered_is_counted() {
+        let node = node();
+        assert_eq!(parameter_of(&node, 11), Ok(0xa3), "CHIPSET_ID");
+        assert_eq!([3, 4].map(|asked| parameter_of(&node, asked).unwrap()), [0x10de, 0x0ca3]);
+        assert_eq!(parameter_of(&node, 77), Err(Errno(libc::EINVAL)));
+        assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
+    }
+
+    #[test]
+    fn a_buffer_is_what_it_was_made_as() {
+        let node = node();
+        let (handle, at) = created(&node, 100_000);
+        let mut info = NouveauBuffer { handle, ..NouveauBuffer::default() };
+        ask(&node, NOUVEAU_GEM_INFO, &mut info).unwrap();
+        assert_eq!((info.size, info.offset, info.map), (2 << 16, at, at));
+        assert_eq!((info.domain, info.tile_mode, info.tile_flags), (VRAM_DOMAIN, 0x40, 7));
+        let mut prep = CpuPrep { handle: handle + 1, flags: 0 };
+        assert_eq!(ask(&node, NOUVEAU_GEM_CPU_PREP, &mut prep), Err(Errno(libc::ENOENT)));
+    }
+
+    #[test]
+    fn segments_are_executed_in_order_and_words_are_relocated_before() {
+        let node = node();
+        let (handle, at) = created(&node, 4096);
+        write(&node, at, &[5, 6, 7, 8]);
+        let moved = PushBuffer { handle, presumed: 1, presumed_offset: at + 64, ..PushBuffer::default() };
+        let segment = |offset, length| PushSegment { offset, length, ..PushSegment::default() };
+        let low = PushRelocation { offset: 4, flags: LOW, data: 16, ..PushRelocation::default() };
+        let either = PushRelocation { offset: 12, flags: OR, data: 1, if_vram: 2, if_system: 4, ..low };
+        // The upper bit of a length asks that nothing is read early.
+        pushed(&node, &[moved], &[low, either], &[segment(8, 8), segment(0, 8 | 1 << 23)]).unwrap();
+        assert_eq!(stored(&node, 4), [7, 3, 5, at as u32 + 16]);
+        let kept = PushBuffer { presumed_offset: at, ..moved };
+        write(&node, at, &[5, 6]);
+        pushed(&node, &[kept], &[low], &[segment(0, 8)]).unwrap();
+        assert_eq!(stored(&node, 2), [5, 6], "where the driver is right, nothing is relocated");
+    }
+
+    #[test]
+    fn a_trap_is_counted_and_the_next_submission_is_executed() {
+        let node = node();
+        let (handle, at) = created(&node, 4096);
+        let buffers = [PushBuffer { handle, ..PushBuffer::default() }];
+        let segments = [PushSegment { length: 4, ..PushSegment::default() }];
+        for (word, resets) in [(1, 1), (9, 1), (1, 2)] {
+            write(&node, at, &[word]);
+            pushed(&node, &buffers, &[], &segments).unwrap();
+            assert_eq!((stored(&node, 1), node.lock().resets), (vec![word], resets));
+        }
+    }
+
+    #[test]
+    fn lists_that_cannot_be_are_errors() {
+        let node = node();
+        let (handle, _) = created(&node, 4096);
+        let buffers = [PushBuffer { handle, ..PushBuffer::default() }];
+        let segment = |buffer, offset, length| [PushSegment { buffer, padding: 0, offset, length }];
+        let invalid = Err(Errno(libc::EINVAL));
+        for [segment] in [segment(1, 0, 4), segment(0, 1 << 16, 4), segment(0, u64::MAX, 4)] {
+            assert_eq!(pushed(&node, &buffers, &[], &[segment]), invalid, "{segment:?}");
+        }
+        let unknown = [PushBuffer { handle: 77, ..PushBuffer::default() }];
+        assert_eq!(pushed(&node, &unknown, &[], &segment(0, 0, 4)), Err(Errno(libc::ENOENT)));
+        let mut pushbuf = Pushbuf { segment_count: 1, ..Pushbuf::default() };
+        assert_eq!(ask(&node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf), Err(Errno(libc::EFAULT)));
+        let mut pushbuf = Pushbuf { segment_count: MOST_SEGMENTS + 1, segments: 8, ..Pushbuf::default() };
+        assert_eq!(ask(&node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf), invalid);
+        assert_eq!(node.lock().submissions, 0);
+    }
+}

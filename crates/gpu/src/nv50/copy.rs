@@ -1,0 +1,67 @@
+//! The copying object, M2MF: rows of bytes between linear and tiled memory.
+
+use super::methods::m2mf as m;
+use super::state::State;
+use super::surface::{Layout, TileMode};
+
+/// One side of a copy.
+struct Side {
+    start: usize,
+    layout: Layout,
+    x: usize,
+    y: usize,
+    z: usize,
+}
+
+impl Side {
+    fn new(state: &State, is_linear: u32, high: u32, low: u32, pitch: u32) -> Side {
+        let start = ((u64::from(state.word(high) & 0xff) << 32) | u64::from(state.word(low))) as usize;
+        if state.flag(is_linear) {
+            // The pitch may run upwards.
+            let layout = Layout::Linear { pitch: state.word(pitch) as i32 as isize as usize };
+            return Side { start, layout, x: 0, y: 0, z: 0 };
+        }
+        let word = |number: usize| state.nth(is_linear, number);
+        let layout = Layout::tiled(TileMode::new(word(1)), word(2) as usize, word(3) as usize);
+        let position = word(6);
+        Side {
+            start,
+            layout,
+            x: (position & 0xffff) as usize,
+            y: (position >> 16) as usize,
+            z: word(5) as usize,
+        }
+    }
+
+    fn place(&self, x: usize, y: usize) -> usize {
+        let inside = match self.layout {
+            Layout::Linear { pitch } => y.wrapping_mul(pitch).wrapping_add(x),
+            Layout::Tiled { .. } => self.layout.place(self.x + x, self.y + y, self.z),
+        };
+        self.start.wrapping_add(inside)
+    }
+
+    fn run(&self, x: usize) -> usize {
+        self.layout.run(self.x + x)
+    }
+}
+
+/// Copies as the methods say; what is outside of memory is left out.
+pub(super) fn copy(state: &State, memory: &mut [u8]) {
+    let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
+    let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);
+    let (length, count) = (state.word(m::LINE_LENGTH_IN) as usize, state.word(m::LINE_COUNT) as usize);
+    for y in 0..count {
+        let mut x = 0;
+        while x < length {
+            let bytes = from.run(x).min(to.run(x)).min(length - x);
+            let (source, target) = (from.place(x, y), to.place(x, y));
+            let fits = |start: usize| start.checked_add(bytes).is_some_and(|end| end <= memory.len());
+            if !fits(source) || !fits(target) {
+                return;
+            }
+            memory.copy_within(source..source + bytes, target);
+            x += bytes;
+        }
+    }
+}

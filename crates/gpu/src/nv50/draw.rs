@@ -1,0 +1,617 @@
+//! From methods to a [`Draw`]: what the fixed-function units do, and what programs leave and read.
+
+use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
+use reconverge_raster::clip::Clip;
+use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
+use reconverge_raster::draw::{
+    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface, Target,
+    Viewport, blend_range,
+};
+use reconverge_raster::format::Number;
+use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::setup::Rectangle;
+use reconverge_raster::vertex::Vertex;
+use reconverge_tesla::launch::{Fragment, Launch, Varying};
+
+use super::format;
+use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
+use super::shader::Shader;
+use super::state::{State, Unknown, fields};
+use super::surface::{Layout, Slices, TileMode};
+use crate::Fault;
+
+/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
+const BAND: f32 = 256.;
+
+/// The range of sizes of points that the driver advertises.
+const POINT_SIZES: [f32; 2] = [1., 64.];
+
+/// The word of v[] that says which side is seen.
+const FACING: u16 = 0xff;
+
+/// How primitives are made; `None` for a number that is none.
+pub(super) fn topology(number: u32) -> Option<Topology> {
+    Some(match number {
+        0x0 => Topology::Points,
+        0x1 => Topology::Lines,
+        0x2 => Topology::LineLoop,
+        0x3 => Topology::LineStrip,
+        0x4 => Topology::Triangles,
+        0x5 => Topology::TriangleStrip,
+        0x6 => Topology::TriangleFan,
+        0x7 => Topology::Quads,
+        0x8 => Topology::QuadStrip,
+        0x9 => Topology::Polygon,
+        0xa => Topology::LinesAdjacency,
+        0xb => Topology::LineStripAdjacency,
+        0xc => Topology::TrianglesAdjacency,
+        0xd => Topology::TriangleStripAdjacency,
+        _ => return None,
+    })
+}
+
+/// Comparison by its number of OpenGL.
+fn compare(word: u32) -> Compare {
+    Compare::ALL[(word & 7) as usize]
+}
+
+/// The pixels that may be drawn.
+fn scissor(state: &State) -> Rectangle {
+    let from_size = |horiz: u32, vert: u32| {
+        let (x, w) = ((horiz & 0xffff) as i32, (horiz >> 16) as i32);
+        let (y, h) = ((vert & 0xffff) as i32, (vert >> 16) as i32);
+        Rectangle { x0: x, y0: y, x1: x + w, y1: y + h }
+    };
+    let screen = from_size(state.word(m::SCREEN_SCISSOR_HORIZ), state.nth(m::SCREEN_SCISSOR_HORIZ, 1));
+    if !state.flag(m::SCISSOR_ENABLE) {
+        return screen;
+    }
+    let (x, y) = (state.nth(m::SCISSOR_ENABLE, 1), state.nth(m::SCISSOR_ENABLE, 2));
+    let low = |word: u32| (word & 0xffff) as i32;
+    let high = |word: u32| (word >> 16) as i32;
+    screen.and(Rectangle { x0: low(x), y0: low(y), x1: high(x), y1: high(y) })
+}
+
+/// The rectangle of a clear.
+pub(super) fn clear_rectangle(state: &State) -> Rectangle {
+    let pair = |method: u32| (state.word(method), state.word(method + 4));
+    let of = |(x, y): (u32, u32)| Rectangle {
+        x0: (x & 0xffff) as i32,
+        y0: (y & 0xffff) as i32,
+        x1: ((x & 0xffff) + (x >> 16)) as i32,
+        y1: ((y & 0xffff) + (y >> 16)) as i32,
+    };
+    let screen = of(pair(m::SCREEN_SCISSOR_HORIZ));
+    match state.word(m::CLEAR_FLAGS) & 0x10 {
+        0 => screen,
+        _ => screen.and(of(pair(m::VIEWPORT_HORIZ))),
+    }
+}
+
+/// A surface as the rows that it is drawn to; `None` where memory has no room for them.
+fn rows(
+    (unknown, slices): (&mut Unknown, &mut Slices),
+    start: usize,
+    layout: Layout,
+    (rows, bytes, layer): (usize, usize, usize),
+    (stride, mode): (usize, ArrayMode),
+) -> Option<Surface> {
+    let (start, z) = match mode.has_depth {
+        false => (start.saturating_add(layer.saturating_mul(stride)), 0),
+        true => (start, layer),
+    };
+    let start = match layout.has_rows() {
+        true => start.saturating_add(layout.place(0, 0, z)),
+        false => {
+            let place = slices.rows(layout, start, z);
+            if place.is_none() {
+                unknown.note("a target whose slices lie in tiles together, and no room for its rows");
+            }
+            place?
+        }
+    };
+    let pitch = layout.pitch() / bytes;
+    Some(Surface { start, end: start.saturating_add(layout.pitch().saturating_mul(rows)), pitch, rows })
+}
+
+/// A colour target's surface and format.
+pub(super) fn color_surface(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    number: usize,
+    layer: usize,
+) -> Option<(Surface, format::Color)> {
+    let at = m::RT_ADDRESS_HIGH + 0x20 * number as u32;
+    let code = state.word(at + 8);
+    if code == 0 {
+        return None;
+    }
+    let Some(color) = format::color(code) else {
+        unknown.note(format!("RT_FORMAT {code:#x}"));
+        return None;
+    };
+    let bytes = usize::from(color.format.bytes);
+    let (horiz, vert) = (state.nth(m::RT_HORIZ, 2 * number), state.nth(m::RT_HORIZ, 2 * number + 1) as usize);
+    let layout = match horiz >> 31 {
+        0 => Layout::tiled(TileMode::new(state.word(at + 12)), horiz as usize * bytes, vert),
+        _ => Layout::Linear { pitch: (horiz & 0x7fff_ffff) as usize },
+    };
+    let mode = fields!(unknown, ArrayMode, state.word(m::RT_ARRAY_MODE));
+    let stride = (state.word(at + 16) as usize) << 2;
+    let surface = rows((unknown, slices), state.address(at), layout, (vert, bytes, layer), (stride, mode))?;
+    Some((surface, color))
+}
+
+/// The depth buffer, if there is one.
+pub(super) fn zeta(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    layer: usize,
+) -> Option<DepthTarget> {
+    let code = state.nth(m::ZETA_ADDRESS_HIGH, 2);
+    if !state.flag(m::ZETA_ENABLE) || code == 0 {
+        return None;
+    }
+    let Some(format) = format::zeta(code) else {
+        unknown.note(format!("ZETA_FORMAT {code:#x}"));
+        return None;
+    };
+    let (width, height) = (state.word(m::ZETA_HORIZ) as usize, state.nth(m::ZETA_HORIZ, 1) as usize);
+    let mode = TileMode::new(state.nth(m::ZETA_ADDRESS_HIGH, 3));
+    let layout = Layout::tiled(mode, width * format.bytes(), height);
+    let array = fields!(unknown, ArrayMode, state.nth(m::ZETA_HORIZ, 2));
+    let stride = (state.nth(m::ZETA_ADDRESS_HIGH, 4) as usize) << 2;
+    let start = state.address(m::ZETA_ADDRESS_HIGH);
+    let surface = rows((unknown, slices), start, layout, (height, format.bytes(), layer), (stride, array))?;
+    Some(DepthTarget { surface, format })
+}
+
+/// All that a draw depends on; `None` where nothing is drawn.
+pub(super) fn draw(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    topology: Topology,
+    reads: &Reads,
+    layer: usize,
+) -> Option<Draw> {
+    if !state.flag(m::RASTERIZE_ENABLE) {
+        return None;
+    }
+    for (method, what) in [
+        (m::LINE_STIPPLE_ENABLE, "line stipple"),
+        (m::POLYGON_STIPPLE_ENABLE, "polygon stipple"),
+        (m::DEPTH_BOUNDS_EN, "depth bounds"),
+        (m::CLIP_RECTS_EN, "window rectangles"),
+    ] {
+        if state.flag(method) {
+            unknown.note(what);
+        }
+    }
+    if state.word(m::MULTISAMPLE_MODE) != 0 {
+        unknown.note("multisampling");
+    }
+    let transforms = state.flag(m::VIEWPORT_TRANSFORM_EN);
+    let three = |first: usize, without: f32| {
+        std::array::from_fn(
+            |at| if transforms { state.float(m::VIEWPORT_SCALE_X, first + at) } else { without },
+        )
+    };
+    let (near, far) = (state.float(m::VIEWPORT_HORIZ, 2), state.float(m::VIEWPORT_HORIZ, 3));
+    let viewport = Viewport {
+        scale: three(0, 1.),
+        offset: three(3, 0.),
+        depth: Some((near.min(far), near.max(far))),
+        divides: transforms,
+    };
+    let volume = state.word(m::VIEW_VOLUME_CLIP_CTRL);
+    let distances = state.word(m::CLIP_DISTANCE_ENABLE) as u8;
+    let culls = (0..8)
+        .filter(|plane| state.word(m::CLIP_DISTANCE_MODE) >> (4 * plane) & 1 != 0)
+        .fold(0, |all, plane| all | 1 << plane);
+    let linear = reads.inputs.iter().enumerate().fold(0, |linear, (number, input)| match input {
+        Input::Attribute { how: How::Linear, .. } if number < 64 => linear | 1 << number,
+        _ => linear,
+    });
+    let clip = (transforms && volume & 1 == 0).then(|| Clip {
+        near: (volume >> 3 & 1 == 0).then(|| state.flag(m::DEPTH_CLIP_NEGATIVE_Z)),
+        far: volume >> 4 & 1 == 0,
+        distances: distances & !culls,
+        culls: distances & culls,
+        band: [BAND; 2],
+        linear,
+    });
+    let alpha_test = state
+        .flag(m::ALPHA_TEST_ENABLE)
+        .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
+    let logic = match state.flag(m::LOGIC_OP_ENABLE) {
+        // OpenGL counts the table's bits from the other end.
+        true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
+        false => LogicOp::COPY,
+    };
+    let sized = state.flag(m::SEMANTIC_PTSZ);
+    Some(Draw {
+        topology,
+        last_provokes: state.flag(m::PROVOKING_VERTEX_LAST),
+        viewport,
+        clip,
+        scissor: scissor(state),
+        front_is_clockwise: state.word(m::FRONT_FACE) == 0x900,
+        sides: sides(state),
+        points: Points { size: [state.float(m::POINT_SIZE, 0); 2], from_vertex: sized, range: POINT_SIZES },
+        line_width: state.float(m::LINE_WIDTH, 0),
+        inputs: reads.inputs.clone(),
+        depth: zeta((state, unknown, slices), layer),
+        tests: tests(state),
+        alpha_test,
+        targets: targets((state, unknown, slices), layer, logic),
+        logic,
+        copies_depth: false,
+    })
+}
+
+fn sides(state: &State) -> [Side; 2] {
+    let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
+    let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
+    // The driver gives twice OpenGL's units.
+    let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0)) / 2.;
+    let (step, of_float) = match format {
+        0x13 => (libm::exp2(-16.), false),
+        0x0a | 0x19 => (1., true),
+        _ => (libm::exp2(-24.), false),
+    };
+    let amount = Offset {
+        slope: f64::from(state.float(m::POLYGON_OFFSET_FACTOR, 0)),
+        constant: units * step,
+        of_float,
+        clamp: f64::from(state.float(m::POLYGON_OFFSET_CLAMP, 0)),
+    };
+    let culled = |side: u32| {
+        state.flag(m::CULL_FACE_ENABLE)
+            && matches!(state.word(m::CULL_FACE), face if face == side || face == 0x408)
+    };
+    let side = |mode: u32, face: u32| {
+        let (fill, kind) = match state.word(mode) {
+            0x1b00 => (Fill::Points, 0),
+            0x1b01 => (Fill::Lines, 1),
+            _ => (Fill::Solid, 2),
+        };
+        Side { culled: culled(face), fill, offset: offset(kind).then_some(amount) }
+    };
+    [side(m::POLYGON_MODE_FRONT, 0x404), side(m::POLYGON_MODE_BACK, 0x405)]
+}
+
+fn tests(state: &State) -> Tests {
+    let operation = |word: u32| match word {
+        0x0000 => StencilOp::Zero,
+        0x1e01 => StencilOp::Replace,
+        0x1e02 => StencilOp::IncrementClamp,
+        0x1e03 => StencilOp::DecrementClamp,
+        0x150a => StencilOp::Invert,
+        0x8507 => StencilOp::IncrementWrap,
+        0x8508 => StencilOp::DecrementWrap,
+        _ => StencilOp::Keep,
+    };
+    let side = |operations: u32, [reference, write_mask, mask]: [u32; 3]| Stencil {
+        fail: operation(state.nth(operations, 0)),
+        depth_fail: operation(state.nth(operations, 1)),
+        pass: operation(state.nth(operations, 2)),
+        compare: compare(state.nth(operations, 3)),
+        reference: reference as u8,
+        mask: mask as u8,
+        write_mask: write_mask as u8,
+    };
+    let front = side(m::STENCIL_ENABLE + 4, [5, 6, 7].map(|at| state.nth(m::STENCIL_ENABLE, at)));
+    let back = match state.flag(m::STENCIL_TWO_SIDE_ENABLE) {
+        true => side(
+            m::STENCIL_TWO_SIDE_ENABLE + 4,
+            [m::STENCIL_BACK_FUNC_REF, m::STENCIL_BACK_MASK, m::STENCIL_BACK_FUNC_MASK]
+                .map(|at| state.word(at)),
+        ),
+        false => front,
+    };
+    Tests {
+        depth: state.flag(m::DEPTH_TEST_ENABLE).then(|| compare(state.word(m::DEPTH_TEST_FUNC))),
+        depth_write: state.flag(m::DEPTH_WRITE_ENABLE),
+        stencil: state.flag(m::STENCIL_ENABLE).then_some([front, back]),
+    }
+}
+
+fn targets(
+    (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
+    layer: usize,
+    logic: LogicOp,
+) -> Vec<Target> {
+    let control = fields!(unknown, RtControl, state.word(m::RT_CONTROL));
+    let multiple = state.flag(m::FP_CONTROL);
+    let mut found = Vec::new();
+    for output in 0..usize::from(control.count).min(8) {
+        let number = (control.map >> (3 * output) & 7) as usize;
+        let entry = if state.flag(m::COLOR_MASK_COMMON) { 0 } else { number };
+        let word = state.nth(m::COLOR_MASK, entry);
+        let mask = (0..4).fold(0, |mask, chan| mask | ((word >> (4 * chan) & 1) as u8) << chan);
+        if mask == 0 {
+            continue;
+        }
+        let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
+        let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
+        let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
+        let integer = color.format.numbers[0].is_integer();
+        let blend = (blends && !integer).then(|| blend((state, unknown), number, color.format.numbers[0]));
+        let color_number = if multiple { output } else { 0 };
+        found.push(Target {
+            surface,
+            format: color.format,
+            places: color.places,
+            mask,
+            blend,
+            color: color_number,
+        });
+    }
+    found
+}
+
+fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) -> Blend {
+    let words: [u32; 6] = match state.flag(m::BLEND_INDEPENDENT) {
+        true => std::array::from_fn(|at| {
+            state.word(m::IBLEND_SEPARATE_ALPHA + 0x20 * number as u32 + 4 + 4 * at as u32)
+        }),
+        false => [
+            state.nth(m::BLEND_EQUATION_RGB, 0),
+            state.nth(m::BLEND_EQUATION_RGB, 1),
+            state.nth(m::BLEND_EQUATION_RGB, 2),
+            state.nth(m::BLEND_EQUATION_RGB, 3),
+            state.word(m::BLEND_FUNC_SRC_ALPHA),
+            state.word(m::BLEND_FUNC_DST_ALPHA),
+        ],
+    };
+    let mut factor = |word: u32| match word {
+        0x4000 => Factor::Zero,
+        0x4001 => Factor::One,
+        0x4300 => Factor::Source,
+        0x4301 => Factor::OneMinusSource,
+        0x4302 => Factor::SourceAlpha,
+        0x4303 => Factor::OneMinusSourceAlpha,
+        0x4304 => Factor::DestinationAlpha,
+        0x4305 => Factor::OneMinusDestinationAlpha,
+        0x4306 => Factor::Destination,
+        0x4307 => Factor::OneMinusDestination,
+        0x4308 => Factor::SourceAlphaSaturate,
+        0xc001 => Factor::Constant,
+        0xc002 => Factor::OneMinusConstant,
+        0xc003 => Factor::ConstantAlpha,
+        0xc004 => Factor::OneMinusConstantAlpha,
+        0xc900 => Factor::Second,
+        0xc901 => Factor::OneMinusSecond,
+        0xc902 => Factor::SecondAlpha,
+        0xc903 => Factor::OneMinusSecondAlpha,
+        other => {
+            unknown.note(format!("blend factor {other:#x}"));
+            Factor::One
+        }
+    };
+    let equation = |word: u32| match word {
+        0x8007 => Equation::Min,
+        0x8008 => Equation::Max,
+        0x800a => Equation::Subtract,
+        0x800b => Equation::ReverseSubtract,
+        _ => Equation::Add,
+    };
+    let color: Part = (factor(words[1]), equation(words[0]), factor(words[2]));
+    let alpha: Part = (factor(words[4]), equation(words[3]), factor(words[5]));
+    let constant = [0, 1, 2, 3].map(|at| state.float(m::BLEND_COLOR, at));
+    Blend { color, alpha, constant, range: blend_range(kind) }
+}
+
+/// A word of v[] that a fragment program reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// Its input, and the component.
+    input: usize,
+    chan: usize,
+    /// The same of back faces, where it is another.
+    back: Option<(usize, usize)>,
+    /// Whether it is divided by w: the program multiplies by w itself.
+    divides: bool,
+}
+
+/// What a fragment program reads of its vertices.
+#[derive(Clone, Debug)]
+pub(super) struct Reads {
+    /// Interpolated vectors. Attribute `n` of a vertex is that of input `n`.
+    pub(super) inputs: Vec<Input>,
+    /// The four slots that each is made of, and whether they are divided by w of the vertex.
+    slots: Vec<(usize, bool)>,
+    words: Vec<Word>,
+    umask: u8,
+}
+
+impl Reads {
+    pub(super) fn new((state, unknown): (&State, &mut Unknown), topology: Topology) -> Reads {
+        let control = fields!(unknown, Interpolants, state.word(m::FP_INTERPOLANT_CTRL));
+        let colors = fields!(unknown, SemanticColor, state.word(m::SEMANTIC_COLOR));
+        let flat_colors = state.word(m::SHADE_MODEL) == 0x1d00;
+        let two_sided = state.flag(m::VERTEX_TWO_SIDE_ENABLE);
+        let sprites = topology == Topology::Points && state.flag(m::POINT_SPRITE_ENABLE);
+        let mut reads =
+            Reads { inputs: Vec::new(), slots: Vec::new(), words: Vec::new(), umask: control.umask };
+        for number in 0..usize::from(control.count) {
+            let slot = usize::from(control.offset) + number;
+            let first = usize::from(colors.ffc0);
+            let color = slot.checked_sub(first).filter(|place| *place < usize::from(colors.count));
+            let linear = state.nth(m::NOPERSPECTIVE_BITMAP, (slot / 32).min(3)) >> (slot % 32) & 1 != 0;
+            let how = match () {
+                () if number >= usize::from(control.count_nonflat) => How::Flat,
+                () if flat_colors && color.is_some() => How::Flat,
+                () if linear => How::Linear,
+                () => How::Perspective,
+            };
+            // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
+            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
+            let divided = how == How::Flat && number < usize::from(control.count_nonflat) && !linear;
+            let replaced = if sprites {
+                state.nth(m::POINT_COORD_REPLACE_MAP, (slot / 8).min(7)) >> (4 * (slot % 8)) & 0xf
+            } else {
+                0
+            };
+            let (input, chan) = match replaced {
+                1..=4 => (reads.sprite(state), replaced as usize - 1),
+                _ => (reads.input(slot / 4, how, divided), slot % 4),
+            };
+            let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
+                let slot = usize::from(colors.bfc0) + place;
+                (reads.input(slot / 4, how, divided), slot % 4)
+            });
+            let divides = how == How::Perspective;
+            reads.words.push(Word { input, chan, back, divides });
+        }
+        reads
+    }
+
+    fn input(&mut self, quad: usize, how: How, divided: bool) -> usize {
+        let known = self.inputs.iter().zip(&self.slots).position(|(input, slots)| {
+            *slots == (quad, divided) && matches!(input, Input::Attribute { how: known, .. } if *known == how)
+        });
+        known.unwrap_or_else(|| {
+            let index = self.inputs.len();
+            self.inputs.push(Input::Attribute { index, how });
+            self.slots.push((quad, divided));
+            index
+        })
+    }
+
+    fn sprite(&mut self, state: &State) -> usize {
+        let known = self.inputs.iter().position(|input| matches!(input, Input::Sprite { .. }));
+        known.unwrap_or_else(|| {
+            // Where t is 0 at the lower left, it is 1 at the first row.
+            let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
+            self.inputs.push(Input::Sprite { otherwise: None, top_is_one });
+            self.slots.push((0, false));
+            self.inputs.len() - 1
+        })
+    }
+
+    /// A vertex, of the words of the result map.
+    pub(super) fn vertex(&self, state: &State, slots: &[u32]) -> Vertex {
+        let slot = |number: usize| slots.get(number).copied().unwrap_or(0);
+        let float = |number: usize| f32::from_bits(slot(number));
+        let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
+        let size = state.word(m::SEMANTIC_PTSZ);
+        let colors = state.word(m::SEMANTIC_COLOR);
+        let clamped = colors >> 24 & 1 != 0;
+        let is_color = |number: usize| {
+            let count = (colors >> 16 & 0xff) as usize;
+            [colors & 0xff, colors >> 8 & 0xff]
+                .iter()
+                .any(|first| (*first as usize..*first as usize + count).contains(&number))
+        };
+        let value = |number: usize| match clamped && is_color(number) {
+            true => float(number).clamp(0., 1.).to_bits(),
+            false => slot(number),
+        };
+        let w = float(3);
+        let attribute = |&(quad, divided): &(usize, bool)| {
+            [0, 1, 2, 3].map(|at| match divided {
+                true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
+                false => value(4 * quad + at),
+            })
+        };
+        Vertex {
+            position: [0, 1, 2, 3].map(float),
+            point_size: float((size >> 4 & 0xff) as usize),
+            // CLIP_DISTANCE_ENABLE says which of them count.
+            distances: std::array::from_fn(|plane| float(first + plane)),
+            attributes: self.slots.iter().map(attribute).collect(),
+        }
+    }
+}
+
+/// The fragment stage as the raster sees it.
+pub(super) struct FragmentStage<'a> {
+    shader: &'a Shader,
+    reads: &'a Reads,
+    control: FpControl,
+    results: usize,
+    sample_mask: bool,
+    /// By colour: whether it is clamped to [0, 1].
+    clamps: [bool; 8],
+}
+
+impl<'a> FragmentStage<'a> {
+    pub(super) fn new(
+        (state, unknown): (&State, &mut Unknown),
+        shader: &'a Shader,
+        reads: &'a Reads,
+    ) -> FragmentStage<'a> {
+        let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
+        let clamps = std::array::from_fn(|number| {
+            let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
+            let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
+            clamp >> (4 * number) & 1 != 0 && float
+        });
+        FragmentStage {
+            shader,
+            reads,
+            control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
+            results: state.word(m::FP_RESULT_COUNT).min(128) as usize,
+            sample_mask: state.flag(m::FP_MULTISAMPLE),
+            clamps,
+        }
+    }
+}
+
+impl FragmentProgram for FragmentStage<'_> {
+    type Error = Fault;
+
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+        let lanes = fragments.lanes;
+        let reciprocals: Vec<f32> = fragments.positions.iter().map(|position| 1. / position[3]).collect();
+        let mut launch = Fragment::new(self.shader.setup.clone(), lanes);
+        launch.helpers = true;
+        launch.covered = fragments.covered.clone();
+        launch.kept = Some(self.results);
+        let mut next = 0;
+        let mut add = |values: Vec<u32>| {
+            launch.varyings.insert(next, Varying::Lanes(values));
+            next += 1;
+        };
+        for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
+            let of = |lane: usize| match component {
+                3 => reciprocals[lane],
+                _ => fragments.positions[lane][component],
+            };
+            add((0..lanes).map(|lane| of(lane).to_bits()).collect());
+        }
+        for word in &self.reads.words {
+            let value = |lane: usize| {
+                let (input, chan) = match word.back {
+                    Some(back) if !fragments.front[lane] => back,
+                    _ => (word.input, word.chan),
+                };
+                let value = fragments.inputs[input][lane][chan];
+                match word.divides && reciprocals[lane] != 1. {
+                    true => (f32::from_bits(value) * reciprocals[lane]).to_bits(),
+                    false => value,
+                }
+            };
+            add((0..lanes).map(value).collect());
+        }
+        let facing = fragments.front.iter().map(|front| if *front { u32::MAX } else { 0 }).collect();
+        launch.varyings.insert(FACING, Varying::Lanes(facing));
+        let outcome = self.shader.run(Launch::Fragment(launch))?;
+        let register = |lane: usize, number: usize| outcome.lanes.register(lane, number).unwrap_or(0);
+        let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
+        let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
+        let color = |number: usize| {
+            let lane = |lane: usize| {
+                let values = [0, 1, 2, 3].map(|chan| register(lane, 4 * number + chan));
+                match self.clamps[number] {
+                    true => values.map(|value| f32::from_bits(value).clamp(0., 1.).to_bits()),
+                    false => values,
+                }
+            };
+            Some((0..lanes).map(lane).collect())
+        };
+        let last = self.results.saturating_sub(1);
+        let depth = self.control.exports_z.then(|| (0..lanes).map(|lane| register(lane, last)).collect());
+        let killed = outcome.lanes.iter().map(|lane| lane.dead).collect();
+        Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed })
+    }
+}

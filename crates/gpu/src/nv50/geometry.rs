@@ -1,0 +1,126 @@
+//! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp` (`a[]` of a
+//! geometry program holds, for every vertex of its primitive, where its words are in `p[]`).
+
+use std::collections::BTreeMap;
+
+use reconverge_raster::primitive::{Topology, assemble};
+use reconverge_simt::Options;
+use reconverge_tesla::inst::Chip;
+use reconverge_tesla::launch::{Geometry, Launch};
+use reconverge_tesla::state::Emitted;
+
+use super::Map;
+use super::methods::tesla as m;
+use super::shader::{Bindings, GEOMETRY, Shader};
+use super::state::{State, Unknown};
+use super::vertex::Batch;
+use crate::Fault;
+
+/// What a run depends on.
+pub(super) struct Context<'a> {
+    pub(super) chip: Chip,
+    pub(super) state: &'a State,
+    pub(super) bindings: &'a Bindings,
+    pub(super) options: Options,
+}
+
+/// What a geometry program made.
+pub(super) struct Made {
+    pub(super) topology: Topology,
+    /// Words of slots of vertices, strip by strip.
+    pub(super) runs: Vec<Vec<Vec<u32>>>,
+}
+
+/// The word of a[] with the number of the primitive.
+const PRIMITIVE_ID: u16 = 0x18 / 4;
+
+/// The vertices of the primitives of a run, in the order in which a geometry program finds them, neighbours included.
+fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec<usize>> {
+    let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
+    match topology {
+        Topology::LinesAdjacency => chunks(4),
+        Topology::LineStripAdjacency => run.windows(4).map(<[usize]>::to_vec).collect(),
+        Topology::TrianglesAdjacency => chunks(6),
+        Topology::TriangleStripAdjacency => {
+            // OpenGL 3.2, table 2.4.
+            let count = (run.len() / 2).saturating_sub(2);
+            let vertex = |at: usize| run[at.min(run.len() - 1)];
+            (0..count)
+                .map(|number| {
+                    let at = 2 * number;
+                    let (first, last) = (number == 0, number + 1 == count);
+                    let before = if first { vertex(at + 1) } else { vertex(at - 2) };
+                    let after = if last { vertex(at + 5) } else { vertex(at + 6) };
+                    match number % 2 {
+                        0 => vec![vertex(at), before, vertex(at + 2), after, vertex(at + 4), vertex(at + 3)],
+                        _ => vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after],
+                    }
+                })
+                .collect()
+        }
+        _ => assemble(topology, run.len(), last_provokes)
+            .iter()
+            .map(|primitive| {
+                primitive.vertices[..usize::from(primitive.count)].iter().map(|at| run[*at]).collect()
+            })
+            .collect(),
+    }
+}
+
+/// Runs the geometry program on the vertices that a vertex program left.
+pub(super) fn run(
+    context: &Context<'_>,
+    unknown: &mut Unknown,
+    memory: &[u8],
+    topology: Topology,
+    batch: &Batch,
+    results: &[Vec<u32>],
+) -> Result<Made, Fault> {
+    let Context { chip, state, bindings, options } = context;
+    let out = match state.word(m::GP_OUTPUT_PRIMITIVE_TYPE) {
+        1 => Topology::Points,
+        2 => Topology::LineStrip,
+        _ => Topology::TriangleStrip,
+    };
+    let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
+    let vertices: Vec<Vec<u32>> = results.iter().map(|words| map.apply(words)).collect();
+    let stride = vertices.first().map_or(0, Vec::len).max(1);
+    let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
+    let found: Vec<Vec<usize>> =
+        batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes)).collect();
+    let most = found.iter().map(Vec::len).max().unwrap_or(0);
+    let mut inputs: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
+    for number in 0..most {
+        // A vertex's words in p[], by their byte address.
+        let address =
+            |primitive: &Vec<usize>| primitive.get(number).map_or(0, |vertex| (4 * stride * vertex) as u32);
+        inputs.insert(number as u16, found.iter().map(address).collect());
+    }
+    inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
+    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options);
+    let outcome = shader.run(Launch::Geometry(Geometry {
+        setup: shader.setup.clone(),
+        lanes: found.len(),
+        inputs,
+        vertices: vertices.concat(),
+    }))?;
+    let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
+    let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
+    let mut runs = Vec::new();
+    for lane in outcome.lanes.iter() {
+        let (mut strip, mut emitted) = (Vec::new(), 0);
+        for event in &lane.emitted {
+            match event {
+                Emitted::Vertex(words) if emitted < limit.max(1) => {
+                    emitted += 1;
+                    strip.push(map.apply(words));
+                }
+                Emitted::Vertex(_) => {}
+                Emitted::Restart => runs.push(std::mem::take(&mut strip)),
+            }
+        }
+        runs.push(strip);
+    }
+    runs.retain(|run| !run.is_empty());
+    Ok(Made { topology: out, runs })
+}

@@ -1,0 +1,474 @@
+//! The methods of the objects: those that are read, and those that change no result.
+//!
+//! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h` and `nv_m2mf.xml.h`; addresses are byte addresses. A method that is called and
+//! not listed here is named once and counted.
+
+use reconverge_isa::word;
+
+/// Some methods one behind another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Method {
+    /// The header's name, of the first.
+    pub(super) name: &'static str,
+    /// Byte address of the first.
+    pub(super) method: u32,
+    /// How many.
+    pub(super) count: u32,
+    /// Why it changes no result; `None` for one that is read.
+    pub(super) ignored: Option<&'static str>,
+}
+
+impl Method {
+    /// Whether the method at an address is one of these.
+    const fn has(&self, method: u32) -> bool {
+        method >= self.method && method < self.method + 4 * self.count
+    }
+}
+
+const fn ignored(name: &'static str, method: u32, count: u32, why: &'static str) -> Method {
+    Method { name, method, count, ignored: Some(why) }
+}
+
+/// Methods that are read, by name.
+macro_rules! methods {
+    ($(#[doc = $doc:literal])* $object:ident { $($name:ident = $method:literal * $count:literal;)* }) => {
+        $(#[doc = $doc])*
+        #[allow(missing_docs)]
+        pub(super) mod $object {
+            use super::Method;
+            $(pub(crate) const $name: u32 = $method;)*
+            pub(super) const READ: &[Method] =
+                &[$(Method { name: stringify!($name), method: $method, count: $count, ignored: None }),*];
+        }
+    };
+}
+
+methods! {
+    /// The 3D object.
+    tesla {
+        SEMAPHORE_ADDRESS_HIGH = 0x0010 * 4;
+        RT_ADDRESS_HIGH = 0x0200 * 64;
+        VTX_ATTR_1F = 0x0300 * 16;
+        VTX_ATTR_2F = 0x0380 * 32;
+        VTX_ATTR_3F = 0x0400 * 64;
+        VTX_ATTR_4F = 0x0500 * 64;
+        VERTEX_ARRAY_FETCH = 0x0900 * 64;
+        VIEWPORT_SCALE_X = 0x0a00 * 128;
+        VIEWPORT_HORIZ = 0x0c00 * 64;
+        VERTEX_BUFFER_FIRST = 0x0d74 * 1;
+        VERTEX_BUFFER_COUNT = 0x0d78 * 1;
+        DEPTH_CLIP_NEGATIVE_Z = 0x0d7c * 1;
+        CLEAR_COLOR = 0x0d80 * 4;
+        CLEAR_DEPTH = 0x0d90 * 1;
+        CLEAR_STENCIL = 0x0da0 * 1;
+        STRMOUT_PARAMS_LATCH = 0x0da4 * 1;
+        STRMOUT_PRIMITIVE_LIMIT = 0x0da8 * 1;
+        POLYGON_MODE_FRONT = 0x0dac * 1;
+        POLYGON_MODE_BACK = 0x0db0 * 1;
+        POLYGON_OFFSET_POINT_ENABLE = 0x0dc0 * 3;
+        SCISSOR_ENABLE = 0x0e00 * 64;
+        CB_ADDR = 0x0f00 * 1;
+        CB_DATA = 0x0f04 * 16;
+        STENCIL_BACK_FUNC_REF = 0x0f54 * 1;
+        STENCIL_BACK_MASK = 0x0f58 * 1;
+        STENCIL_BACK_FUNC_MASK = 0x0f5c * 1;
+        GP_ADDRESS_HIGH = 0x0f70 * 2;
+        VP_ADDRESS_HIGH = 0x0f7c * 2;
+        VERTEX_RUNOUT_ADDRESS_HIGH = 0x0f84 * 2;
+        COLOR_MASK_COMMON = 0x0f90 * 1;
+        FP_ADDRESS_HIGH = 0x0fa4 * 2;
+        ZETA_ADDRESS_HIGH = 0x0fe0 * 5;
+        SCREEN_SCISSOR_HORIZ = 0x0ff4 * 2;
+        VERTEX_ARRAY_PER_INSTANCE = 0x1000 * 16;
+        VERTEX_ARRAY_LIMIT_HIGH = 0x1080 * 32;
+        VERTEX_ID_BASE = 0x1118 * 1;
+        RT_CONTROL = 0x121c * 1;
+        RT_ARRAY_MODE = 0x1224 * 1;
+        ZETA_HORIZ = 0x1228 * 3;
+        DRAW_TFB_BYTES = 0x123c * 1;
+        RT_HORIZ = 0x1240 * 16;
+        CB_DEF_ADDRESS_HIGH = 0x1280 * 2;
+        CB_DEF_SET = 0x1288 * 1;
+        STRMOUT_BUFFERS_CTRL = 0x1294 * 1;
+        FP_RESULT_COUNT = 0x1298 * 1;
+        DEPTH_TEST_ENABLE = 0x12cc * 1;
+        SHADE_MODEL = 0x12d4 * 1;
+        LOCAL_SIZE_LOG = 0x12e0 * 1;
+        BLEND_INDEPENDENT = 0x12e4 * 1;
+        DEPTH_WRITE_ENABLE = 0x12e8 * 1;
+        ALPHA_TEST_ENABLE = 0x12ec * 1;
+        VB_ELEMENT_U8_SETUP = 0x1300 * 1;
+        VB_ELEMENT_U8 = 0x1304 * 1;
+        DEPTH_TEST_FUNC = 0x130c * 1;
+        ALPHA_TEST_REF = 0x1310 * 1;
+        ALPHA_TEST_FUNC = 0x1314 * 1;
+        DRAW_TFB_STRIDE = 0x1318 * 1;
+        BLEND_COLOR = 0x131c * 4;
+        BLEND_EQUATION_RGB = 0x1340 * 4;
+        BLEND_FUNC_SRC_ALPHA = 0x1350 * 1;
+        BLEND_FUNC_DST_ALPHA = 0x1358 * 1;
+        BLEND_ENABLE_COMMON = 0x135c * 1;
+        BLEND_ENABLE = 0x1360 * 8;
+        STENCIL_ENABLE = 0x1380 * 8;
+        DRAW_TFB_BASE = 0x13a4 * 1;
+        FRAG_COLOR_CLAMP_EN = 0x13a8 * 1;
+        LINE_WIDTH = 0x13b0 * 1;
+        POINT_COORD_REPLACE_MAP = 0x13c0 * 8;
+        VP_START_ID = 0x140c * 1;
+        GP_START_ID = 0x1410 * 1;
+        FP_START_ID = 0x1414 * 1;
+        GP_VERTEX_OUTPUT_COUNT = 0x1420 * 1;
+        VB_ELEMENT_BASE = 0x1434 * 1;
+        VB_INSTANCE_BASE = 0x1438 * 1;
+        CLEAR_FLAGS = 0x143c * 1;
+        BIND_TSC = 0x1444 * 6;
+        STRMOUT_MAP = 0x1480 * 32;
+        CLIP_DISTANCE_ENABLE = 0x1510 * 1;
+        SAMPLECNT_ENABLE = 0x1514 * 1;
+        POINT_SIZE = 0x1518 * 1;
+        POINT_SPRITE_ENABLE = 0x1520 * 1;
+        COUNTER_RESET = 0x1530 * 1;
+        ZETA_ENABLE = 0x1538 * 1;
+        NOPERSPECTIVE_BITMAP = 0x1540 * 4;
+        COND_ADDRESS_HIGH = 0x1550 * 2;
+        COND_MODE = 0x1558 * 1;
+        TSC_ADDRESS_HIGH = 0x155c * 3;
+        POLYGON_OFFSET_FACTOR = 0x156c * 1;
+        TIC_ADDRESS_HIGH = 0x1574 * 3;
+        STENCIL_TWO_SIDE_ENABLE = 0x1594 * 5;
+        POLYGON_OFFSET_UNITS = 0x15bc * 1;
+        LAYER = 0x15cc * 1;
+        MULTISAMPLE_MODE = 0x15d0 * 1;
+        VERTEX_BEGIN_GL = 0x15dc * 1;
+        VERTEX_END_GL = 0x15e0 * 1;
+        VB_ELEMENT_U32 = 0x15e8 * 1;
+        VB_ELEMENT_U16_SETUP = 0x15ec * 1;
+        VB_ELEMENT_U16 = 0x15f0 * 1;
+        VERTEX_DATA = 0x1640 * 1;
+        PRIM_RESTART_ENABLE = 0x1644 * 1;
+        PRIM_RESTART_INDEX = 0x1648 * 1;
+        VP_GP_BUILTIN_ATTR_EN = 0x164c * 1;
+        VP_ATTR_EN = 0x1650 * 2;
+        POINT_SPRITE_CTRL = 0x1660 * 1;
+        LINE_STIPPLE_ENABLE = 0x166c * 1;
+        PROVOKING_VERTEX_LAST = 0x1684 * 1;
+        VERTEX_TWO_SIDE_ENABLE = 0x1688 * 1;
+        POLYGON_STIPPLE_ENABLE = 0x168c * 1;
+        MUL_ZERO_WINS = 0x1690 * 1;
+        SET_PROGRAM_CB = 0x1694 * 1;
+        VP_RESULT_MAP_SIZE = 0x16ac * 1;
+        VP_REG_ALLOC_TEMP = 0x16b0 * 1;
+        VP_RESULT_MAP = 0x16bc * 17;
+        STRMOUT_OFFSET = 0x1780 * 4;
+        GP_ENABLE = 0x1798 * 1;
+        GP_REG_ALLOC_TEMP = 0x17a0 * 1;
+        GP_RESULT_MAP_SIZE = 0x17ac * 1;
+        GP_OUTPUT_PRIMITIVE_TYPE = 0x17b0 * 1;
+        RASTERIZE_ENABLE = 0x17b4 * 1;
+        STRMOUT_ENABLE = 0x17b8 * 1;
+        GP_RESULT_MAP = 0x17fc * 33;
+        POLYGON_OFFSET_CLAMP = 0x187c * 1;
+        SEMANTIC_COLOR = 0x1904 * 1;
+        SEMANTIC_CLIP = 0x1908 * 1;
+        SEMANTIC_LAYER = 0x190c * 1;
+        SEMANTIC_PTSZ = 0x1910 * 1;
+        CULL_FACE_ENABLE = 0x1918 * 1;
+        FRONT_FACE = 0x191c * 1;
+        CULL_FACE = 0x1920 * 1;
+        FP_MULTISAMPLE = 0x1928 * 1;
+        VIEWPORT_TRANSFORM_EN = 0x192c * 1;
+        VIEW_VOLUME_CLIP_CTRL = 0x193c * 1;
+        CLIP_DISTANCE_MODE = 0x1940 * 1;
+        CLIP_RECTS_EN = 0x194c * 1;
+        FP_INTERPOLANT_CTRL = 0x1988 * 1;
+        FP_REG_ALLOC_TEMP = 0x198c * 1;
+        FP_CONTROL = 0x19a8 * 1;
+        DEPTH_BOUNDS_EN = 0x19bc * 1;
+        LOGIC_OP_ENABLE = 0x19c4 * 1;
+        LOGIC_OP = 0x19c8 * 1;
+        CLEAR_BUFFERS = 0x19d0 * 1;
+        COLOR_MASK = 0x1a00 * 8;
+        STRMOUT_ADDRESS_HIGH = 0x1a80 * 16;
+        VERTEX_ARRAY_ATTRIB = 0x1ac0 * 16;
+        QUERY_ADDRESS_HIGH = 0x1b00 * 2;
+        QUERY_SEQUENCE = 0x1b08 * 1;
+        QUERY_GET = 0x1b0c * 1;
+        IBLEND_SEPARATE_ALPHA = 0x1e00 * 64;
+    }
+}
+
+methods! {
+    /// The 2D object.
+    twod {
+        DST_FORMAT = 0x0200 * 10;
+        SRC_FORMAT = 0x0230 * 10;
+        COND_ADDRESS_HIGH = 0x0264 * 3;
+        CLIP_X = 0x0280 * 5;
+        ROP = 0x02a0 * 1;
+        BETA4 = 0x02a8 * 1;
+        OPERATION = 0x02ac * 1;
+        PATTERN_COLOR_FORMAT = 0x02e8 * 6;
+        SIFC_BITMAP_ENABLE = 0x0800 * 1;
+        SIFC_FORMAT = 0x0804 * 1;
+        SIFC_WIDTH = 0x0838 * 10;
+        SIFC_DATA = 0x0860 * 1;
+        BLIT_DST_X = 0x08b0 * 12;
+    }
+}
+
+methods! {
+    /// The copying object.
+    m2mf {
+        LINEAR_IN = 0x0200 * 7;
+        LINEAR_OUT = 0x021c * 7;
+        OFFSET_IN_HIGH = 0x0238 * 1;
+        OFFSET_OUT_HIGH = 0x023c * 1;
+        OFFSET_IN = 0x030c * 1;
+        OFFSET_OUT = 0x0310 * 1;
+        PITCH_IN = 0x0314 * 1;
+        PITCH_OUT = 0x0318 * 1;
+        LINE_LENGTH_IN = 0x031c * 1;
+        LINE_COUNT = 0x0320 * 1;
+        BUF_NOTIFY = 0x0328 * 1;
+    }
+}
+
+const SPEED: &str = "speed only";
+const SPACES: &str = "addresses of all objects are those of one memory";
+const FIXED: &str = "always the same value, which asks for nothing";
+const SAMPLES: &str = "multisampling, which is named where a draw uses it";
+const VIEWPORTS: &str = "viewport 0 is the only one that is used";
+const COMPRESSION: &str = "compression, which is not used";
+
+/// Methods that all objects have.
+const COMMON: &[Method] = &[
+    ignored("OBJECT", 0x0000, 1, "read by the FIFO"),
+    ignored("REF_CNT", 0x0050, 1, "everything before is done"),
+    ignored("NOP", 0x0100, 1, "nothing"),
+    ignored("NOTIFY", 0x0104, 1, "no notifier is used"),
+    ignored("SERIALIZE", 0x0110, 1, "everything before is done"),
+    ignored("DMA_OBJECTS", 0x0180, 24, SPACES),
+];
+
+const TESLA: &[Method] = &[
+    ignored("DMA_COLOR", 0x01c0, 8, SPACES),
+    ignored("STACK_ADDRESS_HIGH", 0x0d94, 3, "the token stack has a memory of its own"),
+    ignored("POLYGON_SMOOTH_ENABLE", 0x0db4, 1, FIXED),
+    ignored("WATCHDOG_TIMER", 0x0de4, 1, "the watchdog counts instructions"),
+    ignored("PRIM_RESTART_WITH_DRAW_ARRAYS", 0x0de8, 1, FIXED),
+    ignored("WINDOW_OFFSET_X", 0x0df8, 2, FIXED),
+    ignored("DEPTH_BOUNDS", 0x0f9c, 2, "named where a draw uses it"),
+    ignored("MSAA_MASK", 0x0fbc, 4, SAMPLES),
+    ignored("UNK0FDC", 0x0fdc, 1, "unknown; always 1"),
+    ignored("LINKED_TSC", 0x1234, 1, FIXED),
+    ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "local memory is a lane's own"),
+    ignored("TSC_FLUSH", 0x1330, 1, SPEED),
+    ignored("TIC_FLUSH", 0x1334, 1, SPEED),
+    ignored("TEX_CACHE_CTL", 0x1338, 1, SPEED),
+    ignored("BLEND_SEPARATE_ALPHA", 0x133c, 1, FIXED),
+    ignored("SCREEN_Y_CONTROL", 0x13ac, 1, FIXED),
+    ignored("TEX_LIMITS", 0x13b4, 3, "texture and sampler numbers are those of the instruction"),
+    ignored("UNK1400_LANES", 0x1400, 1, SPEED),
+    ignored("VERTEX_ARRAY_FLUSH", 0x142c, 1, SPEED),
+    ignored("CODE_CB_FLUSH", 0x1440, 1, SPEED),
+    ignored("LINE_SMOOTH_ENABLE", 0x1570, 1, FIXED),
+    ignored("ZCULL_REGION", 0x1590, 1, SPEED),
+    ignored("CSAA_ENABLE", 0x15b4, 1, FIXED),
+    ignored("FRAMEBUFFER_SRGB", 0x15b8, 1, FIXED),
+    ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
+    ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
+    ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
+    ignored("TEX_MISC", 0x1664, 1, "whether cube maps are seamless"),
+    ignored("LINE_STIPPLE", 0x1680, 1, "named where a draw uses it"),
+    ignored("SAMPLE_SHADING", 0x169c, 1, SAMPLES),
+    ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
+    ignored("ZCULL", 0x1958, 5, SPEED),
+    ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
+    ignored("CLIPID_ENABLE", 0x197c, 1, FIXED),
+    ignored("REG_MODE", 0x19a0, 1, "how registers lie"),
+    ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
+    ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
+    ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
+    ignored("CLIP_RECT_HORIZ", 0x0d00, 16, "named where a draw uses them"),
+    ignored("SEMANTIC_VIEWPORT", 0x0fd4, 1, VIEWPORTS),
+    ignored("MULTISAMPLE_ENABLE", 0x1534, 1, SAMPLES),
+    ignored("MULTISAMPLE_CTRL", 0x153c, 1, SAMPLES),
+    ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
+    ignored("POLYGON_STIPPLE_PATTERN", 0x1700, 32, "named where a draw uses it"),
+    ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
+    ignored("GP_VIEWPORT_ID_ENABLE", 0x1900, 1, VIEWPORTS),
+    ignored("SEMANTIC_PRIM_ID", 0x1914, 1, "the fragment program finds it in its slot"),
+    ignored("CLIP_RECTS_MODE", 0x1950, 1, "named where a draw uses it"),
+];
+
+const TWOD: &[Method] = &[
+    ignored("COLOR_KEY_ENABLE", 0x029c, 1, FIXED),
+    ignored("SET_PIXELS_FROM_MEMORY_SAFE_OVERLAP", 0x0888, 1, SPEED),
+    ignored("BLIT_CONTROL", 0x088c, 1, "filters of scales that the driver does not ask for"),
+];
+
+const M2MF: &[Method] = &[ignored("FORMAT", 0x0324, 1, FIXED)];
+
+/// What methods of the 3D object hold after a reset.
+const TESLA_INITIAL: &[(u32, u32)] = &[
+    (tesla::COND_MODE, 1),
+    (tesla::RASTERIZE_ENABLE, 1),
+    (tesla::VIEWPORT_TRANSFORM_EN, 1),
+    (tesla::LINE_WIDTH, 1f32.to_bits()),
+    (tesla::POINT_SIZE, 1f32.to_bits()),
+];
+
+/// The same of the 2D object: pixels are copied.
+const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
+
+/// The objects that execute something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    /// Draws.
+    Tesla,
+    /// Blits, and uploads from the commands.
+    TwoD,
+    /// Copies memory.
+    M2mf,
+}
+
+impl Object {
+    /// The object of a handle: the driver's end in the class.
+    pub(super) fn of_handle(handle: u32) -> Option<Object> {
+        match handle & 0xffff {
+            0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
+            0x502d => Some(Object::TwoD),
+            0x5039 => Some(Object::M2mf),
+            _ => None,
+        }
+    }
+
+    /// Its name in messages.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Object::Tesla => "3D",
+            Object::TwoD => "2D",
+            Object::M2mf => "M2MF",
+        }
+    }
+
+    fn methods(self) -> [&'static [Method]; 3] {
+        match self {
+            Object::Tesla => [tesla::READ, TESLA, COMMON],
+            Object::TwoD => [twod::READ, TWOD, COMMON],
+            Object::M2mf => [m2mf::READ, M2MF, COMMON],
+        }
+    }
+
+    /// The methods at an address, if they are known.
+    pub(super) fn method(self, method: u32) -> Option<&'static Method> {
+        self.methods().into_iter().flatten().find(|known| known.has(method))
+    }
+
+    /// What methods hold after a reset that the driver relies on.
+    pub(super) const fn initial(self) -> &'static [(u32, u32)] {
+        match self {
+            Object::Tesla => TESLA_INITIAL,
+            Object::TwoD => TWOD_INITIAL,
+            Object::M2mf => &[],
+        }
+    }
+}
+
+word! {
+    /// Which outputs of a fragment program go to which target.
+    pub(super) struct RtControl(u32) = "RT_CONTROL" {
+        count: u8 [3:0],
+        map: u32 [27:4],
+    }
+    /// Layers of the targets.
+    pub(super) struct ArrayMode(u32) = "RT_ARRAY_MODE" {
+        layers: u16 [15:0],
+        has_depth: bool [16:16],
+    }
+    /// What a clear clears.
+    pub(super) struct ClearBuffers(u32) = "CLEAR_BUFFERS" {
+        z: bool [0:0],
+        s: bool [1:1],
+        color: u8 [5:2],
+        rt: u8 [9:6],
+        layer: u16 [20:10],
+    }
+    /// A constant buffer of a program.
+    pub(super) struct ProgramCb(u32) = "SET_PROGRAM_CB" {
+        valid: bool [0:0],
+        program: u8 [7:4],
+        slot: u8 [11:8],
+        buffer: u8 [18:12],
+    }
+    /// How vertices become an attribute.
+    pub(super) struct Attrib(u32) = "VERTEX_ARRAY_ATTRIB" {
+        buffer: u8 [3:0],
+        is_const: bool [4:4],
+        offset: u16 [18:5],
+        format: u8 [24:19],
+        number: u8 [30:25],
+        bgra: bool [31:31],
+    }
+    /// What a fragment program reads.
+    pub(super) struct Interpolants(u32) = "FP_INTERPOLANT_CTRL" {
+        count: u8 [7:0],
+        offset: u8 [15:8],
+        count_nonflat: u8 [23:16],
+        umask: u8 [27:24],
+    }
+    /// Where colours are among the slots.
+    pub(super) struct SemanticColor(u32) = "SEMANTIC_COLOR" {
+        ffc0: u8 [7:0],
+        bfc0: u8 [15:8],
+        count: u8 [23:16],
+        clamp: bool [24:24],
+    }
+    /// What a fragment program does.
+    pub(super) struct FpControl(u32) = "FP_CONTROL" {
+        multiple_results: bool [0:0],
+        exports_z: bool [8:8],
+        uses_kil: bool [20:20],
+    }
+    /// Where a query's result comes from.
+    pub(super) struct QueryGet(u32) = "QUERY_GET" {
+        mode: u8 [1:0],
+        fence: bool [4:4],
+        index: u8 [7:5],
+        unit: u8 [15:12],
+        sync: bool [16:16],
+        interrupt: bool [20:20],
+        counter: bool [23:23],
+        select: u8 [27:24],
+        short: bool [28:28],
+    }
+    /// A texture of a program.
+    pub(super) struct BindTic(u32) = "BIND_TIC" {
+        valid: bool [0:0],
+        unit: u8 [8:1],
+        id: u32 [30:9],
+    }
+    /// A sampler of a program.
+    pub(super) struct BindTsc(u32) = "BIND_TSC" {
+        valid: bool [0:0],
+        unit: u8 [7:4],
+        id: u16 [20:12],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_method_is_listed_twice() {
+        for object in [Object::Tesla, Object::TwoD, Object::M2mf] {
+            let mut all: Vec<_> = object.methods().into_iter().flatten().collect();
+            all.sort_by_key(|known| known.method);
+            for pair in all.windows(2) {
+                let end = pair[0].method + 4 * pair[0].count;
+                assert!(end <= pair[1].method, "{}: {} and {}", object.name(), pair[0].name, pair[1].name);
+            }
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects that its methods belong to.
+//!
+//! | read | for |
+//! |---|---|
+//! | `fifo` | packets of commands |
+//! | `methods`, `state` | every method with its fields, and those that change nothing; what they have set |
+//! | `vertex`, `shader`, `texture` | what programs read, and their runs |
+//! | `draw` | from methods to a draw |
+//! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
+//! | `twod`, `copy` | the 2D object and the copying one |
+//! | `surface`, `format` | where the bytes of a surface are, and what they mean |
+//!
+//! A program that traps ends its draw; the commands after it are executed, fences among them, as on the chip. Addresses are
+//! those of memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with its headers of methods) and
+//! streams captured from it.
+
+mod clear;
+mod copy;
+mod draw;
+mod feedback;
+mod fifo;
+mod format;
+mod geometry;
+mod methods;
+mod query;
+mod shader;
+mod state;
+mod surface;
+mod texture;
+mod twod;
+mod vertex;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::vertex::Vertex;
+use reconverge_simt::{Engine, Mode, Options};
+use reconverge_tesla::inst::Chip;
+use reconverge_tesla::launch::{self, Launch};
+
+use crate::{Fault, Gpu, Submission};
+use draw::{FragmentStage, Reads};
+use feedback::Feedback;
+use fifo::{Call, Fifo, NoHeader};
+use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
+use query::Counters;
+use shader::{Bindings, FRAGMENT, Shader, VERTEX};
+use state::{State, Unknown, fields, load, store};
+use surface::Slices;
+use twod::Upload;
+use vertex::{ATTRIBUTES, Batch, Fetch};
+
+/// Instructions that a warp may issue before it counts as hung.
+const WATCHDOG: u64 = 1 << 24;
+
+/// What elements the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 have where a set-up counts them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setup {
+    left: u32,
+    skip: u32,
+}
+
+impl Setup {
+    /// Of a set-up word; `skip` is its part that names the first element.
+    fn new(word: u32, skip: u32) -> Setup {
+        Setup { left: word & 0x3fff_ffff, skip }
+    }
+}
+
+/// A chip of the family.
+#[derive(Clone, Debug)]
+pub struct Nv50 {
+    chip: Chip,
+    options: Options,
+    fifo: Fifo,
+    /// By subchannel.
+    objects: [Option<Object>; 8],
+    tesla: State,
+    twod: State,
+    m2mf: State,
+    unknown: Unknown,
+    bindings: Bindings,
+    current: [[u32; 4]; ATTRIBUTES],
+    batch: Option<Batch>,
+    /// What VERTEX_DATA is read with, until a method changes.
+    fetch: Option<Fetch>,
+    instance: u32,
+    setup_u16: Setup,
+    setup_u8: Setup,
+    /// Inline vertices since VERTEX_ID_BASE was set.
+    since_base: u32,
+    upload: Upload,
+    counters: Counters,
+    feedback: Feedback,
+    draws: u64,
+    fault: Option<Fault>,
+}
+
+impl Nv50 {
+    /// A chip after its reset.
+    pub fn new(chip: Chip) -> Nv50 {
+        let options =
+            Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
+        Nv50 {
+            chip,
+            options,
+            fifo: Fifo::default(),
+            objects: [None; 8],
+            tesla: State::new(Object::Tesla),
+            twod: State::new(Object::TwoD),
+            m2mf: State::new(Object::M2mf),
+            unknown: Unknown::default(),
+            bindings: Bindings::default(),
+            current: [[0, 0, 0, 1f32.to_bits()]; ATTRIBUTES],
+            batch: None,
+            fetch: None,
+            instance: 0,
+            setup_u16: Setup::default(),
+            setup_u8: Setup::default(),
+            since_base: 0,
+            upload: Upload::default(),
+            counters: Counters::default(),
+            feedback: Feedback::default(),
+            draws: 0,
+            fault: None,
+        }
+    }
+
+    /// How many draws were executed.
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    fn call(&mut self, memory: &mut [u8], call: Call, word: u32) {
+        let Call { subchannel, method } = call;
+        if method == 0 {
+            self.objects[subchannel] = Object::of_handle(word);
+            return;
+        }
+        let Some(object) = self.objects[subchannel] else {
+            self.unknown.note(format!("methods of subchannel {subchannel}"));
+            return;
+        };
+        match object.method(method) {
+            Some(known) if known.ignored.is_some() => return,
+            Some(_) => {}
+            None => {
+                self.unknown.note(format!("{} method {method:#06x}", object.name()));
+                return;
+            }
+        }
+        match object {
+            Object::Tesla => self.tesla_method(memory, method, word),
+            Object::TwoD => {
+                self.twod.set(method, word);
+                // The last words of set-up start uploads and blits.
+                match method {
+                    0x085c => twod::begin(&self.twod, &mut self.upload),
+                    d2::SIFC_DATA => {
+                        twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word)
+                    }
+                    0x08dc if self.draws_conditionally(memory, false) => {
+                        twod::blit(&self.twod, &mut self.unknown, memory);
+                    }
+                    _ => {}
+                }
+            }
+            Object::M2mf => {
+                self.m2mf.set(method, word);
+                if method == m2mf::BUF_NOTIFY {
+                    copy::copy(&self.m2mf, memory);
+                }
+            }
+        }
+    }
+
+    fn tesla_method(&mut self, memory: &mut [u8], method: u32, word: u32) {
+        self.tesla.set(method, word);
+        match method {
+            0x001c => match word {
+                2 => {
+                    let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
+                    store(memory, at, &self.tesla.word(0x0018).to_le_bytes());
+                }
+                // Everything before is done.
+                1 | 4 => {}
+                other => self.unknown.note(format!("semaphore trigger {other}")),
+            },
+            m::CB_DEF_SET => {
+                let size = match word & 0xffff {
+                    0 => 0x1_0000,
+                    size => size as usize,
+                };
+                let start = self.tesla.address(m::CB_DEF_ADDRESS_HIGH);
+                self.bindings.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
+            }
+            m::SET_PROGRAM_CB => {
+                let bound = fields!(self.unknown, ProgramCb, word);
+                self.bindings.constants[usize::from(bound.program)][usize::from(bound.slot)] =
+                    bound.valid.then_some(bound.buffer);
+            }
+            m::CB_DATA..0x0f44 => {
+                let at = self.tesla.word(m::CB_ADDR);
+                let (start, size) = self.bindings.buffers[(at & 0x7f) as usize];
+                let offset = (at >> 8) as usize * 4;
+                if offset < size {
+                    store(memory, start.saturating_add(offset), &word.to_le_bytes());
+                }
+                self.tesla.set(m::CB_ADDR, at.wrapping_add(0x100));
+            }
+            m::BIND_TSC..0x145c => {
+                let stage = ((method - m::BIND_TSC) / 8) as usize;
+                if method & 4 != 0 {
+                    let bound = fields!(self.unknown, BindTsc, word);
+                    self.bindings.samplers[stage][usize::from(bound.unit)] =
+                        bound.valid.then_some(bound.id.into());
+                } else {
+                    let bound = fields!(self.unknown, BindTic, word);
+                    if let Some(place) = self.bindings.textures[stage].get_mut(usize::from(bound.unit)) {
+                        *place = bound.valid.then_some(bound.id);
+                    }
+                }
+            }
+            m::VTX_ATTR_1F..m::VERTEX_ARRAY_FETCH => self.attribute(method, word),
+            m::VERTEX_ID_BASE => self.since_base = 0,
+            m::VERTEX_BEGIN_GL => self.begin(word),
+            m::VERTEX_END_GL => self.end(memory),
+            m::VERTEX_BUFFER_COUNT => self.array(memory, word),
+            m::VB_ELEMENT_U32 => self.elements(memory, &[word]),
+            m::VB_ELEMENT_U16_SETUP => self.setup_u16 = Setup::new(word, word >> 31),
+            m::VB_ELEMENT_U8_SETUP => self.setup_u8 = Setup::new(word, word >> 30),
+            m::VB_ELEMENT_U16 => {
+                let elements = [word & 0xffff, word >> 16];
+                let taken = counted(&mut self.setup_u16, self.tesla.word(m::VB_ELEMENT_U16_SETUP), 2);
+                self.elements(memory, elements.get(taken).unwrap_or(&[]));
+            }
+            m::VB_ELEMENT_U8 => {
+                let elements = word.to_le_bytes().map(u32::from);
+                let taken = counted(&mut self.setup_u8, self.tesla.word(m::VB_ELEMENT_U8_SETUP), 4);
+                self.elements(memory, elements.get(taken).unwrap_or(&[]));
+            }
+            m::VERTEX_DATA => self.vertex_data(memory, word),
+            m::DRAW_TFB_BYTES => {
+                let (base, stride) = (self.tesla.word(m::DRAW_TFB_BASE), self.tesla.word(m::DRAW_TFB_STRIDE));
+                let count = word.saturating_sub(base) / stride.max(1);
+                self.array(memory, count);
+            }
+            m::CLEAR_BUFFERS if self.draws_conditionally(memory, true) => {
+                clear::clear(&self.tesla, &mut self.unknown, memory, word);
+            }
+            m::QUERY_GET => {
+                let offsets = self.feedback.offsets;
+                query::get(&self.tesla, &mut self.unknown, &self.counters, offsets, memory, word);
+            }
+            m::COUNTER_RESET => self.counters.reset(word),
+            m::STRMOUT_PARAMS_LATCH => self.feedback.latch(&self.tesla),
+            _ => {}
+        }
+    }
+
+    /// A word of the current value of an attribute. Attribute 0 completes a vertex.
+    fn attribute(&mut self, method: u32, word: u32) {
+        let (first, stride, count) = match method {
+            ..m::VTX_ATTR_2F => (m::VTX_ATTR_1F, 4, 1),
+            m::VTX_ATTR_2F..m::VTX_ATTR_3F => (m::VTX_ATTR_2F, 8, 2),
+            m::VTX_ATTR_3F..m::VTX_ATTR_4F => (m::VTX_ATTR_3F, 16, 3),
+            _ => (m::VTX_ATTR_4F, 16, 4),
+        };
+        let (number, component) = ((method - first) / stride, (method - first) % stride / 4);
+        let value = &mut self.current[number as usize % ATTRIBUTES];
+        if component == 0 {
+            *value = [0, 0, 0, 1f32.to_bits()];
+        }
+        value[component as usize] = word;
+        let (current, id) = (self.current, self.tesla.word(m::VERTEX_ID_BASE).wrapping_add(self.since_base));
+        if let Some(batch) = self.batch.as_mut().filter(|_| number == 0 && component + 1 == count) {
+            batch.current(&current, id);
+            self.since_base += 1;
+        }
+    }
+
+    fn begin(&mut self, word: u32) {
+        self.instance = match (word >> 28 & 1, word >> 30 & 1) {
+            (0, 0) => 0,
+            (1, _) => self.instance.wrapping_add(1),
+            _ => self.instance,
+        };
+        self.batch = Some(Batch::new(word, self.instance));
+        self.fetch = None;
+    }
+
+    fn fetch(&mut self, memory: &[u8]) -> Fetch {
+        Fetch::new(&self.tesla, &mut self.unknown, memory, &self.current)
+    }
+
+    fn vertex_data(&mut self, memory: &[u8], word: u32) {
+        if self.fetch.is_none() {
+            self.fetch = Some(self.fetch(memory));
+        }
+        let id = self.tesla.word(m::VERTEX_ID_BASE).wrapping_add(self.since_base);
+        if let (Some(batch), Some(fetch)) = (&mut self.batch, &self.fetch)
+            && batch.data(fetch, word, id)
+        {
+            self.since_base += 1;
+        }
+    }
+
+    fn array(&mut self, memory: &[u8], count: u32) {
+        let fetch = self.fetch(memory);
+        let first = self.tesla.word(m::VERTEX_BUFFER_FIRST);
+        let base = self.tesla.word(m::VERTEX_ID_BASE);
+        let adds_first = self.tesla.word(m::VP_GP_BUILTIN_ATTR_EN) >> 12 & 1 != 0;
+        let Some(batch) = &mut self.batch else { return };
+        if count as usize > launch::MOST_LANES {
+            self.unknown.note("a draw of that many vertices");
+            return;
+        }
+        for number in 0..count {
+            let index = first.wrapping_add(number);
+            let id = base.wrapping_add(if adds_first { index } else { number });
+            batch.fetched(&fetch, memory, index, id);
+        }
+    }
+
+    fn elements(&mut self, memory: &[u8], elements: &[u32]) {
+        let restart = self.tesla.flag(m::PRIM_RESTART_ENABLE).then(|| self.tesla.word(m::PRIM_RESTART_INDEX));
+        let (base, id_base) = (self.tesla.word(m::VB_ELEMENT_BASE), self.tesla.word(m::VERTEX_ID_BASE));
+        if self.fetch.is_none() {
+            self.fetch = Some(self.fetch(memory));
+        }
+        let (Some(batch), Some(fetch)) = (&mut self.batch, &self.fetch) else { return };
+        for element in elements {
+            match restart {
+                Some(restart) if restart == *element => batch.restart(),
+                _ => batch.fetched(fetch, memory, element.wrapping_add(base), element.wrapping_add(id_base)),
+            }
+        }
+    }
+
+    /// Whether COND_MODE lets something be drawn.
+    fn draws_conditionally(&self, memory: &[u8], tesla: bool) -> bool {
+        let (state, method) =
+            if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
+        let at = state.address(method);
+        let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
+        match state.word(method + 8) {
+            0 if tesla => false,
+            2 => load(memory, at + 4) != 0,
+            3 => long(at) == long(at + 16),
+            4 => long(at) != long(at + 16),
+            _ => true,
+        }
+    }
+
+    fn end(&mut self, memory: &mut [u8]) {
+        let Some(batch) = self.batch.take() else { return };
+        self.fetch = None;
+        if batch.lanes.is_empty() || !self.draws_conditionally(memory, true) {
+            return;
+        }
+        self.draws += 1;
+        if let Err(fault) = self.draw(memory, &batch) {
+            let number = self.draws;
+            let fault = match fault {
+                Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
+                other => other,
+            };
+            self.fault.get_or_insert(fault);
+        }
+    }
+
+    fn draw(&mut self, memory: &mut [u8], batch: &Batch) -> Result<(), Fault> {
+        let (state, unknown) = (&self.tesla, &mut self.unknown);
+        let number = batch.begin & 0x0fff_ffff;
+        let Some(mut topology) = draw::topology(number) else {
+            unknown.note(format!("primitive {number:#x}"));
+            return Ok(());
+        };
+        let vertex =
+            Shader::new(VERTEX, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
+        let outcome = vertex.run(Launch::Vertex(launch::Vertex {
+            setup: vertex.setup.clone(),
+            lanes: batch.lanes.len(),
+            inputs: inputs(state, batch),
+        }))?;
+        self.counters.vertices += batch.lanes.len() as u64;
+        let results: Vec<Vec<u32>> = outcome.lanes.iter().map(|lane| lane.outputs).collect();
+        let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
+        // Slots of the vertices that primitives are made of, in runs.
+        let runs: Vec<Vec<Vec<u32>>> = match state.flag(m::GP_ENABLE) {
+            false => {
+                let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
+                let mapped: Vec<Vec<u32>> = results.iter().map(|words| map.apply(words)).collect();
+                batch
+                    .runs
+                    .iter()
+                    .map(|run| run.iter().map(|place| mapped[*place].clone()).collect())
+                    .collect()
+            }
+            true => {
+                let context = geometry::Context {
+                    chip: self.chip,
+                    state,
+                    bindings: &self.bindings,
+                    options: self.options,
+                };
+                let made = geometry::run(&context, unknown, memory, topology, batch, &results)?;
+                topology = made.topology;
+                made.runs
+            }
+        };
+        let state = &self.tesla;
+        if state.flag(m::STRMOUT_ENABLE) {
+            self.feedback.write(state, &mut self.counters, memory, (topology, last_provokes), &runs);
+        } else {
+            self.counters.count_generated(topology, last_provokes, &runs);
+        }
+        // Whole runs go to a layer.
+        let mut layers: BTreeMap<usize, Vec<&Vec<Vec<u32>>>> = BTreeMap::new();
+        for run in &runs {
+            let layer = state.word(m::LAYER);
+            let layer = match layer >> 16 & 1 {
+                0 => layer & 0xffff,
+                _ => {
+                    let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
+                    run.first().and_then(|vertex| vertex.get(slot)).copied().unwrap_or(0).min(0x1ff)
+                }
+            };
+            layers.entry(layer as usize).or_default().push(run);
+        }
+        for (layer, runs) in layers {
+            self.raster(memory, topology, layer, &runs)?;
+        }
+        Ok(())
+    }
+
+    fn raster(
+        &mut self,
+        memory: &mut [u8],
+        topology: Topology,
+        layer: usize,
+        runs: &[&Vec<Vec<u32>>],
+    ) -> Result<(), Fault> {
+        let (state, unknown) = (&self.tesla, &mut self.unknown);
+        let reads = Reads::new((state, &mut *unknown), topology);
+        let mut slices = Slices::new(memory.len());
+        let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer) else {
+            return Ok(());
+        };
+        let runs: Vec<Vec<Vertex>> =
+            runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
+        let shader =
+            Shader::new(FRAGMENT, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
+        let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
+        slices.take(memory);
+        let drawn = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage);
+        slices.put(memory);
+        let counts = drawn?;
+        if state.flag(m::SAMPLECNT_ENABLE) {
+            self.counters.samples += counts.passed;
+        }
+        Ok(())
+    }
+}
+
+/// Which elements of a word count.
+fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
+    if word & 0x3fff_ffff == 0 {
+        return 0..most as usize;
+    }
+    let first = setup.skip.min(most);
+    let count = (most - first).min(setup.left);
+    *setup = Setup { left: setup.left - count, skip: 0 };
+    first as usize..(first + count) as usize
+}
+
+/// The words of a[] of a vertex program: enabled components one behind another, then ids.
+fn inputs(state: &State, batch: &Batch) -> BTreeMap<u16, Vec<u32>> {
+    let mut inputs = BTreeMap::new();
+    let mut add = |values: Vec<u32>| {
+        let next = inputs.len() as u16;
+        inputs.insert(next, values);
+    };
+    for number in 0..ATTRIBUTES {
+        let mask = state.nth(m::VP_ATTR_EN, number / 8) >> (4 * (number % 8));
+        for component in (0..4).filter(|component| mask >> component & 1 != 0) {
+            add(batch.lanes.iter().map(|lane| lane.attributes[number][component]).collect());
+        }
+    }
+    let builtin = state.word(m::VP_GP_BUILTIN_ATTR_EN);
+    if builtin & 1 != 0 {
+        add(batch.lanes.iter().map(|lane| lane.id).collect());
+    }
+    if builtin & 0x10 != 0 {
+        add(batch.lanes.iter().map(|lane| lane.instance).collect());
+    }
+    inputs
+}
+
+/// A result map: which word of o[] each slot is.
+pub(crate) struct Map {
+    sources: Vec<u8>,
+    /// The source that is 0.0; the one after it is 1.0.
+    constants: u8,
+}
+
+impl Map {
+    fn new(state: &State, size: u32, map: u32, constants: u8) -> Map {
+        let count = state.word(size).min(132) as usize;
+        let source = |slot: usize| (state.nth(map, slot / 4) >> (8 * (slot % 4))) as u8;
+        Map { sources: (0..count).map(source).collect(), constants }
+    }
+
+    fn apply(&self, words: &[u32]) -> Vec<u32> {
+        let value = |source: &u8| match *source {
+            source if source == self.constants => 0,
+            source if source == self.constants + 1 => 1f32.to_bits(),
+            source => words.get(usize::from(source)).copied().unwrap_or(0),
+        };
+        self.sources.iter().map(value).collect()
+    }
+}
+
+impl Gpu for Nv50 {
+    fn submit(&mut self, _memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+        let count = submission.commands.len();
+        Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))
+    }
+
+    fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+        for segment in segments {
+            if segment.end > memory.len() {
+                return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));
+            }
+            for at in segment.clone().step_by(4) {
+                let word = load(memory, at);
+                match self.fifo.take(word) {
+                    Ok(None) => {}
+                    Ok(Some(call)) => self.call(memory, call, word),
+                    Err(NoHeader(word)) => {
+                        self.fifo = Fifo::default();
+                        return Err(Fault::Malformed(format!("{word:#010x} at {at:#x} begins no packet")));
+                    }
+                }
+            }
+        }
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    fn unknown(&self) -> Vec<(String, u64)> {
+        self.unknown.list()
+    }
+}

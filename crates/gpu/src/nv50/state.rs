@@ -1,0 +1,96 @@
+//! The words that methods of an object have set.
+
+use std::collections::BTreeMap;
+
+use super::methods::Object;
+
+/// Names of what is not understood, each with how often it came up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unknown(BTreeMap<String, u64>);
+
+impl Unknown {
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        *self.0.entry(what.into()).or_default() += 1;
+    }
+
+    pub(super) fn list(&self) -> Vec<(String, u64)> {
+        self.0.iter().map(|(name, count)| (name.clone(), *count)).collect()
+    }
+}
+
+/// The last word of every method of an object.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    words: Vec<u32>,
+}
+
+impl State {
+    /// An object after its creation.
+    pub(super) fn new(object: Object) -> State {
+        let mut state = State { words: vec![0; 0x800] };
+        for (method, word) in object.initial() {
+            state.set(*method, *word);
+        }
+        state
+    }
+
+    /// The word of a method; 0 if it was never called.
+    pub(super) fn word(&self, method: u32) -> u32 {
+        self.words.get(method as usize / 4).copied().unwrap_or(0)
+    }
+
+    /// Method `number` of those that begin at `method`.
+    pub(super) fn nth(&self, method: u32, number: usize) -> u32 {
+        self.word(method + 4 * number as u32)
+    }
+
+    /// The word as a flag.
+    pub(super) fn flag(&self, method: u32) -> bool {
+        self.word(method) & 1 != 0
+    }
+
+    /// The word as a float.
+    pub(super) fn float(&self, method: u32, number: usize) -> f32 {
+        f32::from_bits(self.nth(method, number))
+    }
+
+    /// An address of 40 bits: its upper bits, then its lower ones.
+    pub(super) fn address(&self, high: u32) -> usize {
+        ((u64::from(self.word(high) & 0xff) << 32) | u64::from(self.word(high + 4))) as usize
+    }
+
+    pub(super) fn set(&mut self, method: u32, word: u32) {
+        if let Some(place) = self.words.get_mut(method as usize / 4) {
+            *place = word;
+        }
+    }
+}
+
+/// The fields of a method's word; bits that no field has are noted and left out.
+macro_rules! fields {
+    ($unknown:expr, $Word:ident, $raw:expr) => {{
+        let raw: u32 = $raw;
+        let bits = raw & (u32::MAX ^ $Word::OWNED);
+        if bits != 0 {
+            $unknown.note(format!("{}: bits {bits:#x}", $Word::INFO.name));
+        }
+        match $Word::unpack_lenient(raw) {
+            Ok(word) => word,
+            // All fields are numbers and flags, which have no codes without a meaning.
+            Err(error) => unreachable!("{error}"),
+        }
+    }};
+}
+pub(super) use fields;
+
+/// The little-endian word at a place; 0 where there is none.
+pub(super) fn load(memory: &[u8], at: usize) -> u32 {
+    let bytes = at.checked_add(4).and_then(|end| memory.get(at..end)).unwrap_or(&[]);
+    bytes.try_into().map_or(0, u32::from_le_bytes)
+}
+
+/// Stores bytes where there is room for them; whether there was.
+pub(super) fn store(memory: &mut [u8], at: usize, bytes: &[u8]) -> bool {
+    let target = at.checked_add(bytes.len()).and_then(|end| memory.get_mut(at..end));
+    target.map(|target| target.copy_from_slice(bytes)).is_some()
+}

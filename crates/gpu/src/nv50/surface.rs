@@ -1,0 +1,230 @@
+//! Where the bytes of a surface are.
+//!
+//! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Nothing maps tiled memory, so that the
+//! order inside is the chip's own business; what the driver computes itself must hold: sizes of levels, and where slices
+//! of a level begin. One slice a tile: rows lie one behind another, as wide as the tiles of a row. Otherwise tiles lie as
+//! on the chip, with plain rows inside. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
+
+/// The width of a tile in bytes.
+const TILE_WIDTH: usize = 64;
+
+/// TILE_MODE: how high and how deep tiles are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TileMode {
+    /// log2 of rows / 4.
+    pub(super) y: u32,
+    /// log2 of slices.
+    pub(super) z: u32,
+}
+
+impl TileMode {
+    /// Of a method's word.
+    pub(super) fn new(word: u32) -> TileMode {
+        TileMode { y: (word >> 4 & 0xf).min(5), z: (word >> 8 & 0xf).min(5) }
+    }
+
+    /// Rows of a tile.
+    pub(super) fn height(self) -> usize {
+        4 << self.y
+    }
+
+    /// Slices of a tile.
+    pub(super) fn depth(self) -> usize {
+        1 << self.z
+    }
+
+    /// The mode of a level of `rows` rows of blocks, in `slices` slices if the texture has depth.
+    pub(super) fn of_level(rows: usize, slices: Option<usize>) -> TileMode {
+        let doubled = 2 * rows;
+        let y = [64, 32, 16, 8].iter().position(|most| doubled > *most).map_or(0, |at| 4 - at as u32);
+        let Some(slices) = slices else { return TileMode { y, z: 0 } };
+        let y = y.min(2);
+        let z = match slices {
+            17.. if y < 2 => 5,
+            9.. => 4,
+            5.. => 3,
+            3.. => 2,
+            2 => 1,
+            _ => 0,
+        };
+        TileMode { y, z }
+    }
+}
+
+/// How a level lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Rows of so many bytes from one to the next.
+    Linear {
+        /// In bytes.
+        pitch: usize,
+    },
+    /// Tiles.
+    Tiled {
+        /// Their size.
+        mode: TileMode,
+        /// Bytes of a row of tiles.
+        pitch: usize,
+        /// Rows, in whole tiles.
+        rows: usize,
+    },
+}
+
+impl Layout {
+    /// A level whose rows have `row_bytes` bytes.
+    pub(super) fn tiled(mode: TileMode, row_bytes: usize, rows: usize) -> Layout {
+        let pitch = row_bytes.max(1).next_multiple_of(TILE_WIDTH);
+        Layout::Tiled { mode, pitch, rows: rows.max(1).next_multiple_of(mode.height()) }
+    }
+
+    /// Bytes from one row to the next, where rows lie so.
+    pub(super) fn pitch(&self) -> usize {
+        match self {
+            Layout::Linear { pitch } | Layout::Tiled { pitch, .. } => *pitch,
+        }
+    }
+
+    /// Whether rows lie one behind another.
+    pub(super) fn has_rows(&self) -> bool {
+        !matches!(self, Layout::Tiled { mode, .. } if mode.z > 0)
+    }
+
+    /// Where a byte is, from the start of the level. `z` is a slice of a level with depth.
+    pub(super) fn place(&self, x: usize, y: usize, z: usize) -> usize {
+        match *self {
+            Layout::Linear { pitch } => y * pitch + x,
+            Layout::Tiled { mode, pitch, .. } if mode.z == 0 => y * pitch + x,
+            Layout::Tiled { mode, pitch, rows } => {
+                let (height, depth) = (mode.height(), mode.depth());
+                let slices = (z / depth) * depth * pitch * rows + (z % depth) * TILE_WIDTH * height;
+                let tile = (y / height) * (pitch / TILE_WIDTH) + x / TILE_WIDTH;
+                slices + tile * TILE_WIDTH * height * depth + y % height * TILE_WIDTH + x % TILE_WIDTH
+            }
+        }
+    }
+
+    /// How many bytes from `x` on lie one behind another.
+    pub(super) fn run(&self, x: usize) -> usize {
+        if self.has_rows() { usize::MAX } else { TILE_WIDTH - x % TILE_WIDTH }
+    }
+
+    /// Bytes of a level with so many slices.
+    pub(super) fn bytes(&self, slices: usize) -> usize {
+        match *self {
+            Layout::Linear { pitch } => pitch * slices,
+            Layout::Tiled { mode, pitch, rows } => pitch * rows * slices.next_multiple_of(mode.depth()),
+        }
+    }
+}
+
+/// Slices of targets whose tiles hold several, drawn to as rows in a borrowed place: at the end of memory, whose contents are
+/// put back.
+#[derive(Debug)]
+pub(super) struct Slices {
+    end: usize,
+    all: Vec<Slice>,
+}
+
+#[derive(Debug)]
+struct Slice {
+    layout: Layout,
+    start: usize,
+    z: usize,
+    /// Where its rows are meanwhile.
+    place: usize,
+    /// What else is there.
+    saved: Vec<u8>,
+}
+
+impl Slice {
+    /// Moves the slice to its rows, or back.
+    fn copy(&self, memory: &mut [u8], to_rows: bool) {
+        let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
+        for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
+            let tiled = self.start.saturating_add(self.layout.place(x, y, self.z));
+            let row = self.place + y * pitch + x;
+            let (from, to) = if to_rows { (tiled, row) } else { (row, tiled) };
+            if from.max(to).saturating_add(TILE_WIDTH) <= memory.len() {
+                memory.copy_within(from..from + TILE_WIDTH, to);
+            }
+        }
+    }
+}
+
+impl Slices {
+    /// None, in memory of so many bytes.
+    pub(super) fn new(bytes: usize) -> Slices {
+        Slices { end: bytes, all: Vec::new() }
+    }
+
+    /// The place of the rows of a slice; `None` where there is no room.
+    pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
+        let Layout::Tiled { pitch, rows, .. } = layout else { return None };
+        self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;
+        self.all.push(Slice { layout, start, z, place: self.end, saved: Vec::new() });
+        Some(self.end)
+    }
+
+    /// Takes all slices to their rows.
+    pub(super) fn take(&mut self, memory: &mut [u8]) {
+        for slice in &mut self.all {
+            let Layout::Tiled { pitch, rows, .. } = slice.layout else { continue };
+            slice.saved = memory[slice.place..][..pitch * rows].to_vec();
+            slice.copy(memory, true);
+        }
+    }
+
+    /// Puts all slices back.
+    pub(super) fn put(self, memory: &mut [u8]) {
+        for slice in &self.all {
+            slice.copy(memory, false);
+            memory[slice.place..][..slice.saved.len()].copy_from_slice(&slice.saved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured: tile modes of the levels of a texture of 64 x 64, RGBA8, and where they are.
+    #[test]
+    fn levels_are_where_the_driver_put_them() {
+        let (mut at, mut found) = (0, Vec::new());
+        for level in 0..5 {
+            let mode = TileMode::of_level(64 >> level, None);
+            found.push((at, mode.y << 4));
+            at += Layout::tiled(mode, (64 >> level) * 4, 64 >> level).bytes(1);
+        }
+        assert_eq!(found, [(0, 0x40), (0x4000, 0x30), (0x5000, 0x20), (0x5400, 0x10), (0x5600, 0)]);
+    }
+
+    #[test]
+    fn every_byte_of_a_level_with_depth_has_a_place_of_its_own() {
+        let mode = TileMode { y: 1, z: 2 };
+        let layout = Layout::tiled(mode, 130, 19);
+        let mut seen = vec![false; layout.bytes(6)];
+        for (z, y, x) in (0..8).flat_map(|z| (0..24).flat_map(move |y| (0..192).map(move |x| (z, y, x)))) {
+            let place = layout.place(x, y, z);
+            assert!(!std::mem::replace(&mut seen[place], true), "{x} {y} {z}");
+        }
+        assert!(seen.iter().all(|seen| *seen));
+        // Slice z begins where the driver says.
+        assert_eq!(layout.place(0, 0, 5), 4 * 192 * 24 + 64 * 8);
+    }
+
+    #[test]
+    fn a_slice_is_drawn_to_as_rows_and_nothing_else_changes() {
+        let layout = Layout::tiled(TileMode { y: 0, z: 1 }, 100, 6);
+        let mut memory: Vec<u8> = (0..8 * 1024).map(|at| (at % 251) as u8).collect();
+        let before = memory.clone();
+        let mut slices = Slices::new(memory.len());
+        let rows = slices.rows(layout, 64, 1).unwrap();
+        slices.take(&mut memory);
+        assert_eq!(memory[rows + 5 * 128 + 70], before[64 + layout.place(70, 5, 1)]);
+        memory[rows + 5 * 128 + 70] = 255;
+        slices.put(&mut memory);
+        let changed: Vec<usize> = (0..memory.len()).filter(|at| memory[*at] != before[*at]).collect();
+        assert_eq!(changed, [64 + layout.place(70, 5, 1)]);
+    }
+}

@@ -1,0 +1,342 @@
+//! Textures and samplers: from their entries (TIC, TSC) and memory to images. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reconverge_raster::block::{Block, SIDE};
+use reconverge_raster::format::{Format, Number, shared_exponent};
+use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
+
+use super::format;
+use super::methods::tesla as m;
+use super::shader::{Bindings, Unit};
+use super::state::{State, Unknown, load};
+use super::surface::{Layout, TileMode};
+
+/// Bytes of an entry.
+const ENTRY: usize = 32;
+
+/// E5B9G9R9_SHAREDEXP.
+const SHARED_EXPONENT: u32 = 0x20;
+
+/// What a texture instruction reads: numbers of a texture and of a sampler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Read {
+    pub(super) texture: u8,
+    pub(super) sampler: u8,
+    /// Whether the sampler counts: not where single texels are fetched.
+    pub(super) samples: bool,
+}
+
+/// Binds what a program reads.
+pub(super) fn bind(
+    textures: &mut Textures,
+    unit: Unit,
+    reads: &BTreeSet<Read>,
+    (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
+    memory: &[u8],
+) {
+    let entry = |table: u32, id: u32| -> [u32; 8] {
+        let start = state.address(table) + id as usize * ENTRY;
+        std::array::from_fn(|word| load(memory, start + 4 * word))
+    };
+    for read in reads {
+        let texture = bindings.textures[unit.textures].get(usize::from(read.texture)).copied().flatten();
+        let sampler_id = bindings.samplers[unit.textures].get(usize::from(read.sampler)).copied().flatten();
+        let words = texture.map(|id| entry(m::TIC_ADDRESS_HIGH, id));
+        let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
+        let sampler = sampler(&sampler_id.map_or([0; 8], |id| entry(m::TSC_ADDRESS_HIGH, id)), unnormalised);
+        let compares = read.samples && sampler.compare.is_some();
+        let found = match words {
+            Some(words) => image(&words, memory, compares),
+            None => Err(format!("texture {} is read and not bound", read.texture)),
+        };
+        let texture = found.unwrap_or_else(|what| {
+            unknown.note(what);
+            nothing()
+        });
+        if read.samples || !textures.textures.contains_key(&read.texture) {
+            textures.textures.insert(read.texture, texture);
+            textures.samplers.insert(read.sampler, sampler);
+        }
+    }
+}
+
+/// What is read where no texture is: one texel of zeros.
+fn nothing() -> Texture {
+    let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]] };
+    // One texel is an image of this shape.
+    let image = Image::new(Shape::D2, vec![level]).unwrap_or_else(|error| unreachable!("{error}"));
+    Texture::new(Arc::new(image), false)
+}
+
+/// What the words of an entry say.
+struct Words {
+    format: u32,
+    kinds: [u32; 4],
+    sources: [u32; 4],
+    address: usize,
+    srgb: bool,
+    target: u32,
+    linear: bool,
+    mode: TileMode,
+    pitch: usize,
+    size: [usize; 3],
+    levels: std::ops::RangeInclusive<usize>,
+}
+
+impl Words {
+    fn new(words: &[u32; 8]) -> Words {
+        let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
+        // Chip 50 has the last level in word 5 alone, and word 7 is 0.
+        let (first, last) = match words[7] {
+            0 => (0, field(5, 31, 28)),
+            _ => (field(7, 3, 0), field(7, 7, 4)),
+        };
+        Words {
+            format: field(0, 5, 0),
+            kinds: [6, 9, 12, 15].map(|low| field(0, low + 2, low)),
+            sources: [18, 21, 24, 27].map(|low| field(0, low + 2, low)),
+            address: ((u64::from(field(2, 7, 0)) << 32) | u64::from(words[1])) as usize,
+            srgb: field(2, 10, 10) != 0,
+            target: field(2, 17, 14),
+            linear: field(2, 18, 18) != 0,
+            mode: TileMode { y: field(2, 24, 22).min(5), z: field(2, 27, 25).min(5) },
+            pitch: field(3, 19, 0) as usize,
+            size: [field(4, 29, 0), field(5, 15, 0), field(5, 27, 16)].map(|size| (size as usize).max(1)),
+            levels: first as usize..=last.max(first) as usize,
+        }
+    }
+}
+
+/// Elements of a texture.
+enum Texels {
+    Plain(Format),
+    Shared,
+    Blocks(Block),
+}
+
+impl Texels {
+    fn new(words: &Words) -> Result<Texels, String> {
+        let signed = matches!(words.kinds[0], 1);
+        Ok(match words.format {
+            SHARED_EXPONENT => Texels::Shared,
+            0x24 => Texels::Blocks(Block::Color),
+            0x25 => Texels::Blocks(Block::ExplicitAlpha),
+            0x26 => Texels::Blocks(Block::InterpolatedAlpha),
+            0x27 => Texels::Blocks(Block::One { signed }),
+            0x28 => Texels::Blocks(Block::Two { signed }),
+            number => {
+                let bits =
+                    format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
+                let number = |at: usize| match format::texture_number(words.kinds[at]) {
+                    Number::Unorm if words.srgb && at < 3 => Number::Srgb,
+                    // Depth as a float, with components beside it that are none.
+                    Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
+                    number => number,
+                };
+                let numbers = std::array::from_fn(number);
+                Texels::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
+            }
+        })
+    }
+
+    /// Bytes of an element, and how many texels it is wide and high.
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Texels::Plain(format) => (format.bytes.into(), 1),
+            Texels::Shared => (4, 1),
+            Texels::Blocks(block) => (block.bytes(), SIDE),
+        }
+    }
+}
+
+/// A texture.
+///
+/// # Errors
+/// What is not supported of it, by name.
+fn image(entry: &[u32; 8], memory: &[u8], compares: bool) -> Result<Texture, String> {
+    let words = Words::new(entry);
+    let texels = Texels::new(&words)?;
+    let (bytes, side) = texels.size();
+    let [width, height, depth] = words.size;
+    let (shape, has_height, has_depth, layers) = match words.target {
+        0 => (Shape::D1, false, false, 1),
+        1 | 7 => (Shape::D2, true, false, 1),
+        2 => (Shape::D3, true, true, 1),
+        3 => (Shape::Cube, true, false, 6),
+        4 => (Shape::D1Array, false, false, depth),
+        5 => (Shape::D2Array, true, false, depth),
+        6 => (Shape::D1, false, false, 1),
+        8 => (Shape::CubeArray, true, false, 6 * depth),
+        target => return Err(format!("textures of target {target}")),
+    };
+    let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
+    let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
+    let select = |texel: [u32; 4]| {
+        // Depth is compared, and the sources choose from what comes of it.
+        if compares {
+            return [texel[depth_component(words.format)]; 4];
+        }
+        words.sources.map(|source| match source {
+            2..=5 => texel[source as usize - 2],
+            6 | 7 => one(source),
+            _ => 0,
+        })
+    };
+    // The chain of all levels, of which the view has some.
+    let levels = if words.linear { 0..=0 } else { words.levels.clone() };
+    let level_size = |number: usize| {
+        let shrunk = |size: usize| (size >> number).max(1);
+        let high = if has_height { shrunk(height) } else { 1 };
+        (shrunk(width), high, if has_depth { shrunk(depth) } else { 1 })
+    };
+    let layout = |number: usize| {
+        let (width, height, depth) = level_size(number);
+        let (wide, high) = (width.div_ceil(side), height.div_ceil(side));
+        if words.linear {
+            return Layout::Linear { pitch: if words.target == 6 { wide * bytes } else { words.pitch } };
+        }
+        let mode =
+            if number == 0 { words.mode } else { TileMode::of_level(high, has_depth.then_some(depth)) };
+        Layout::tiled(mode, wide * bytes, high)
+    };
+    // How far the storage goes: word 5.
+    let stored = (entry[5] >> 28) as usize;
+    let mut starts = Vec::new();
+    let mut at = 0;
+    for number in 0..=stored.max(*levels.end()) {
+        starts.push(at);
+        at += layout(number).bytes(level_size(number).2);
+    }
+    let layer_stride = match words.linear {
+        true => 0,
+        false => at.next_multiple_of(layout(0).pitch().min(64) * words.mode.height() * words.mode.depth()),
+    };
+    let mut all = Vec::new();
+    for number in levels {
+        let (width, height, depth) = level_size(number);
+        let layout = layout(number);
+        let slices = if has_depth { depth } else { layers };
+        let count = width.checked_mul(height).and_then(|count| count.checked_mul(slices));
+        let count = count.filter(|count| *count <= 1 << 26).ok_or("textures of that many texels")?;
+        let mut found = vec![[0; 4]; count];
+        for slice in 0..slices {
+            let (z, layer) = if has_depth { (slice, 0) } else { (0, slice) };
+            let start = words.address + starts[number] + layer * layer_stride;
+            for y in (0..height).step_by(side) {
+                for x in (0..width).step_by(side) {
+                    let place = start + layout.place(x / side * bytes, y / side, z);
+                    let element = memory.get(place..place.saturating_add(bytes)).unwrap_or(&[]);
+                    let first = (slice * height + y) * width + x;
+                    match &texels {
+                        Texels::Plain(format) => found[first] = select(format.read(element)),
+                        Texels::Shared => found[first] = select(shared_exponent(load(memory, place))),
+                        Texels::Blocks(block) => {
+                            let block = block.texels(element, words.srgb);
+                            for row in 0..SIDE.min(height - y) {
+                                let count = SIDE.min(width - x);
+                                for (to, texel) in
+                                    found[first + row * width..][..count].iter_mut().zip(&block[row * SIDE..])
+                                {
+                                    *to = select(*texel);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        all.push(Level { width: width as u32, height: height as u32, depth: slices as u32, texels: found });
+    }
+    let image = Image::new(shape, all).map_err(|error| error.to_string())?;
+    let components = words.sources.map(|source| match source {
+        2..=5 => Component::Share,
+        6 | 7 => Component::One,
+        _ => Component::Zero,
+    });
+    let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
+    Ok(Texture { image: Arc::new(image), integer, compared: Compared { components, clamps } })
+}
+
+/// The component of an element that is depth.
+fn depth_component(format: u32) -> usize {
+    // Stencil lies below depth.
+    usize::from(format == 0x29)
+}
+
+/// A sampler. Whether coordinates count texels is a property of the texture.
+fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
+    let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
+    const WRAPS: [Wrap; 8] = [
+        Wrap::Repeat,
+        Wrap::Mirror,
+        Wrap::ClampToEdge,
+        Wrap::ClampToBorder,
+        Wrap::Clamp,
+        Wrap::MirrorOnceToEdge,
+        Wrap::MirrorOnceToBorder,
+        Wrap::MirrorOnce,
+    ];
+    const COMPARES: [Compare; 8] = [
+        Compare::Never,
+        Compare::Less,
+        Compare::Equal,
+        Compare::LessEqual,
+        Compare::Greater,
+        Compare::NotEqual,
+        Compare::GreaterEqual,
+        Compare::Always,
+    ];
+    let wrap = |low: u32| WRAPS[field(0, low + 2, low) as usize];
+    let filter = |code: u32| if code == 2 { Filter::Linear } else { Filter::Nearest };
+    let fixed = |value: u32| value as f32 / 256.;
+    let bias = (field(1, 24, 12) << 19) as i32 >> 19;
+    TextureSampler {
+        sampler: Sampler {
+            wrap: [wrap(0), wrap(3), wrap(6)],
+            mag: filter(field(1, 1, 0)),
+            min: filter(field(1, 5, 4)),
+            mip: match field(1, 7, 6) {
+                2 => MipFilter::Nearest,
+                3 => MipFilter::Linear,
+                _ => MipFilter::None,
+            },
+            border: [words[4], words[5], words[6], words[7]],
+            min_lod: fixed(field(2, 11, 0)),
+            max_lod: fixed(field(2, 23, 12)),
+            lod_bias: bias as f32 / 256.,
+            unnormalised,
+        },
+        compare: (field(0, 9, 9) != 0).then(|| COMPARES[field(0, 12, 10) as usize]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured: a mipmapped texture of 64 x 64, RGBA8, with seven levels.
+    #[test]
+    fn the_levels_of_a_captured_texture_are_where_the_driver_put_them() {
+        let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0x60];
+        let mut memory = vec![0; 0x6000];
+        for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
+            memory[start] = level as u8 + 1;
+        }
+        let texture = image(&words, &memory, false).unwrap();
+        for level in 0..7 {
+            let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
+            assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");
+        }
+    }
+
+    /// Captured: GL's default.
+    #[test]
+    fn the_default_sampler_reads_as_gl_says() {
+        let found = sampler(&[0x0002_6000, 0xd2, 0x00f0_0000, 0, 0, 0, 0, 0], false);
+        assert_eq!((found.sampler.mag, found.sampler.min), (Filter::Linear, Filter::Nearest));
+        assert_eq!((found.sampler.mip, found.compare, found.sampler.max_lod), (MipFilter::Linear, None, 15.));
+    }
+}

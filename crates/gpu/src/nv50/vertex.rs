@@ -1,0 +1,226 @@
+//! Vertices: what a vertex program reads, from arrays and from the commands.
+
+use std::collections::HashMap;
+
+use reconverge_raster::format::{Format, Number};
+
+use super::format;
+use super::methods::{Attrib, tesla as m};
+use super::state::{State, Unknown, fields, load};
+
+/// How many attributes there are.
+pub(super) const ATTRIBUTES: usize = 16;
+
+/// The bit of FETCH that turns an array on.
+const FETCHES: u32 = 1 << 29;
+
+/// What a vertex program reads of a vertex.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lane {
+    pub(super) attributes: [[u32; 4]; ATTRIBUTES],
+    pub(super) id: u32,
+    pub(super) instance: u32,
+}
+
+/// The vertices between VERTEX_BEGIN_GL and VERTEX_END_GL.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    /// The word of VERTEX_BEGIN_GL.
+    pub(super) begin: u32,
+    pub(super) instance: u32,
+    /// Each vertex once.
+    pub(super) lanes: Vec<Lane>,
+    /// Which of them primitives are made of, in runs without a restart.
+    pub(super) runs: Vec<Vec<usize>>,
+    known: HashMap<u32, usize>,
+    /// Words of VERTEX_DATA that do not make a vertex yet.
+    partial: Vec<u32>,
+}
+
+impl Batch {
+    pub(super) fn new(begin: u32, instance: u32) -> Batch {
+        Batch { begin, instance, runs: vec![Vec::new()], ..Batch::default() }
+    }
+
+    fn push(&mut self, lane: Lane) -> usize {
+        self.lanes.push(lane);
+        let place = self.lanes.len() - 1;
+        self.add(place);
+        place
+    }
+
+    fn add(&mut self, place: usize) {
+        if let Some(run) = self.runs.last_mut() {
+            run.push(place);
+        }
+    }
+
+    /// The next primitive begins.
+    pub(super) fn restart(&mut self) {
+        self.runs.push(Vec::new());
+    }
+
+    /// A vertex of the arrays, by its index; `id` is its vertex id.
+    pub(super) fn fetched(&mut self, fetch: &Fetch, memory: &[u8], index: u32, id: u32) {
+        match self.known.get(&index) {
+            Some(place) => self.add(*place),
+            None => {
+                let attributes = fetch.attributes(memory, index, self.instance);
+                let place = self.push(Lane { attributes, id, instance: self.instance });
+                self.known.insert(index, place);
+            }
+        }
+    }
+
+    /// A word of VERTEX_DATA; whether it completes a vertex.
+    pub(super) fn data(&mut self, fetch: &Fetch, word: u32, id: u32) -> bool {
+        self.partial.push(word);
+        if self.partial.len() < fetch.inline_words() {
+            return false;
+        }
+        let words = std::mem::take(&mut self.partial);
+        let attributes = fetch.inline(&words);
+        self.push(Lane { attributes, id, instance: self.instance });
+        true
+    }
+
+    /// A vertex of the current values.
+    pub(super) fn current(&mut self, current: &[[u32; 4]; ATTRIBUTES], id: u32) {
+        self.push(Lane { attributes: *current, id, instance: self.instance });
+    }
+}
+
+/// An attribute.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The current value.
+    Current([u32; 4]),
+    /// Zeros.
+    None,
+    /// An array.
+    Array(Array),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Array {
+    format: Format,
+    bgra: bool,
+    enabled: bool,
+    start: usize,
+    stride: usize,
+    /// The place behind the last byte.
+    end: usize,
+    divisor: Option<u32>,
+}
+
+/// How all attributes are read.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    sources: [Source; ATTRIBUTES],
+    first_instance: u32,
+    /// What a read behind the end of an array gives.
+    runout: [u32; 4],
+}
+
+impl Fetch {
+    pub(super) fn new(
+        state: &State,
+        unknown: &mut Unknown,
+        memory: &[u8],
+        current: &[[u32; 4]; ATTRIBUTES],
+    ) -> Fetch {
+        let sources = std::array::from_fn(|number| {
+            let attrib = fields!(unknown, Attrib, state.nth(m::VERTEX_ARRAY_ATTRIB, number));
+            if attrib.is_const {
+                return Source::Current(current[number]);
+            }
+            if attrib.number == 0 && attrib.format == 0 {
+                return Source::None;
+            }
+            let (Some(bits), Some(kind)) =
+                (format::vertex(attrib.format.into()), format::vertex_number(attrib.number.into()))
+            else {
+                unknown.note(format!("vertex format {:#x}, type {:#x}", attrib.format, attrib.number));
+                return Source::None;
+            };
+            let buffer = u32::from(attrib.buffer);
+            let at = m::VERTEX_ARRAY_FETCH + 0x10 * buffer;
+            let start = state.address(at + 4);
+            let per_instance = state.nth(m::VERTEX_ARRAY_PER_INSTANCE, buffer as usize) & 1 != 0;
+            Source::Array(Array {
+                format: Format::new(bits, kind),
+                bgra: attrib.bgra,
+                enabled: state.word(at) & FETCHES != 0,
+                start: start + usize::from(attrib.offset),
+                stride: (state.word(at) & 0xfff) as usize,
+                end: state.address(m::VERTEX_ARRAY_LIMIT_HIGH + 8 * buffer).saturating_add(1),
+                divisor: per_instance.then(|| state.word(at + 12).max(1)),
+            })
+        });
+        let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
+        Fetch {
+            sources,
+            first_instance: state.word(m::VB_INSTANCE_BASE),
+            runout: [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word)),
+        }
+    }
+
+    fn attributes(&self, memory: &[u8], index: u32, instance: u32) -> [[u32; 4]; ATTRIBUTES] {
+        self.sources.map(|source| match source {
+            Source::Current(value) => value,
+            Source::None => [0; 4],
+            Source::Array(array) if !array.enabled => [0; 4],
+            Source::Array(array) => {
+                let index = match array.divisor {
+                    Some(divisor) => self.first_instance.wrapping_add(instance / divisor),
+                    None => index,
+                };
+                let at = array.start.saturating_add((index as usize).saturating_mul(array.stride));
+                let end = at.saturating_add(array.format.bytes.into());
+                match memory.get(at..end).filter(|_| end <= array.end) {
+                    Some(bytes) => array.value(bytes),
+                    None => self.runout,
+                }
+            }
+        })
+    }
+
+    /// Words of VERTEX_DATA that make a vertex; every attribute begins with a word of its own.
+    fn inline_words(&self) -> usize {
+        let words = |source: &Source| match source {
+            Source::Array(array) => usize::from(array.format.bytes).div_ceil(4),
+            Source::Current(_) | Source::None => 0,
+        };
+        self.sources.iter().map(words).sum::<usize>().max(1)
+    }
+
+    fn inline(&self, words: &[u32]) -> [[u32; 4]; ATTRIBUTES] {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut at = 0;
+        self.sources.map(|source| match source {
+            Source::Current(value) => value,
+            Source::None => [0; 4],
+            Source::Array(array) => {
+                let end = at + usize::from(array.format.bytes).next_multiple_of(4);
+                let value = array.value(bytes.get(at..end).unwrap_or(&[]));
+                at = end;
+                value
+            }
+        })
+    }
+}
+
+impl Array {
+    /// The four components of an element; missing ones are 0, 0, 0, 1.
+    fn value(&self, bytes: &[u8]) -> [u32; 4] {
+        let mut value = self.format.read(bytes);
+        if self.format.bits[3] == 0 {
+            let integer = matches!(self.format.numbers[0], Number::Uint | Number::Sint);
+            value[3] = if integer { 1 } else { 1f32.to_bits() };
+        }
+        if self.bgra {
+            value.swap(0, 2);
+        }
+        value
+    }
+}
