@@ -244,9 +244,11 @@ unsafe fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, 
 mod tests {
     use reconverge_gpu::device::Board;
     use reconverge_gpu::{Fault, Gpu, Submission};
+    use reconverge_simt::Engine;
 
     use super::*;
     use crate::device::Device;
+    use crate::watch::Watch;
 
     /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
     struct Storing;
@@ -266,6 +268,8 @@ mod tests {
             }
         }
 
+        fn use_engine(&mut self, _engine: Engine) {}
+
         fn unknown(&self) -> Vec<(String, u64)> {
             Vec::new()
         }
@@ -273,7 +277,8 @@ mod tests {
 
     fn node() -> Node {
         let board = Board::named("gt215").unwrap();
-        let device = Box::leak(Box::new(Device { board, execute: true, report: None }));
+        let (engine, watch) = (Engine::Fast, Watch::default());
+        let device = Box::leak(Box::new(Device { board, execute: true, engine, report: None, watch }));
         Node::new(device, Some(Box::new(Storing))).unwrap()
     }
 

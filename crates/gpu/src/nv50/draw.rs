@@ -4,8 +4,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface, Target,
-    Viewport, blend_range,
+    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded, Side, Surface,
+    Target, Viewport, blend_range,
 };
 use reconverge_raster::format::Number;
 use reconverge_raster::interpolate::{How, Input};
@@ -244,6 +244,8 @@ pub(super) fn draw(
         targets: targets((state, unknown, slices), layer, logic),
         logic,
         copies_depth: false,
+        stipple: None,
+        multisample: Multisample::default(),
     })
 }
 
@@ -612,6 +614,6 @@ impl FragmentProgram for FragmentStage<'_> {
         let last = self.results.saturating_sub(1);
         let depth = self.control.exports_z.then(|| (0..lanes).map(|lane| register(lane, last)).collect());
         let killed = outcome.lanes.iter().map(|lane| lane.dead).collect();
-        Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed })
+        Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
     }
 }

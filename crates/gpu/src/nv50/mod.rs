@@ -548,6 +548,10 @@ impl Gpu for Nv50 {
         self.fault.take().map_or(Ok(()), Err)
     }
 
+    fn use_engine(&mut self, engine: Engine) {
+        self.options.engine = engine;
+    }
+
     fn unknown(&self) -> Vec<(String, u64)> {
         self.unknown.list()
     }

@@ -6,8 +6,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Offset, Points, Shaded, Side, Surface,
-    Target, Viewport, blend_range,
+    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded,
+    Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -120,6 +120,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
         copies_depth: false,
+        stipple: None,
+        multisample: Multisample::default(),
     };
     Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs }
 }
@@ -621,7 +623,7 @@ impl FragmentProgram for PixelProgram<'_> {
         }
         colors.push(self.outputs.clear.map(|value| vec![[value, 0, 0, 0]; fragments.lanes]));
         let depth = self.outputs.depth.then(|| left.depth()).flatten().map(<[u32]>::to_vec);
-        Ok(Shaded { colors, depth, stencil: None, killed })
+        Ok(Shaded { colors, depth, stencil: None, killed, mask: None })
     }
 }
 

@@ -318,6 +318,10 @@ impl Gpu for R300 {
         Ok(())
     }
 
+    fn use_engine(&mut self, engine: Engine) {
+        self.options.engine = engine;
+    }
+
     fn unknown(&self) -> Vec<(String, u64)> {
         self.state.unknown.list()
     }
