@@ -23,13 +23,13 @@ struct Stream(Vec<u32>);
 impl Stream {
     /// Type 0.
     fn set(&mut self, address: u32, values: &[u32]) {
-        self.0.push((values.len() as u32 - 1) << 16 | address / 4);
+        self.0.push((values.len() as u32 - 1) << 16 | (address / 4));
         self.0.extend(values);
     }
 
     /// Type 0, all values to one register.
     fn port(&mut self, address: u32, values: &[u32]) {
-        self.0.push((values.len() as u32 - 1) << 16 | 1 << 15 | address / 4);
+        self.0.push((values.len() as u32 - 1) << 16 | 1 << 15 | (address / 4));
         self.0.extend(values);
     }
 
@@ -173,18 +173,18 @@ fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
     // Wider than a row: what is beyond the pitch is dropped.
     stream.set(0x43e0, &[0, 127 << 13 | 319]);
-    stream.set(0x421c, &[(320 * 6) << 16 | 128 * 6]);
+    stream.set(0x421c, &[(320 * 6) << 16 | (128 * 6)]);
     stream.set(0x4f1c, &[0x20]);
     stream.set(0x4f20, &[128 * 256 * 4]);
     stream.relocation(0);
     stream.set(0x4f24, &[PITCH as u32]);
     stream.relocation(0);
     stream.set(0x4f10, &[2]);
-    stream.set(0x4f28, &[0xff40_8000]);
+    stream.set(0x4f28, &[0xff40_8001]);
     stream.draw(POINT, &[[160., 64., 1., 1., 0., 0.5, 0., 1.]]);
     executed(&stream, &mut memory);
     for (x, y) in (0..256).flat_map(|x| (0..256).map(move |y| (x, y))) {
-        let expected = if y < 128 { [0, 128, 64, 255] } else { [0, 0x80, 0x40, 0xff] };
+        let expected = if y < 128 { [0, 128, 64, 255] } else { [1, 0x80, 0x40, 0xff] };
         assert_eq!(pixel(&memory, x, y), expected, "{x} {y}");
     }
 }
@@ -201,7 +201,7 @@ fn a_point_is_stretched_over_a_texture() {
     stream.set(0x4008, &[0x0002_0001]);
     stream.set(0x4074, &[0x00ff_e040]);
     // Eight texels across, four down.
-    stream.set(0x421c, &[(8 * 6) << 16 | 4 * 6]);
+    stream.set(0x421c, &[(8 * 6) << 16 | (4 * 6)]);
     stream.set(0x4200, &[0f32, 1., 1., 0.].map(f32::to_bits));
     stream.set(0x4104, &[1]);
     stream.set(0x4400, &[0x0000_0a92]);

@@ -89,7 +89,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         divides: vte.vtx_w0_fmt,
     };
     let cut = !clip.clip_disable && !in_window && topology != Topology::Rectangles;
-    let clip = cut.then(|| Clip {
+    let clip = cut.then_some(Clip {
         near: Some(vap.dx_clip_space_def),
         far: true,
         distances: if clip.ucp_cull_only_ena { 0 } else { clip.ucp_ena },
@@ -334,7 +334,7 @@ fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
     let mut outputs = Outputs {
         targets: [None; TARGETS],
-        alpha: alpha.af_en.then(|| match alpha.alpha_thresh_use_16bit {
+        alpha: alpha.af_en.then_some(match alpha.alpha_thresh_use_16bit {
             true => Alpha::Float(compare, half),
             false => Alpha::Byte(compare, alpha.af_val),
         }),
