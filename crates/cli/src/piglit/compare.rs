@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Piglit;
 use super::tests::{Outcome, Runner, Test, chosen, progress, root};
 use crate::Answer;
-use crate::drm::board;
+use crate::drm::{board, observes};
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted};
 
@@ -110,6 +110,7 @@ struct Paired {
 
 pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let board = board(&args.chip)?;
+    observes(board, "--compare")?;
     let root = root(args.piglit.as_deref())?;
     let tests = chosen(args, &root)?;
     let (mut setups, mut versions) = (Vec::new(), Vec::new());
