@@ -143,27 +143,8 @@ impl Grid {
         block.begin(index, |warp| {
             let launched = Mask::first((threads - warp.number * WARP as u32) as usize);
             warp.begin(compute.setup.code_base, launched);
-            let count = launched.count();
-            if thread[0] + count <= x {
-                // Threads of one line: their places in a row.
-                let [tx, ty, tz] = &mut thread;
-                if let Some(row) = warp.file_mut().row_mut(0) {
-                    for (lane, position) in row.0.iter_mut().enumerate() {
-                        let place = (*tx + lane as u32) | *ty << 16 | *tz << 26;
-                        *position = if (lane as u32) < count { place } else { 0 };
-                    }
-                }
-                *tx += count;
-                if *tx == x {
-                    (*tx, *ty) = (0, *ty + 1);
-                }
-                if *ty == y {
-                    (*ty, *tz) = (0, *tz + 1);
-                }
-                return;
-            }
             let row = warp.file_mut().row_mut(0).into_iter().flat_map(|row| &mut row.0);
-            for position in row.take(count as usize) {
+            for position in row.take(launched.count() as usize) {
                 let [tx, ty, tz] = &mut thread;
                 *position = *tx | *ty << 16 | *tz << 26;
                 *tx += 1;
