@@ -34,6 +34,8 @@ const FILES: &[File] = files![
     "r500/predicate.toml",
     "r500/stale.s",
     "r500/stale.toml",
+    "r500/vertex-loop.s",
+    "r500/vertex-loop.toml",
     "r700/branch.s",
     "r700/branch.toml",
     "r700/call.s",

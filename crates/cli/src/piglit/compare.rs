@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Piglit;
 use super::tests::{Outcome, Runner, Test, chosen, progress, root};
 use crate::Answer;
-use crate::drm::{board, observes};
 use crate::drm::setup::{Build, Setup};
+use crate::drm::{board, observes};
 use crate::messages::{answer_json, counted};
 
 /// Pixels of a difference that are named.

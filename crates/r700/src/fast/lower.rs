@@ -176,10 +176,6 @@ pub(super) struct Lowered {
     /// By operation.
     pub(super) templates: Vec<Template>,
     /// By operation: the first and the last group that it is of.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) groups_of: Vec<[u32; 2]>,
     /// The constants that have a row, which nothing writes.
     pub(super) constants: Vec<(u32, Place)>,
