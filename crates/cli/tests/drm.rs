@@ -619,3 +619,32 @@ fn a_baseline_lists_and_a_folder_that_is_gone_on_with() {
     std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/one.shader_test"), FAIL).unwrap();
     assert_eq!(piglit.run(&["--tests", "one"]).status.code(), Some(1));
 }
+
+/// Every other run of it leaves other bytes in the second pixel.
+const TURNS: &str = r#"turn=$PIGLIT_SOURCE_DIR/turn
+if [ -e "$turn" ]; then rm "$turn"; found=b; else : > "$turn"; found=a; fi
+cat > surfaces.jsonl <<END
+{"draw": 1, "targets": [{"name": "color0", "format": "8_8_8_8 unorm", "bytes": 4, "pitch": 2, "rows": 1, "digest": "$found"}], "programs": {"pixel": "0000000$found"}}
+END
+[ -z "$RECONVERGE_DRM_SURFACES_OF" ] || printf "same$found$found$found$found" > draw-1.color0.bin
+echo 'PIGLIT: {"result": "pass" }'"#;
+
+#[test]
+fn the_first_draw_that_differs_between_two_drivers_is_named_with_its_pixels() {
+    if !has_driver() {
+        return;
+    }
+    let piglit = Piglit::new("piglit-compare", &[("differs", TURNS), ("same", PASS)]);
+    let asked = ["--jobs", "1", "--compare", "installed", "installed"];
+    let found = piglit.json(&asked);
+    let first = serde_json::json!({
+        "draws": [1, 1], "surface": "color0", "format": "8_8_8_8 unorm", "pixels": 1,
+        "named": [{"x": 1, "y": 0, "values": ["61616161", "62626262"]}],
+        "programs": [{"pixel": "0000000a"}, {"pixel": "0000000b"}],
+    });
+    assert_eq!((&found["tests"], &found["paired"], &found["draws"]), (&2.into(), &2.into(), &1.into()));
+    let differences = found["differences"].as_array().unwrap();
+    assert_eq!((differences.len(), &differences[0]["first"]), (1, &first));
+    assert_eq!(piglit.run(&asked).status.code(), Some(1));
+    refuses(&piglit.run(&["--compare", "installed", "no-mesa"]), &["no-mesa: "]);
+}
