@@ -247,7 +247,7 @@ const COMMON: &[Method] = &[
     ignored("NOP", 0x0100, 1, "nothing"),
     ignored("NOTIFY", 0x0104, 1, "no notifier is used"),
     ignored("SERIALIZE", 0x0110, 1, "everything before is done"),
-    ignored("DMA_OBJECTS", 0x0180, 24, SPACES),
+    ignored("DMA_OBJECTS", 0x0180, 16, SPACES),
 ];
 
 const TESLA: &[Method] = &[
