@@ -37,9 +37,9 @@ impl Texture {
 pub enum Component {
     /// The share of texels that pass.
     Share,
-    /// 0.0
+    /// Zero, as a float.
     Zero,
-    /// 1.0
+    /// One, as a float.
     One,
 }
 

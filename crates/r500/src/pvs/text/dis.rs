@@ -267,7 +267,7 @@ mod tests {
     use super::super::syntax::ignored;
     use super::*;
 
-    /// Words that a driver wrote; docs/r500-vertex.md 9.3 and 9.4.
+    /// Words that Mesa 22.3.6's r300 driver wrote.
     #[test]
     fn compiled_programs_need_no_braces() {
         let text = |words: [u32; 4]| instruction(&words).join("\n");
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(ignored(Some(0x01ff_0042)), 0x0124_8042);
     }
 
-    /// docs/r500-vertex.md 9.2.
+    /// A dual instruction of Mesa's r300 driver, in one line for each half.
     #[test]
     fn a_dual_instruction_has_two_lines() {
         assert_eq!(
