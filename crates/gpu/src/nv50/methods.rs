@@ -166,7 +166,7 @@ methods! {
         GP_OUTPUT_PRIMITIVE_TYPE = 0x17b0 * 1;
         RASTERIZE_ENABLE = 0x17b4 * 1;
         STRMOUT_ENABLE = 0x17b8 * 1;
-        GP_RESULT_MAP = 0x17fc * 33;
+        GP_RESULT_MAP = 0x17fc * 32;
         POLYGON_OFFSET_CLAMP = 0x187c * 1;
         SEMANTIC_COLOR = 0x1904 * 1;
         SEMANTIC_CLIP = 0x1908 * 1;
