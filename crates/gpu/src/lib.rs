@@ -10,6 +10,7 @@ pub mod observe;
 pub mod patch;
 pub mod r300;
 pub mod r600;
+mod register;
 mod unknown;
 
 use std::ops::Range;

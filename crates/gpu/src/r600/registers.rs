@@ -5,47 +5,8 @@
 
 use reconverge_isa::word;
 
-/// Some registers one behind another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Register {
-    /// The manual's name, of the first.
-    pub(super) name: &'static str,
-    /// Byte address of the first.
-    pub(super) address: u32,
-    /// How many.
-    pub(super) count: u32,
-    /// Why it changes no result; `None` for one that is read.
-    pub(super) ignored: Option<&'static str>,
-    /// Whether it holds an address, so that a relocation follows.
-    pub(super) relocated: bool,
-}
-
-impl Register {
-    const fn relocated(self) -> Register {
-        Register { relocated: true, ..self }
-    }
-
-    /// Whether the register at an address is one of these.
-    pub(super) const fn has(&self, address: u32) -> bool {
-        address >= self.address && address < self.address + 4 * self.count
-    }
-}
-
-const fn read(name: &'static str, address: u32, count: u32) -> Register {
-    Register { name, address, count, ignored: None, relocated: false }
-}
-
-const fn ignored(name: &'static str, address: u32, count: u32, why: &'static str) -> Register {
-    Register { name, address, count, ignored: Some(why), relocated: false }
-}
-
-macro_rules! addresses {
-    ($($(#[doc = $doc:literal])* $name:ident = $address:literal * $count:literal $($how:ident)?;)*) => {
-        $($(#[doc = $doc])* #[allow(missing_docs)] pub(super) const $name: u32 = $address;)*
-        /// The registers that are read.
-        const READ: &[Register] = &[$(read(stringify!($name), $address, $count)$(.$how())?),*];
-    };
-}
+pub(super) use crate::register::Register;
+use crate::register::{addresses, ignored};
 
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
